@@ -1,11 +1,11 @@
-"""How icy is packaged. Settings of the tools stand in pyproject.toml.
+"""The packaging of icy. Settings of the tools are in pyproject.toml.
 
-The top-level folders models/, grammars/ and analysis/ are installed as icy.models, icy.grammars and icy.analysis, so
-that no package of such a common name lands in anyone's site-packages. The links of the same names inside icy/ show
-the same tree to everything that reads files: an interpreter without install, type checkers, editors. src/ holds a link
-to icy/ and nothing else: an editable install adds it to Python's path.
+The top-level folders models/, grammars/ and analysis/ are installed as icy.models, icy.grammars and icy.analysis, so no
+package with one of these common names is put into site-packages. Links with the same names inside icy/ show the same
+tree to everything that reads files: an interpreter without an install, type checkers, editors. src/ only holds a link
+to icy/: an editable install adds src/ to Python's path.
 
-Folders named native/ hold C++ sources, of which icy/core/native/build.py makes a library each if it can.
+Folders named native/ hold C++ sources. icy/core/native/build.py builds a library from each if it can.
 """
 
 import importlib.util
@@ -22,9 +22,9 @@ from setuptools.command.editable_wheel import editable_wheel
 ROOT = Path(__file__).parent
 
 # Each lower bound is a version that passes the tests; `.ci/lowest FOLDER` installs these versions to check it.
-REPORT = ["vl-convert-python>=1.6"]  # Vega in one piece, which `icy report` writes into its files
+REPORT = ["vl-convert-python>=1.6"]  # Vega in one file, which `icy report` writes into its reports
 STUDY = [
-    "idna>=3.0",  # names of sites with letters beyond ASCII, as browsers write them
+    "idna>=3.0",  # names of sites with non-ASCII letters, as browsers write them
     "jinja2>=3.1",
     "markdown-it-py>=3.0",
     "python-multipart>=0.0.18",
@@ -36,7 +36,7 @@ FOLDERS = {"icy": "icy", "icy.models": "models", "icy.grammars": "grammars", "ic
 
 
 def module(path: Path) -> ModuleType:
-    """A module by its path, since icy cannot be imported yet."""
+    """Load a module by its path, because icy cannot be imported yet."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise RuntimeError(f"{path} is missing")
@@ -49,16 +49,16 @@ native = module(ROOT / "icy" / "core" / "native" / "build.py")
 
 
 def packages() -> list[str]:
-    """Every package once, though the links let find_packages meet icy.models twice."""
+    """List every package once, although find_packages finds icy.models twice through the links."""
     found = [p for name, folder in FOLDERS.items() for p in (name, *(f"{name}.{sub}" for sub in find_packages(folder)))]
     return list(dict.fromkeys(found))
 
 
 class EditableWheel(editable_wheel):
-    """An editable install by a path, which type checkers and editors follow; they do not run an import hook.
+    """An editable install by a path. Type checkers and editors follow a path, but do not run an import hook.
 
-    setuptools uses a hook for folders of other names than their packages. Where links are no links, as in a checkout on
-    Windows without them, it still does.
+    For folders that do not have the names of their packages, setuptools uses a hook. It still does on checkouts without
+    links, such as on Windows.
     """
 
     def finalize_options(self) -> None:
@@ -69,11 +69,11 @@ class EditableWheel(editable_wheel):
 
 
 def native_libraries() -> list[Extension]:
-    """The libraries to build, each named by package and file, with their sources, which an sdist takes from here."""
+    """Return the libraries to build, by package and file, with their sources; an sdist takes the sources from here."""
     common = [native.COMMON / file for file in native.EXTRA]
     found = []
     for name, folder in FOLDERS.items():
-        for place, _, _ in os.walk(ROOT / folder):  # does not follow links
+        for place, _, _ in os.walk(ROOT / folder):  # without following links
             path = Path(place)
             if path.name == "native" and path != native.COMMON and native.sources(path):
                 package = ".".join([name, *path.relative_to(ROOT / folder).parts])
@@ -86,16 +86,16 @@ def native_libraries() -> list[Extension]:
 
 
 class BuildNative(build_ext):
-    """Build the native libraries, and say in a line what came of each; icy does without those that cannot be built."""
+    """Build the native libraries, and print one line for each; icy works without libraries that cannot be built."""
 
     def run(self) -> None:
-        """Build into the folders of the sources (editable installs, --inplace), or where a wheel is put together."""
+        """Build into the folders of the sources (editable installs, --inplace), or into the folder of a wheel."""
         for built, in_place, sources in self._folders():
             scratch = ROOT / "build" / "native" / sources.relative_to(ROOT)
             print(native.build(sources, in_place if self.inplace else built, scratch), flush=True)
 
     def _folders(self) -> list[tuple[Path, Path, Path]]:
-        """Return of each library its folder in a wheel, in place, and that of its sources."""
+        """Return for each library its folder in a wheel, its folder in place, and the folder of its sources."""
         build_py = self.get_finalized_command("build_py")
         packages = [extension.name.rpartition(".")[0] for extension in self.extensions]
         sources = [(ROOT / extension.sources[0]).parent for extension in self.extensions]
@@ -105,38 +105,38 @@ class BuildNative(build_ext):
         ]
 
     def get_output_mapping(self) -> dict[str, str]:
-        """Return where each file of an editable install is, by where a wheel would have it."""
+        """Map each path in a wheel to the path in an editable install."""
         files = (native.LIBRARY, native.NOTE)
         pairs = [(built / file, here / file) for built, here, _ in self._folders() for file in files]
         return {str(built): str(here) for built, here in pairs if here.exists()} if self.inplace else {}
 
     def get_outputs(self) -> list[str]:
-        """Return the files that were built."""
+        """Return the built files."""
         files = (native.LIBRARY, native.NOTE)
         there = [str(built / file) for built, _, _ in self._folders() for file in files if (built / file).exists()]
         return list(self.get_output_mapping()) if self.inplace else there
 
 
 class Wheel(bdist_wheel):
-    """A wheel for any Python; for one kind of machine if there is a native library in it, and otherwise for all."""
+    """A wheel for any Python; for one kind of machine if it holds a native library, otherwise for all."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        """Return the tag of Python, of its binary interface, which ctypes does not need, and of the machine."""
+        """Return the tags of Python, of its binary interface (which ctypes does not need), and of the machine."""
         self.root_is_pure = not any(Path(self.bdist_dir).rglob(native.LIBRARY))
         return "py3", "none", "any" if self.root_is_pure else super().get_tag()[2]
 
 
 def version() -> str:
-    """The version, read without importing icy, since its dependencies may not be installed yet."""
+    """Read the version without importing icy, because its dependencies may not be installed yet."""
     text = (ROOT / "icy" / "version.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
     if found is None:
-        raise RuntimeError('icy/version.py holds no line of the form __version__ = "1.2.3"')
+        raise RuntimeError('icy/version.py has no line of the form __version__ = "1.2.3"')
     return found.group(1)
 
 
 def readme() -> str:
-    """The long description."""
+    """Return the long description."""
     file = ROOT / "README.md"
     return file.read_text(encoding="utf-8") if file.exists() else ""
 
@@ -144,7 +144,7 @@ def readme() -> str:
 setup(
     name="icy-toolkit",
     version=version(),
-    description="Measure which composition functions a neural architecture learns easily, and which not.",
+    description="Measure which composition functions a neural architecture learns easily, and which are hard.",
     long_description=readme(),
     long_description_content_type="text/markdown",
     author="The icy developers",
@@ -199,24 +199,24 @@ setup(
             *STUDY,
             "beartype>=0.19",
             "build>=1.2",
-            "httpx>=0.27",  # which starlette's test client speaks with
+            "httpx>=0.27",  # used by starlette's test client
             "hypothesis>=6.100",
             "import-linter>=2.1",
             "mypy>=2.0",
             "pandas-stubs>=3.0",
-            "pytest>=9.0.1",  # for subtests; 9.0.0 takes unittest.SkipTest for a failure
+            "pytest>=9.0.1",  # for subtests; 9.0.0 treats unittest.SkipTest as a failure
             "pytest-xdist>=3.6",
             "pyyaml>=6.0.1",
             "ruff>=0.15",
-            "sb3-contrib>=2.4",  # a stranger's trainer, which must run on S2B unchanged
+            "sb3-contrib>=2.4",  # another project's trainer, which must run on S2B unchanged
             "scipy-stubs>=1.17",
-            "setuptools>=77",  # tests/test_packaging.py builds a wheel without fetching anything
+            "setuptools>=77",  # tests/test_packaging.py builds a wheel without network access
             "tensorboard>=2.17",
             "wheel>=0.43",
         ],
-        "browser": ["axe-playwright-python>=0.1.4", "playwright>=1.48"],  # the system brings the browser
+        "browser": ["axe-playwright-python>=0.1.4", "playwright>=1.48"],  # the system provides the browser
         "docs": [*REPORT, "furo>=2025.12.19", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton>=0.5.2"],
-        "interop": [  # other trainers' libraries, which must run on the environments of S2B unchanged
+        "interop": [  # libraries of other trainers, which must run on the environments of S2B unchanged
             "dm-tree>=0.1.9",  # RLlib imports it; its own extra pins an older gymnasium
             "ray>=2.44",
             "sb3-contrib>=2.4",

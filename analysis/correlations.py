@@ -1,4 +1,4 @@
-"""Rank correlations: of pairs, within models over grammars, and across models over seeds that share no runs."""
+"""Rank correlations: of pairs, within models over grammars, and across models with disjoint halves of seeds."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Groups: TypeAlias = "Mapping[Any, Any] | Callable[[Any], Any] | pd.Series[Any]"
-FEWEST_MODELS = 4  # that a correlation across models is computed of
-FEWEST_ITEMS = 3  # values of a model that a correlation within it is computed of
-MOST_PERMUTED = 8  # pairs whose orders are all looked at
-ALMOST_ONE = 1 - 1e-9  # correlations are kept below this before Fisher's transformation
+FEWEST_MODELS = 4  # least number of models for a correlation across models
+FEWEST_ITEMS = 3  # least number of values for a correlation within a model
+MOST_PERMUTED = 8  # up to this many pairs, all permutations are counted
+ALMOST_ONE = 1 - 1e-9  # correlations are clipped to this before Fisher's transformation
 
 
 # -- over pairs of values ----------------------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ class RankCorrelation(Interval):
 
     Attributes:
         pairs: number of pairs.
-        p: of a permutation of one side at random (exact up to eight pairs, else by Student's t).
+        p: two-sided p-value: exact permutation test up to eight pairs, else by Student's t.
     """
 
     pairs: int = 0
@@ -46,11 +46,11 @@ class RankCorrelation(Interval):
 def rank_correlation(x: Sequence[float] | Values, y: Sequence[float] | Values) -> RankCorrelation:
     """Return Spearman's correlation with its 95 % interval, by Fisher's transformation.
 
-    The variance is that of Bonett and Wright 2000, which holds for few pairs and for correlations below 0.95.
+    The variance is by Bonett and Wright 2000, valid for few pairs and for correlations below 0.95.
 
     Args:
-        x: values.
-        y: their partners. Pairs in which one is NaN are left out.
+        x: first values of the pairs.
+        y: second values of the pairs. Pairs with NaN are left out.
 
     Example:
         >>> found = rank_correlation([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5])
@@ -72,7 +72,7 @@ def rank_correlation(x: Sequence[float] | Values, y: Sequence[float] | Values) -
 
 
 def _permuted(a: Values, b: Values, otherwise: float) -> float:
-    """Return the share of the orders of one side that correlate as much, or `otherwise` where they are too many."""
+    """Return the fraction of permutations with at least this correlation, or `otherwise` if there are too many."""
     if len(a) > MOST_PERMUTED:
         return otherwise
     x, y = (scipy.stats.rankdata(side) - (len(a) + 1) / 2 for side in (a, b))
@@ -89,12 +89,12 @@ class WithinOrder:
 
     Attributes:
         correlations: Spearman's correlation of each model, indexed by model.
-        median: median over models, or over groups of the medians of their models.
+        median: median over models; with groups, the median over groups of the medians of their models.
         low: lower end of the 95 % interval of the median; NaN for fewer than six models (or groups).
-        high: upper end.
+        high: upper end of the interval.
         negative: number of models (or groups) with a correlation (or median) below 0.
-        positive: number of those above 0.
-        p: exact two-sided sign test of a median of 0, without ties.
+        positive: number of models (or groups) above 0.
+        p: p-value of an exact two-sided sign test of a median of 0, without ties.
     """
 
     correlations: pd.Series[float]
@@ -113,24 +113,24 @@ class WithinOrder:
 
 
 def within_model_order(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None) -> WithinOrder:
-    """Correlate two measures within each model, over grammars, and summarise the correlations over models.
+    """Correlate two measures within each model, over grammars, and summarize the correlations over models.
 
-    This asks whether a model does better on the grammars it finds easier. A correlation over models on one grammar
-    asks whether some models do better than others, and may have the opposite sign.
+    This tests whether a model does better on the grammars that are easier for it. A correlation over models on one
+    grammar tests whether some models do better than others, and may have the opposite sign.
 
     Args:
         x: first measure: a row per model, a column per grammar, means over seeds. Equal values, such as two ratios cut
             at the same cap, share their rank.
-        y: second measure, with the same index and columns; others are left out.
+        y: second measure, with the same index and columns. Rows and columns that only one table has are left out.
         groups: group of each model, such as its cell (a function of the model's name, or a mapping). Models of a
             group do not count as independent: the summary is over the medians of groups.
 
     Returns:
-        The correlation of each model that has at least three grammars with both values, neither of them constant, and
-        the summary. The interval of the median is distribution-free (Hettmansperger and Sheather 1986).
+        The summary, and the correlation of each model with at least three grammars in both tables and without a
+        constant measure. The interval of the median is distribution-free (Hettmansperger and Sheather 1986).
 
     Raises:
-        IncompatibleError: no model has such a correlation, or a model has two rows.
+        IncompatibleError: no model has a correlation, or a model has two rows.
 
     Example:
         >>> import pandas as pd
@@ -151,7 +151,7 @@ def within_model_order(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None =
             found[model] = round(_pearson(*scipy.stats.rankdata(pairs, axis=1)), 12)
     if not found:
         raise IncompatibleError(
-            f"No model has two measures that vary over at least {FEWEST_ITEMS} grammars that both tables have."
+            f"A correlation needs a model with varying values on at least {FEWEST_ITEMS} grammars of both tables."
         )
     correlations = pd.Series(found, name="correlation")
     summary = correlations if groups is None else correlations.groupby(_groups(correlations.index, groups)).median()
@@ -162,7 +162,7 @@ def within_model_order(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None =
 
 
 def median_interval(values: Sequence[float] | Values) -> tuple[float, float]:
-    """Return the 95 % interval of a median: order statistics, interpolated to hold 95 %; NaN below six values.
+    """Return the 95 % interval of a median, by interpolated order statistics; NaN below six values.
 
     Source: Hettmansperger and Sheather 1986, "Confidence Intervals Based on Interpolated Order Statistics".
 
@@ -173,19 +173,19 @@ def median_interval(values: Sequence[float] | Values) -> tuple[float, float]:
     ordered = np.sort(np.asarray(values, float))
     count = len(ordered)
     depths = np.arange(1, count // 2 + 1)
-    held = 1 - 2 * scipy.stats.binom.cdf(depths - 1, count, 0.5)  # probability that depth d holds the median
-    if not len(held) or held[0] < CONFIDENCE:
+    coverage = 1 - 2 * scipy.stats.binom.cdf(depths - 1, count, 0.5)  # probability that depth d contains the median
+    if not len(coverage) or coverage[0] < CONFIDENCE:
         return math.nan, math.nan
-    depth = int(depths[held >= CONFIDENCE][-1])
+    depth = int(depths[coverage >= CONFIDENCE][-1])
     inner = float(1 - 2 * scipy.stats.binom.cdf(depth, count, 0.5))
-    share = (held[depth - 1] - CONFIDENCE) / (held[depth - 1] - inner)
+    share = (coverage[depth - 1] - CONFIDENCE) / (coverage[depth - 1] - inner)
     weight = (count - depth) * share / (depth + (count - 2 * depth) * share)
     ends = [(1 - weight) * ordered[a] + weight * ordered[b] for a, b in ((depth - 1, depth), (-depth, -depth - 1))]
     return float(ends[0]), float(ends[1])
 
 
 def _check_rows(*tables: pd.DataFrame) -> None:
-    """Raise IncompatibleError where a model has two rows."""
+    """Raise IncompatibleError if a model has two rows."""
     for table in tables:
         if table.index.has_duplicates:
             twice = table.index[table.index.duplicated()][0]
@@ -196,7 +196,7 @@ def _groups(models: pd.Index[Any], groups: Groups) -> pd.Index[Any]:
     """Return the group of each model.
 
     Raises:
-        IncompatibleError: a model has none.
+        IncompatibleError: a model has no group.
     """
     found = models.map(cast(Any, groups))
     if found.isna().any():
@@ -213,14 +213,14 @@ class AcrossModels:
 
     Attributes:
         correlation: Spearman's correlation of means over one half of the seeds with means over the other half.
-        same_seeds: the same with one half of the seeds for both measures, to compare with. It is too large where both
-            measures of a seed share noise, such as two ratios to one concat run.
-        reliability_x: reliability of means over all seeds of the first measure: the share of their variance that is
-            due to models.
-        reliability_y: that of the second measure.
-        disattenuated: correlation of means over infinitely many seeds, kept between -1 and 1.
+        same_seeds: the correlation with the same half of the seeds for both measures, for comparison. It is too large
+            if both measures of a seed share noise, such as two ratios to the same run of concat.
+        reliability_x: reliability of means over all seeds of the first measure: the fraction of their variance that
+            is due to models.
+        reliability_y: reliability of the second measure.
+        disattenuated: estimated correlation of means over infinitely many seeds, clipped to -1 to 1.
         models: number of models.
-        groups: number of groups of models that are independent.
+        groups: number of independent groups of models.
         seeds: number of seeds.
     """
 
@@ -237,12 +237,12 @@ class AcrossModels:
 def across_models(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None) -> AcrossModels:
     """Correlate two measures over models, with different seeds for the two, and correct for the noise of seeds.
 
-    Seeds are split into halves: means of `x` over one half are ranked against means of `y` over the other, and the
-    correlations of all splits are averaged (of more than three seeds, of each half that is consecutive in a circle).
-    The reliability of a half is the correlation of the halves of one measure, and the disattenuated correlation is the
-    quotient of the correlation and the geometric mean of the two (Spearman 1904). Reliabilities of means over all seeds
-    follow from correlations of single seeds by the formula of Spearman and Brown. Intervals are by the jackknife over
-    models or groups, with Student's t; those of correlations and reliabilities on Fisher's scale.
+    Seeds are split into halves: means of `x` over one half are ranked against means of `y` over the other half, and the
+    correlations of all splits are averaged. With more than three seeds, only halves of consecutive seeds (in a circle)
+    are used. The reliability of a half is the correlation of the halves of one measure. The disattenuated correlation
+    is the correlation divided by the geometric mean of the two reliabilities (Spearman 1904). Reliabilities of means
+    over all seeds follow from correlations of single seeds by the Spearman-Brown formula. Intervals are by the
+    jackknife over models or groups, with Student's t; for correlations and reliabilities on Fisher's scale.
 
     Args:
         x: first measure: a row per model, a column per seed.
@@ -252,8 +252,8 @@ def across_models(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None
             group do not count as independent.
 
     Returns:
-        The correlations and reliabilities, with 95 % intervals. `disattenuated` is NaN where a reliability is not
-        above 0, and has no interval where that of a reliability holds 0.
+        The correlations and reliabilities, with 95 % intervals. `disattenuated` is NaN if a reliability is not above
+        0, and has no interval if the interval of a reliability contains 0.
 
     Raises:
         IncompatibleError: fewer than four models or groups, fewer than two seeds, or a model has two rows.
@@ -268,15 +268,15 @@ def across_models(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None
     """
     first, second, names = _shared(x, y, groups)
     splits = _splits(first.shape[1])
-    kept = [names != name for name in dict.fromkeys(names)]
+    subsets = [names != name for name in dict.fromkeys(names)]
     full = _correlations(first, second, splits)
-    left = np.array([_correlations(first[rows], second[rows], splits) for rows in kept])
-    across, of_x, of_y = (_jackknife(float(full[i]), left[:, i], fisher=True) for i in range(3))
-    true = _jackknife(float(full[3]), left[:, 3], fisher=False)
+    parts = np.array([_correlations(first[rows], second[rows], splits) for rows in subsets])
+    across, of_x, of_y = (_jackknife(float(full[i]), parts[:, i], fisher=True) for i in range(3))
+    true = _jackknife(float(full[3]), parts[:, 3], fisher=False)
     known = of_x.low > 0 and of_y.low > 0
     ends = np.clip([true.value, true.low, true.high] if known else [true.value, math.nan, math.nan], -1, 1)
     disattenuated = Interval(*map(float, ends))
-    return AcrossModels(across, float(full[4]), of_x, of_y, disattenuated, len(first), len(kept), first.shape[1])
+    return AcrossModels(across, float(full[4]), of_x, of_y, disattenuated, len(first), len(subsets), first.shape[1])
 
 
 def reliability(values: pd.DataFrame, groups: Groups | None = None) -> Interval:
@@ -295,7 +295,7 @@ def reliability(values: pd.DataFrame, groups: Groups | None = None) -> Interval:
 
 
 def _shared(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None) -> tuple[Values, Values, Any]:
-    """Return both tables without models and seeds that are not in both, and the group of each model."""
+    """Return both tables with their common models and seeds, and the group of each model."""
     _check_rows(x, y)
     seeds = x.columns.intersection(y.columns)
     models = x[seeds].dropna().index.intersection(y[seeds].dropna().index)
@@ -309,7 +309,7 @@ def _shared(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None) -> tuple[Va
 
 
 def _splits(seeds: int) -> list[tuple[list[int], list[int]]]:
-    """Return splits of seeds into halves: the consecutive ones on a circle, each in both orders."""
+    """Return splits of seeds into halves that are consecutive in a circle, each in both orders."""
     found = []
     for start in range(seeds):
         half = [(start + i) % seeds for i in range(seeds // 2)]
@@ -319,7 +319,7 @@ def _splits(seeds: int) -> list[tuple[list[int], list[int]]]:
 
 
 def _correlations(x: Values, y: Values, splits: Sequence[tuple[list[int], list[int]]]) -> Values:
-    """Return correlations: across seeds, two reliabilities of means, disattenuated, and of the same seeds."""
+    """Return five correlations: across seeds, reliabilities of x and y, disattenuated, and of the same seeds."""
     halves = np.array([[side[:, half].mean(1) for side in (x, y) for half in split] for split in splits])
     ranks = scipy.stats.rankdata(halves, axis=2)  # [split, half, model]; the halves are x's two and y's two
 
@@ -332,7 +332,7 @@ def _correlations(x: Values, y: Values, splits: Sequence[tuple[list[int], list[i
 
 
 def _spearman_brown(values: Values) -> float:
-    """Return the reliability of means over seeds, by the mean correlation of two seeds."""
+    """Return the reliability of means over seeds, from the mean correlation of two seeds."""
     ranks, seeds = scipy.stats.rankdata(values, axis=0), values.shape[1]
     one = float(np.mean([_pearson(ranks[:, a], ranks[:, b]) for a in range(seeds) for b in range(a)]))
     return float(seeds * one / (1 + (seeds - 1) * one))
@@ -344,11 +344,11 @@ def _pearson(a: Values, b: Values) -> float:
     return float((a @ b) / size) if size > 0 else math.nan
 
 
-def _jackknife(value: float, left: Values, fisher: bool) -> Interval:
-    """Return an estimate with its interval, from the estimates that leave out one group each."""
-    there = _fisher(left) if fisher else left
-    error = math.sqrt((len(left) - 1) / len(left) * float(((there - there.mean()) ** 2).sum()))
-    width = student(len(left) - 1) * error
+def _jackknife(value: float, parts: Values, fisher: bool) -> Interval:
+    """Return an estimate with its interval, from the estimates `parts` that leave out one group each."""
+    scaled = _fisher(parts) if fisher else parts
+    error = math.sqrt((len(parts) - 1) / len(parts) * float(((scaled - scaled.mean()) ** 2).sum()))
+    width = student(len(parts) - 1) * error
     if not fisher:
         return Interval(value, value - width, value + width)
     centre = float(_fisher(np.array(value)))

@@ -1,7 +1,7 @@
-"""Bias and emergence: how easily senders learn composition, and how compositional the languages are that they invent.
+"""Bias and emergence: how easily senders learn compositional grammars, and how compositional their own languages are.
 
-A probe measures of a sender how many times as many updates each grammar takes as concatenation does. A game measures
-how compositional the language is in which the same sender, with a receiver, comes to speak of its own accord.
+A probe measures the ratio of a sender's updates for each grammar to its updates for concatenation. A game measures how
+compositional the language is that the same sender develops with a receiver.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .metric_conventions import conventions_of
 from .table_cells import LEAST_RATIO
 
 HOLISTIC = "hol"
-EMERGED: Mapping[str, str] = {  # scores of emerged languages, and what they are called
+EMERGED: Mapping[str, str] = {  # scores of emergent languages, and their labels
     "topsim": "topsim",
     "above_chance": "CBM above chance",
     "accuracy": "accuracy",
@@ -31,7 +31,7 @@ SETTING = {"side": "sender", "representation": "soft", "protocol": "acquire", "m
 
 
 def probed_senders(long: pd.DataFrame) -> pd.DataFrame:
-    """Return the probes of senders in a long table that are under `SETTING`, in which the atlas has the most."""
+    """Return the probes of senders in a long table under `SETTING`, the setting with most models in the atlas."""
     same = pd.Series(True, index=long.index)
     for name, value in SETTING.items():
         same &= long[name].fillna("").eq(value)
@@ -39,22 +39,22 @@ def probed_senders(long: pd.DataFrame) -> pd.DataFrame:
 
 
 def sender_bias(probes: pd.DataFrame) -> pd.DataFrame:
-    """Return the bias of every sender towards composition.
+    """Return the compositional bias of every sender.
 
     Args:
-        probes: ratios to concat in long form, under one setting; those of the atlas have `SETTING`.
+        probes: ratios to concat in long form, under one setting, such as `SETTING` in the atlas.
 
     Returns:
         A row per sender, by its name without the side: the mean logarithm of its ratio on each grammar; `bias`, the
-        mean over noise grammars less that over compositional ones, which is larger where composition is easier; and
-        `against_holistic`, the same of holistic languages.
+        mean over noise grammars minus the mean over compositional grammars; and `against_holistic`, the mean over
+        holistic languages minus the mean over compositional grammars.
 
     Raises:
-        InvalidSettingError: these are no ratios.
+        InvalidSettingError: the probes have no ratios.
     """
     good = probes[probes["measure"].eq("ratio") & ~probes["failed"].astype(bool) & probes["grammar"].ne("concat")]
     if good.empty:
-        raise InvalidSettingError("The bias of senders is measured by ratios to concat: give results of acquire.")
+        raise InvalidSettingError("The bias of senders needs ratios to concat: use results of the protocol acquire.")
     logs = good.assign(
         log=np.log(good["value"].clip(lower=LEAST_RATIO)), model=good["model"].str.replace(r"^\w+/", "", regex=True)
     )
@@ -68,21 +68,21 @@ def sender_bias(probes: pd.DataFrame) -> pd.DataFrame:
 
 
 def emerged(games: Results) -> pd.DataFrame:
-    """Return scores of the languages that emerged, means over seeds, a row per sender.
+    """Return scores of emergent languages, means over seeds, a row per sender.
 
     Args:
-        games: of the kind of job "games", which differ in the sender alone.
+        games: results of the kind of job "games" that differ only in the sender.
 
     Raises:
-        InvalidSettingError: there are none, or two games of one sender.
+        InvalidSettingError: the results have no games, or two games of one sender.
     """
     long = long_of(games, empty=True)
     good = long[~long["failed"].astype(bool)] if len(long) else long
     if good.empty or "cbm_floor" not in good:
-        raise InvalidSettingError("There are no results of games among these; `icy games train` makes some.")
+        raise InvalidSettingError("These results have no games; `icy games train` trains senders in games.")
     good = good.assign(sender=good["model"].str.partition("+")[0], above_chance=good["cbm"] - good["cbm_floor"])
     if good.duplicated(["sender", "grammar", "seed"]).any():
-        raise InvalidSettingError("Some senders have several games here, which differ in more; choose among them.")
+        raise InvalidSettingError("Some senders have several games, with different settings; choose one setting.")
     scores = list(EMERGED)
     means = good.groupby("sender")[scores].mean()
     spreads = good.groupby("sender")[scores].std().add_suffix("_sd")
@@ -94,8 +94,8 @@ class Emergence:
     """Bias and emergence of some senders.
 
     Attributes:
-        table: a row per sender that was probed and has played: the columns of `sender_bias` and of `emerged`.
-        conventions: of the metrics among its columns.
+        table: a row per sender with probes and games: the columns of `sender_bias` and of `emerged`.
+        conventions: conventions of the metrics among its columns.
     """
 
     table: pd.DataFrame
@@ -103,18 +103,19 @@ class Emergence:
 
     @classmethod
     def of(cls, probes: pd.DataFrame, games: Results) -> Emergence:
-        """Join the two; see `sender_bias` and `emerged`.
+        """Join probes and games by sender; see `sender_bias` and `emerged`.
 
         Raises:
             InvalidSettingError: fewer than four senders are in both.
         """
         table = sender_bias(probes).join(emerged(games), how="inner")
         if len(table) < 4:
-            raise InvalidSettingError(f"A correlation takes four senders at least, and {len(table)} are in both.")
+            verb = "is" if len(table) == 1 else "are"
+            raise InvalidSettingError(f"A correlation needs at least four senders; {len(table)} {verb} in both.")
         return cls(table, conventions_of(long_of(games, empty=True), "games"))
 
     def heading(self, score: str) -> str:
-        """Return the label of a score of emerged languages, with the convention of a metric."""
+        """Return the label of a score of emergent languages, with the convention of a metric."""
         used = self.conventions.get("cbm" if score == "above_chance" else score)
         return EMERGED[score] if used is None else used.heading(EMERGED[score])
 
@@ -123,7 +124,7 @@ class Emergence:
         return rank_correlation(self.table[bias].to_numpy(float), self.table[score].to_numpy(float))
 
     def correlations(self, biases: Sequence[str] = ("bias", "against_holistic")) -> pd.DataFrame:
-        """Return all of them: `bias`, `score`, `spearman`, the ends `low` and `high` of the 95 % interval, and `p`."""
+        """Return all correlations: `bias`, `score`, `spearman`, its interval (`low`, `high`), `p` and `senders`."""
         rows = []
         for bias in biases:
             for score in EMERGED:

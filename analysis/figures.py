@@ -1,4 +1,4 @@
-"""Figures that notebooks show."""
+"""Figures that notebooks display."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from matplotlib.text import Text
 
 from icy.core.errors import InvalidSettingError
 
-DPI = 110  # of the picture in a notebook
-LEAST = 0.4  # inches, of the narrowest axes that show anything
+DPI = 110  # resolution of the picture in a notebook
+LEAST = 0.4  # narrowest readable axes, in inches
 
 
 def show_as_it_is(artist: Artist) -> None:
-    """Have the texts in a figure or axes show a `$` as one: names may hold any, and no text of icy's is a formula."""
+    """Make the texts of a figure or axes show `$` literally: names may contain it, and icy's texts have no formulas."""
     for text in artist.findobj(Text):
         text.set_parse_math(False)  # type: ignore[attr-defined]
 
@@ -25,7 +25,8 @@ def show_as_it_is(artist: Artist) -> None:
 class ShownFigure(Figure):
     """A matplotlib figure that notebooks show as a picture, although it was made without pyplot.
 
-    One too small for its labels is an error when it is drawn: matplotlib alone warns, and draws labels without a plot.
+    Drawing raises an error if the figure is too small for its labels. Matplotlib only warns, and draws labels without
+    a plot.
 
     Attributes:
         caption: title and notes, as sentences for the caption of a paper.
@@ -53,7 +54,7 @@ class ShownFigure(Figure):
         width, height = self.get_size_inches()
         return InvalidSettingError(
             f"The labels of this plot leave no room for it in {width:g} by {height:.1f} inches: make it wider, or "
-            "choose among the results."
+            "plot fewer results."
         )
 
     def _repr_png_(self) -> bytes:

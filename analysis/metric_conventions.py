@@ -13,17 +13,17 @@ from icy.records.kinds import JobKind, job_kind, kind_of_rows
 
 from .table_cells import TableCell
 
-# The only reason for which a run that ended well has no value of a metric.
+# By metric, the only reason for a missing value in a run that did not fail.
 UNDEFINED = {"topsim": "all pairs of meanings, or all pairs of messages, are equally far apart"}
 
 
 def with_reason(cell: TableCell, part: pd.DataFrame, metric: str) -> TableCell:
-    """Return the cell of a metric with the reason, where runs ended well and have no value.
+    """Add the reason of missing values to the cell of a metric, if runs that did not fail have none.
 
     Args:
-        cell: of these runs.
-        part: rows of a long table.
-        metric: the column.
+        cell: cell of these runs.
+        part: their rows of a long table.
+        metric: column of the metric.
     """
     if metric not in UNDEFINED or not (part[metric].isna() & ~part["failed"].astype(bool)).any():
         return cell
@@ -31,7 +31,7 @@ def with_reason(cell: TableCell, part: pd.DataFrame, metric: str) -> TableCell:
 
 
 def undefined_notes(long: pd.DataFrame) -> list[str]:
-    """Return a note per metric that is undefined in some of the runs that ended well, with the reason."""
+    """Return a note, with the reason, per metric that is undefined in some of the runs that did not fail."""
     played, found = long[~long["failed"].astype(bool)], []
     for name, why in UNDEFINED.items():
         lacking = int(played[name].isna().sum()) if name in played else 0
@@ -44,8 +44,8 @@ def conventions_of(long: pd.DataFrame, kind: str = "probe") -> dict[str, Convent
     """Return the conventions of each metric in a long table; without the column, the default of its kind of job.
 
     Args:
-        long: a long table, or curves, with the column `conventions` of newer versions.
-        kind: the kind of job, for a table without kinds or metrics of a kind.
+        long: a long table, or curves; newer versions have the column `conventions`.
+        kind: the kind of job, for a table that does not name it.
     """
     found = read_conventions(long["conventions"]) if "conventions" in long else {}
     if found:
@@ -64,7 +64,7 @@ def of_columns(long: pd.DataFrame, shown: Mapping[str, str], kind: str) -> dict[
 
     Args:
         long: the results in the table.
-        shown: the columns of the long table that it shows, and their headings.
+        shown: columns of the long table in the table, and their headings.
         kind: the kind of job.
     """
     found = conventions_of(long, kind)

@@ -1,4 +1,4 @@
-"""Means with random effects, for example of cells, architectures and languages, where some runs may be cut."""
+"""Means with random effects, for example of cells, architectures and languages; some runs may be cut."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RESIDUAL = "residual"
-LEAST_RESIDUAL = 1e-6  # variance of the residuals, at least, as a share of that of all values
-LEAST_SHARE = 1e-5  # a smaller variance, as a share, counts as 0
-STEP = 0.02  # of differences of logarithms of variances, for derivatives
-ROUNDS = 200  # of expectation propagation, at most
-TOLERANCE = 1e-9  # of its result
+LEAST_RESIDUAL = 1e-6  # least variance of the residuals, as a fraction of the variance of all values
+LEAST_SHARE = 1e-5  # a smaller variance, as a fraction, counts as 0
+STEP = 0.02  # step of finite differences, in the logarithm of a variance
+ROUNDS = 200  # most iterations of expectation propagation
+TOLERANCE = 1e-9  # tolerance of its result
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,11 @@ class MixedEffects:
     """Means with 95 % intervals that respect random effects; see `mixed_effects`.
 
     Attributes:
-        means: a row per level of the fixed column (or one, "mean"), with the columns `mean` (of ratios the geometric
-            mean), `low` and `high` (95 % interval), `error` (standard error; of ratios, of the logarithm), `freedom`
-            (degrees of freedom), and `bound` (">" where only a lower bound of the mean is known, which is `low`).
-        deviations: standard deviation of each random effect and of the residuals; of ratios, of logarithms.
+        means: a row per level of the fixed column (or one row, "mean"), with the columns `mean` (for ratios, the
+            geometric mean), `low` and `high` (95 % interval), `error` (standard error; for ratios, of the logarithm),
+            `freedom` (degrees of freedom), and `bound` (">" if only a lower bound of the mean is known, which is
+            `low`).
+        deviations: standard deviation of each random effect and of the residuals; for ratios, of logarithms.
         levels: number of levels of each random effect.
         runs: number of runs.
         cut: number of runs that were cut.
@@ -52,7 +53,7 @@ class MixedEffects:
 
     @property
     def shares(self) -> pd.Series[float]:
-        """Share of each random effect and of the residuals in the variance of a run."""
+        """Fraction of the variance of a run for each random effect and the residuals."""
         variances = self.deviations**2
         return variances / variances.sum()
 
@@ -60,11 +61,11 @@ class MixedEffects:
         """Return a weighted sum of means with its 95 % interval and a test.
 
         Args:
-            weights: of levels of the fixed column, such as {"FC": 1, "RNN": -1} for a difference. Of ratios, the sum is
-                one of logarithms; so weights that add up to 0 give a quotient.
+            weights: weights of levels of the fixed column, such as {"FC": 1, "RNN": -1} for a difference. For ratios,
+                logarithms are summed, so weights that add up to 0 give a quotient.
 
         Returns:
-            `value`, `low`, `high`, `error`, `freedom` and `p` (two-sided, of a sum of 0), as columns of `means`.
+            `value`, `low`, `high`, `error` and `freedom`, as in `means`, and `p` (two-sided test of a sum of 0).
 
         Raises:
             InvalidSettingError: a name is not a level, or only a bound of its mean is known.
@@ -74,7 +75,7 @@ class MixedEffects:
         known = list(self.means.index[self.means["bound"].eq("")])
         for name in weights:
             if name not in known:
-                raise InvalidSettingError(f"The mean of {name} is not known here; choose from {listed(known)}.")
+                raise InvalidSettingError(f"The mean of {name} is not known; choose from {listed(known)}.")
         value, error, freedom = self._model.estimate(np.array([weights.get(name, 0.0) for name in known]))
         row = _described(value, error, freedom, self.log)
         p = 2 * float(scipy.stats.t.sf(abs(value) / error, freedom))
@@ -84,7 +85,7 @@ class MixedEffects:
         """Return the 95 % interval of the standard deviation of a random effect, by its profile likelihood.
 
         Args:
-            effect: its name, or "residual".
+            effect: name of the random effect, or "residual".
         """
         low, high = self._model.profile(list(self.deviations.index).index(effect))
         return math.sqrt(low), math.sqrt(high)
@@ -92,10 +93,10 @@ class MixedEffects:
     def p(self, effect: str) -> float:
         """Return the p-value of a likelihood-ratio test of a random effect.
 
-        It is half of that of chi-squared with one degree of freedom, as a variance cannot be below 0.
+        It is half the p-value of chi-squared with one degree of freedom, as a variance cannot be below 0.
 
         Args:
-            effect: its name.
+            effect: name of the random effect.
         """
         gain = 2 * (self.likelihood - self._model.best({list(self.deviations.index).index(effect): 0.0}))
         return float(scipy.stats.chi2.sf(max(gain, 0.0), 1)) / 2 if gain > 0 else 1.0
@@ -110,29 +111,30 @@ def mixed_effects(
     cut: str | None = "cut",
     log: bool = True,
 ) -> MixedEffects:
-    """Estimate means whose intervals hold for other cells, architectures or seeds than those that were measured.
+    """Estimate means with intervals that generalize to new cells, architectures or seeds.
 
     Runs are values of a linear model: a mean (for each level of `fixed`), plus a normal effect of each level of each
     random column, plus a normal residual. Effects may be crossed or nested. So models that share a cell, or a language,
     do not count as independent.
 
     Runs that were cut contribute the probability of a larger value (expectation propagation: Cunningham, Hennig and
-    Lacoste-Julien 2011, "Gaussian Probabilities and Expectation Propagation"). Variances are those of the largest
-    restricted likelihood (REML). Intervals of means are by Student's t with Satterthwaite's degrees of freedom.
+    Lacoste-Julien 2011, "Gaussian Probabilities and Expectation Propagation"). Variances are estimated by restricted
+    maximum likelihood (REML). Intervals of means are by Student's t with Satterthwaite's degrees of freedom.
 
     Args:
         results: a row per run, such as rows of one grammar of `result.to_dataframe()`. Rows without a value are left
             out.
         random: columns, or several joined by colons (`"cell:architecture"`) for each combination of their values.
-        fixed: column with levels that have a mean each.
+        fixed: column with a mean for each of its levels.
         value: column of values.
-        cut: column that says which runs were cut, so that their true value is larger; None for none. A missing column
-            is taken for none.
-        log: whether values are ratios, which are modelled by their logarithms (those below 0.01 raised to it).
+        cut: column that says whether each run was cut, so that its true value is larger. If it is None or a missing
+            column, no run was cut.
+        log: whether values are ratios, which are modeled by their logarithms (smaller ratios than 0.01 are raised to
+            0.01).
 
     Raises:
-        IncompatibleError: a random column has one level, or as many as there are runs; or there are fewer than three
-            runs that were not cut; or values do not vary.
+        IncompatibleError: a random column has one level, or as many levels as runs; or fewer than three runs were not
+            cut; or values do not vary.
         InvalidSettingError: a column is missing, or a value is not finite.
 
     Example:
@@ -148,24 +150,24 @@ def mixed_effects(
 
     _check_columns(results, [*(name for one in random for name in one.split(":")), value, *([fixed] if fixed else [])])
     runs = results[results[value].notna()].reset_index(drop=True)
-    given = runs[value].to_numpy(float)
-    if not np.isfinite(given).all():
+    values = runs[value].to_numpy(float)
+    if not np.isfinite(values).all():
         raise InvalidSettingError(f"The column {value} has values that are not finite.")
     censored = runs[cut].eq(True).to_numpy(bool) if cut in runs else np.zeros(len(runs), bool)
     level = runs[fixed].astype(str) if fixed else pd.Series("mean", runs.index)
     cuts = pd.Series(censored).groupby(level.to_numpy()).all()
     bounded = level.map(cuts).to_numpy(bool)
-    y = np.log(np.maximum(given, LEAST_RATIO)) if log else given
+    y = np.log(np.maximum(values, LEAST_RATIO)) if log else values
     names = list(dict.fromkeys(level[~bounded]))
     rows = [*_bounds(y, level, bounded, log)]
-    kept = ~bounded
-    if (~censored).sum() < FEWEST_KNOWN or not np.ptp(y[kept]) > 0:
+    used = ~bounded
+    if (~censored).sum() < FEWEST_KNOWN or not np.ptp(y[used]) > 0:
         raise IncompatibleError(
             f"{(~censored).sum()} of {len(runs)} runs were not cut; random effects need {FEWEST_KNOWN} that differ."
         )
-    design = (level[kept].to_numpy()[:, None] == np.array(names)).astype(float)
-    effects = {name: _levels(runs[kept], name) for name in random}
-    model = _Model(y[kept], censored[kept], design, [effect[:, None] == effect for effect in effects.values()])
+    design = (level[used].to_numpy()[:, None] == np.array(names)).astype(float)
+    effects = {name: _levels(runs[used], name) for name in random}
+    model = _Model(y[used], censored[used], design, [effect[:, None] == effect for effect in effects.values()])
     for i, name in enumerate(names):
         rows.append((name, _described(*model.estimate(np.eye(len(names))[i]), log)))
     found = dict(rows)
@@ -186,19 +188,19 @@ def _levels(runs: pd.DataFrame, name: str) -> Values:
     """Return the number of the level of each run.
 
     Raises:
-        IncompatibleError: there is one level, or as many as runs.
+        IncompatibleError: there is only one level, or there are as many levels as runs.
     """
     found = runs.groupby(name.split(":"), sort=False, dropna=False).ngroup().to_numpy()
     count = int(found.max()) + 1
     if not 1 < count < len(runs):
         raise IncompatibleError(
-            f"{name} has {count} levels in {len(runs)} runs; a random effect needs more than one, and fewer than runs."
+            f"{name} has {count} levels in {len(runs)} runs; a random effect needs at least two, and fewer than runs."
         )
     return np.asarray(found)
 
 
 def _bounds(y: Values, level: pd.Series[str], bounded: Mask, log: bool) -> list[tuple[str, dict[str, float | str]]]:
-    """Return descriptions of levels where all runs were cut."""
+    """Return the rows of `MixedEffects.means` for levels with only cut runs."""
     found: list[tuple[str, dict[str, float | str]]] = []
     for name in dict.fromkeys(level[bounded]):
         mean = float(y[level.eq(name).to_numpy()].mean())
@@ -220,7 +222,7 @@ def _described(value: float, error: float, freedom: float, log: bool) -> dict[st
 
 
 class _Fit(NamedTuple):
-    """The likelihood at some variances, with the coefficients and their covariance."""
+    """The restricted log likelihood at some variances, with the coefficients and their covariance."""
 
     likelihood: float
     coefficients: Values
@@ -231,8 +233,8 @@ class _Model:
     """A linear mixed model of values; some are lower limits.
 
     Attributes:
-        variances: of each random effect and of the residuals, at the largest restricted likelihood.
-        likelihood: its logarithm.
+        variances: REML estimates of the variance of each random effect and of the residuals.
+        likelihood: the restricted log likelihood.
     """
 
     def __init__(self, y: Values, cut: Mask, design: Values, same: Sequence[Mask]) -> None:
@@ -240,9 +242,9 @@ class _Model:
 
         Args:
             y: values [run].
-            cut: which are lower limits.
+            cut: for each value, whether it is a lower limit.
             design: matrix of fixed effects [run, coefficient].
-            same: of each random effect, which runs share a level [run, run].
+            same: for each random effect, whether two runs share a level [run, run].
         """
         order = np.argsort(cut, kind="stable")
         self.known = int((~cut).sum())
@@ -253,7 +255,7 @@ class _Model:
         self.variances = self.scaled * self.scale**2
 
     def at(self, variances: Values) -> _Fit:
-        """Return the restricted likelihood at variances (in units of the variance of all values)."""
+        """Return the restricted log likelihood at variances (in units of the variance of all values)."""
         n, known = len(self.y), self.known
         v = sum((size * one for size, one in zip(variances, self.same, strict=False)), variances[-1] * np.eye(n))
         factor = np.linalg.cholesky(v[:known, :known])
@@ -281,7 +283,7 @@ class _Model:
         return _Fit(float(likelihood + chance), b + gain @ shift, inverse + gain @ (narrowed - covariance) @ gain.T)
 
     def _maximum(self, fixed: Mapping[int, float]) -> tuple[Values, float]:
-        """Return the variances of the largest likelihood, with some of them fixed, and its logarithm."""
+        """Return the variances that maximize the likelihood, with some of them fixed, and the log likelihood."""
         count = len(self.same) + 1
         free = [i for i in range(count) if i not in fixed]
         values = np.full(count, 1 / count)
@@ -297,7 +299,7 @@ class _Model:
         return values.copy(), self.at(values).likelihood
 
     def best(self, fixed: Mapping[int, float]) -> float:
-        """Return the logarithm of the largest likelihood with some variances fixed (in units of the values squared)."""
+        """Return the largest log likelihood with some variances fixed (in units of the values squared)."""
         return self._maximum({i: size / self.scale**2 for i, size in fixed.items()})[1]
 
     def estimate(self, weights: Values) -> tuple[float, float, float]:
@@ -326,7 +328,7 @@ class _Model:
         return float(weights @ found.coefficients) * self.scale, math.sqrt(variance) * self.scale, freedom
 
     def profile(self, effect: int) -> tuple[float, float]:
-        """Return the interval of a variance in which twice the logarithm of the likelihood falls by less than 3.84."""
+        """Return the interval of a variance within which twice the log likelihood falls by less than 3.84."""
         drop = float(scipy.stats.chi2.ppf(CONFIDENCE, 1)) / 2
         size = float(self.scaled[effect])
 
@@ -349,11 +351,11 @@ def beyond(limits: Values, covariance: Values) -> tuple[float, Values, Values]:
     """Return the probability that normal variables of mean 0 are all above their limits, by expectation propagation.
 
     Args:
-        limits: [variable].
-        covariance: [variable, variable], positive definite.
+        limits: limits [variable].
+        covariance: covariance [variable, variable], positive definite.
 
     Returns:
-        The logarithm of the probability, and the mean and the covariance of the variables if they are.
+        The logarithm of the probability, and the mean and the covariance of the variables above their limits.
 
     Example:
         >>> import numpy as np
@@ -361,7 +363,7 @@ def beyond(limits: Values, covariance: Values) -> tuple[float, Values, Values]:
         >>> round(float(np.exp(found[0])), 3)
         0.333
     """
-    precision, shift = np.zeros(len(limits)), np.zeros(len(limits))  # of each site
+    precision, shift = np.zeros(len(limits)), np.zeros(len(limits))  # parameters of each site
     mean, now, before = np.zeros(len(limits)), covariance, math.inf
     for _ in range(ROUNDS):
         cavity = 1 / np.diag(now) - precision
@@ -370,9 +372,9 @@ def beyond(limits: Values, covariance: Values) -> tuple[float, Values, Values]:
         edge = (limits - pull / cavity) / width
         tail = scipy.special.log_ndtr(-edge)
         hazard = np.exp(-0.5 * edge**2 - 0.5 * math.log(2 * math.pi) - tail)
-        there = pull / cavity + width * hazard
+        centre = pull / cavity + width * hazard
         narrow = np.maximum(width**2 * (1 - hazard * (hazard - edge)), 1e-12)
-        precision, shift = np.maximum(1 / narrow - cavity, 0.0), there / narrow - pull
+        precision, shift = np.maximum(1 / narrow - cavity, 0.0), centre / narrow - pull
         root = np.sqrt(precision)
         inner = np.eye(len(limits)) + root[:, None] * covariance * root
         scaled = root[:, None] * covariance

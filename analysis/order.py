@@ -1,4 +1,4 @@
-"""The order in which tables and plots show grammars, and the values of other columns."""
+"""The order of grammars, and of values of other columns, in tables and plots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  # grammars, as in the papers' tables
-# Values of columns that are not shown in alphabetical order.
+# The order of values of columns; other columns are in alphabetical order.
 ORDERED = {
     "representation": ("soft", "gumb", "discr", "gs", "qt", "cb"),
     "side": SIDES,
@@ -26,7 +26,7 @@ ORDERED = {
 
 
 def in_order(grammars: Iterable[str]) -> list[str]:
-    """Return grammars, each once, in the order of the papers' tables, and then all others in alphabetical order."""
+    """Return grammars, each once: first in the order of the papers' tables, then others in alphabetical order."""
     return sorted(set(grammars), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
 
 
@@ -35,7 +35,7 @@ _models: ContextVar[Sequence[str]] = ContextVar("_models", default=())
 
 @contextmanager
 def models_in_order(models: Iterable[str]) -> Iterator[None]:
-    """Have the plots of a `with` block show models in this order, and others after them, by name."""
+    """Make the plots of a `with` block show models in this order, and other models after them, by name."""
     before = _models.set(list(dict.fromkeys(models)))
     try:
         yield
@@ -45,14 +45,14 @@ def models_in_order(models: Iterable[str]) -> Iterator[None]:
 
 def place_of_model(model: str) -> SortKey:
     """Return a sort key for a model in plots: by its name, or in the order of `models_in_order`."""
-    given = _models.get()
-    return given.index(model) if model in given else len(given), natural(model)
+    models = _models.get()
+    return models.index(model) if model in models else len(models), natural(model)
 
 
 def without_hashes(results: pd.DataFrame) -> pd.DataFrame:
-    """Return results for a plot, in which languages are called "emerged" in place of "emerged@1a2b3c4d5e6f7081".
+    """Shorten the names of languages for a plot, from "emerged@1a2b3c4d5e6f7081" to "emerged".
 
-    A name that another language or a grammar has too keeps its hash.
+    A name keeps its hash if another language or a grammar has the same short name.
 
     Args:
         results: the long table, or curves.
@@ -64,11 +64,11 @@ def without_hashes(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def place_of(name: str, value: Any) -> tuple[int, str]:
-    """Return a sort key for a value of a column: by ORDERED, and then text in alphabetical order.
+    """Return a sort key for a value of a column: by ORDERED, then text in alphabetical order.
 
     Args:
         name: column of the long table.
-        value: in that column.
+        value: value in this column.
     """
     usual = ORDERED.get(name, ())
     return usual.index(value) if value in usual else len(usual), value if isinstance(value, str) else ""

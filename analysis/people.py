@@ -1,4 +1,4 @@
-"""Statistics of people who answer few items each: intervals by person, permutation tests, printed forms, power."""
+"""Statistics of people with few items each: intervals by person, permutation tests, printed forms, power."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from icy.core.streams import stream
 from .statistics import CONFIDENCE, Interval, Values, holm
 
 RESAMPLES = 10_000
-POWER_RESAMPLES = 2000  # of one test in a simulated study
-AT_ONCE = 2_000  # resamples held in memory
-NORMAL = 1.96  # standard errors of the published half-widths
+POWER_RESAMPLES = 2000  # per test of a simulated study
+AT_ONCE = 2_000  # resamples in memory at a time
+NORMAL = 1.96  # published half-widths, in standard errors
 
 
 # -- intervals ---------------------------------------------------------------------------------------------------------
@@ -27,26 +27,26 @@ NORMAL = 1.96  # standard errors of the published half-widths
 def cluster_bootstrap(
     values: ArrayLike, clusters: Sequence[object] | None = None, resamples: int = RESAMPLES, seed: int = 0
 ) -> Interval:
-    """Return the mean of values and its 95 % interval, by resampling clusters: percentiles of the bootstrap.
+    """Return the mean of values and its 95 % interval, by a percentile bootstrap of clusters.
 
     Args:
-        values: one per game.
-        clusters: whose games they are; by default every value is a cluster of its own.
-        resamples: how many.
-        seed: of the resampling.
+        values: a value per game.
+        clusters: cluster of each game, such as its person; by default every value is a separate cluster.
+        resamples: number of resamples.
+        seed: seed of the resampling.
 
     Example:
         >>> found = cluster_bootstrap([0, 0, 1, 1])
         >>> found.value, found.low, found.high
         (0.5, 0.0, 1.0)
     """
-    given = np.asarray(values, float)
-    if not len(given):
+    array = np.asarray(values, float)
+    if not len(array):
         return Interval(math.nan)
-    names = range(len(given)) if clusters is None else clusters
+    names = range(len(array)) if clusters is None else clusters
     _, places = np.unique(np.asarray(list(map(str, names))), return_inverse=True)
-    sums, counts = np.bincount(places, given).astype(float), np.bincount(places)
-    mean = float(given.mean())
+    sums, counts = np.bincount(places, array).astype(float), np.bincount(places)
+    mean = float(array.mean())
     if len(sums) < 2:
         return Interval(mean)
     rng = stream(seed, "cluster bootstrap")
@@ -64,7 +64,7 @@ def _resampled(sums: Values, counts: NDArray[np.int64], rng: np.random.Generator
 
 
 def exact_interval(right: int, count: int) -> Interval:
-    """Return a share and its exact 95 % interval (Clopper and Pearson 1934).
+    """Return a proportion and its exact 95 % interval (Clopper and Pearson 1934).
 
     Example:
         >>> found = exact_interval(1, 10)
@@ -81,16 +81,16 @@ def exact_interval(right: int, count: int) -> Interval:
 
 
 def permutation_p(ours: ArrayLike, theirs: ArrayLike, paired: bool, resamples: int = RESAMPLES, seed: int = 0) -> float:
-    """Return the two-sided p-value of a difference in means, by permutation: of persons, or of signs in pairs.
+    """Return the two-sided p-value of a difference in means, by permutation of persons, or of signs in pairs.
 
-    All permutations are counted where there are not more than resamples.
+    All permutations are counted if they are not more than `resamples`.
 
     Args:
-        ours: one value per person.
-        theirs: likewise; of pairs, in the same order.
-        paired: whether they are pairs.
-        resamples: at most.
-        seed: of the permutations.
+        ours: a value per person.
+        theirs: a value per person to compare with; if paired, in the same order.
+        paired: whether the values are paired.
+        resamples: maximum number of permutations.
+        seed: seed of the permutations.
 
     Example:
         >>> permutation_p([1, 1, 1], [0, 0, 0], paired=False), permutation_p([1, 1, 1], [0, 0, 0], paired=True)
@@ -114,13 +114,13 @@ def permutation_p(ours: ArrayLike, theirs: ArrayLike, paired: bool, resamples: i
 
 
 def equivalence_p(ours: ArrayLike, theirs: ArrayLike, margin: float, paired: bool) -> float:
-    """Return the p-value of two one-sided t-tests: that the means differ by less than a margin (Schuirmann 1987).
+    """Return the p-value of two one-sided t-tests that the means differ by less than a margin (Schuirmann 1987).
 
     Args:
-        ours: one value per person.
-        theirs: likewise.
+        ours: a value per person.
+        theirs: a value per person to compare with.
         margin: the largest difference that does not matter.
-        paired: whether they are pairs; otherwise the tests are Welch's.
+        paired: whether the values are paired; otherwise the tests are Welch's.
 
     Example:
         >>> equivalence_p([0.5, 0.6, 0.5, 0.6], [0.6, 0.5, 0.6, 0.5], margin=0.5, paired=False) < 0.001
@@ -141,7 +141,7 @@ def equivalence_p(ours: ArrayLike, theirs: ArrayLike, margin: float, paired: boo
 
 
 def chance_p(right: int, count: int, chance: float) -> float:
-    """Return the probability of so many right answers or more, by chance alone (exact binomial).
+    """Return the probability of at least `right` right answers by chance (exact binomial).
 
     Example:
         >>> round(chance_p(2, 3, 0.5), 3)
@@ -155,15 +155,15 @@ def chance_p(right: int, count: int, chance: float) -> float:
 
 def half_width(values: ArrayLike) -> float:
     """Return the published half-width of a mean: 1.96 s / sqrt(N), with s by N - 1 (spycodes-facts 7)."""
-    given = np.asarray(values, float)
-    return NORMAL * float(given.std(ddof=1)) / math.sqrt(len(given)) if len(given) > 1 else math.nan
+    array = np.asarray(values, float)
+    return NORMAL * float(array.std(ddof=1)) / math.sqrt(len(array)) if len(array) > 1 else math.nan
 
 
 def as_printed(mean: float, half: float) -> str:
     """Return a mean and its half-width as Icy22 prints them.
 
-    The half-width has one significant digit, and the mean ends at the same place. From a half-width of 10 on both are
-    cut, not rounded.
+    The half-width has one significant digit, and the mean ends at the same digit. If the half-width is at least 10,
+    both are truncated, not rounded.
 
     Example:
         >>> as_printed(0.2222, 0.1234), as_printed(147.9, 19.8), as_printed(17.4, 3.6), as_printed(0, 0)
@@ -189,31 +189,31 @@ def printed(values: ArrayLike) -> str:
         >>> printed([1 / 3, 1 / 3] + 15 * [0])
         '0.04±0.05'
     """
-    given = np.asarray(values, float)
-    return as_printed(float(given.mean()), half_width(given)) if len(given) else ""
+    array = np.asarray(values, float)
+    return as_printed(float(array.mean()), half_width(array)) if len(array) else ""
 
 
 # -- power -------------------------------------------------------------------------------------------------------------
 
 
-def drawn_accuracies(
+def draw_accuracies(
     mean: float, spread: float, persons: int, items: int, rng: np.random.Generator, studies: int = 1
 ) -> Values:
-    """Draw accuracies of persons who answer some items each, from a beta-binomial distribution: [studies, persons].
+    """Draw accuracies of persons from a beta-binomial distribution: [studies, persons].
 
     Args:
-        mean: of the accuracies.
-        spread: their standard deviation over persons, where it is possible; between that of persons who are all alike
-            and that of persons who are always or never right.
-        persons: how many.
-        items: that each answers.
-        rng: to draw from.
-        studies: how many studies.
+        mean: mean of the accuracies.
+        spread: their standard deviation over persons. It is clipped to the possible range: from equal persons to
+            persons who are always or never right.
+        persons: number of persons.
+        items: number of items per person.
+        rng: random generator.
+        studies: number of studies.
     """
     size = (studies, persons)
     if mean in (0.0, 1.0):
         return np.full(size, mean)
-    alike = mean * (1 - mean) / items  # variance of persons who are all alike
+    alike = mean * (1 - mean) / items  # variance if all persons are equal
     shared = 0.0 if items == 1 else (spread**2 / alike - 1) / (items - 1)
     shared = min(max(shared, 0.0), 0.999)
     if shared == 0.0:
@@ -233,37 +233,40 @@ def power_of_study(
     studies: int = 500,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Return the power of a study to tell grammars from a baseline, by simulation: permutation tests, with Holm.
+    """Return the power of a study to distinguish grammars from a baseline, by simulation.
+
+    Each simulated study has permutation tests, corrected by Holm's method.
 
     Args:
-        means: accuracy on held-out items by grammar, the baseline among them.
-        persons: per grammar.
-        spread: standard deviation of the accuracy over persons; see `drawn_accuracies`.
+        means: accuracy on held-out items by grammar, including the baseline.
+        persons: number of persons per grammar.
+        spread: standard deviation of the accuracy over persons; see `draw_accuracies`.
         items: held-out items per person.
         baseline: the grammar that others are compared with.
         alpha: significance level.
-        studies: how many are simulated.
-        seed: of the simulation.
+        studies: number of simulated studies.
+        seed: seed of the simulation.
 
     Returns:
-        The share of studies that find the difference, by grammar; and under "all", those that find every one.
+        The fraction of studies that find the difference, by grammar; and under "all", the fraction that find all
+        differences.
 
     Raises:
-        InvalidSettingError: an accuracy that is none, or no baseline among the grammars.
+        InvalidSettingError: an invalid accuracy, or a missing baseline.
 
     Example:
         >>> power_of_study({"concat": 0.9, "rot": 0.0}, persons=12, studies=50)["rot"]
         1.0
     """
     if baseline not in means or len(means) < 2:
-        raise InvalidSettingError(f"Give accuracies by grammar, '{baseline}' among them, and of another to compare.")
+        raise InvalidSettingError(f"`means` needs accuracies of '{baseline}' and of at least one other grammar.")
     checked = {name: real_number(f"accuracy of {name}", value, most=1.0) for name, value in means.items()}
     whole_number("number of persons", persons, least=2)
     whole_number("seed", seed, -LARGEST_SEED - 1, LARGEST_SEED)
     rng = stream(seed, "power of a study")
-    drawn = {name: drawn_accuracies(mean, spread, persons, items, rng, studies) for name, mean in checked.items()}
+    accuracies = {name: draw_accuracies(mean, spread, persons, items, rng, studies) for name, mean in checked.items()}
     others = [name for name in means if name != baseline]
-    p = np.stack([_fast_p(drawn[baseline], drawn[name], rng) for name in others], 1)
+    p = np.stack([_fast_p(accuracies[baseline], accuracies[name], rng) for name in others], 1)
     found = np.array([holm(row) for row in p.tolist()]) <= alpha
     return {**dict(zip(others, found.mean(0).tolist(), strict=True)), "all": float(found.all(1).mean())}
 
@@ -277,6 +280,6 @@ def _fast_p(ours: Values, theirs: Values, rng: np.random.Generator) -> Values:
     first = rng.permuted(first, axis=1)
     sums, total = both @ first.T, both.sum(1, keepdims=True)
     gaps = np.abs(sums / half - (total - sums) / (whole - half))
-    seen = np.abs(ours.mean(1) - theirs.mean(1))[:, None]
-    found: Values = ((gaps >= seen - 1e-12).sum(1) + 1) / (POWER_RESAMPLES + 1)
+    observed = np.abs(ours.mean(1) - theirs.mean(1))[:, None]
+    found: Values = ((gaps >= observed - 1e-12).sum(1) + 1) / (POWER_RESAMPLES + 1)
     return found

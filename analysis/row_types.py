@@ -1,4 +1,4 @@
-"""Types of rows and of their values, which tables, plots and published results share."""
+"""Common types of rows and of their values, for tables, plots and published results."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Facts: TypeAlias = dict[str, Any]  # values of several types by name: arguments, or the parts of a JSON object
-Row: TypeAlias = Mapping[Any, Any]  # values of a row by column, as `DataFrame.to_dict("records")` gives them
+Row: TypeAlias = Mapping[Any, Any]  # values of a row by column, as in `DataFrame.to_dict("records")`
 Series: TypeAlias = "pd.Series[Any]"  # a row or a column of a DataFrame
 SortKey: TypeAlias = tuple[Any, ...]

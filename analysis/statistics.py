@@ -16,12 +16,12 @@ from icy.core.errors import InvalidSettingError
 Values: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 CONFIDENCE = 0.95
-LEAST_RATIO = 0.01  # smaller ratios are raised to this before their logarithm is taken; 0 is possible
-FEWEST_KNOWN = 3  # runs that were not cut, if some were; of two, the interval is a factor of 27 and more
-LEAST_SPREAD = 1e-9  # what is smaller is rounding
-LARGEST_EFFECT = 1e6  # in standard deviations; beyond, the noncentral t distribution is not computed well
+LEAST_RATIO = 0.01  # smaller ratios, 0 included, are raised to this before their logarithm is taken
+FEWEST_KNOWN = 3  # least number of runs without a cut, if others were cut; two give an interval of a factor above 27
+LEAST_SPREAD = 1e-9  # smaller spreads are rounding errors
+LARGEST_EFFECT = 1e6  # in standard deviations; the noncentral t distribution is inaccurate for larger effects
 MOST_SEEDS = 100_000
-PILOT_CONFIDENCE = 0.8  # that a spread is no larger than the limit taken of a pilot (Browne 1995)
+PILOT_CONFIDENCE = 0.8  # confidence of the upper limit of a pilot's spread (Browne 1995)
 LOG_SPREADS = {  # name of a spread: its counterpart on the log scale
     "sd": "geometric standard deviation over seeds",
     "sem": "geometric standard error",
@@ -38,11 +38,11 @@ def student(freedom: Values, confidence: float = CONFIDENCE) -> Values: ...
 
 
 def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | Values:
-    """Return half the width of a confidence interval in standard errors, by Student's t; NaN without freedom.
+    """Return half the width of a confidence interval in standard errors, by Student's t; NaN if `freedom` is 0.
 
     Args:
-        freedom: degrees of freedom, one or an array of any shape.
-        confidence: probability that the interval holds the true value.
+        freedom: degrees of freedom, a number or an array of any shape.
+        confidence: confidence level of the interval.
 
     Example:
         >>> round(student(2), 2), round(student(4), 2)
@@ -54,7 +54,7 @@ def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval; NaN where it is unknown."""
+    """An estimate with its 95 % interval; NaN if unknown."""
 
     value: float
     low: float = math.nan
@@ -72,9 +72,9 @@ class LogSummary:
     """Summary of positive numbers on the log scale, or of their quotients.
 
     Attributes:
-        centre: geometric mean; of a bound, its value.
+        centre: geometric mean, or the value of the bound.
         deviation: standard deviation of the natural logarithms; NaN if unknown.
-        error: standard error of their mean; NaN if unknown.
+        error: standard error of the mean of the logarithms; NaN if unknown.
         freedom: degrees of freedom of `error`.
         bound: ">" or "<" if only a bound of the geometric mean is known, else "".
     """
@@ -86,20 +86,20 @@ class LogSummary:
     bound: str = ""
 
     def factor(self, spread: str) -> float:
-        """Return what the geometric mean is multiplied and divided by; `spread` is a name of LOG_SPREADS."""
+        """Return the factor that multiplies and divides the geometric mean; `spread` is a name of LOG_SPREADS."""
         widths = {"sd": self.deviation, "sem": self.error}
         wide = student(self.freedom) * self.error if spread == "ci95" else widths[spread]
         return float(np.exp(np.minimum(wide, 700.0)))  # e^710 is too large for a float
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the geometric mean, by Student's t; NaN where there is none."""
+        """The 95 % interval of the geometric mean, by Student's t; NaN if unknown."""
         if self.bound:
             return (self.centre, math.nan) if self.bound == ">" else (math.nan, self.centre)
         return self.centre / self.factor("ci95"), self.centre * self.factor("ci95")
 
     def text(self, decimals: int, spread: str = "sd") -> str:
-        """Return it as printed: `1.73×/1.02`, to be multiplied or divided, or `> 20`."""
+        """Return the summary as printed: `1.73×/1.02`, to be multiplied or divided, or `> 20`."""
         if self.bound:
             shown = f"{self.centre:.{decimals}f}"
             return f"{self.bound} {shown.rstrip('0').rstrip('.') if '.' in shown else shown}"
@@ -109,18 +109,18 @@ class LogSummary:
 
 
 def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) -> LogSummary:
-    """Summarise ratios on the log scale, where cut runs count as larger than their value.
+    """Summarize ratios on the log scale; the true ratio of a cut run is larger than its value.
 
-    Without cut runs, these are the mean and the standard deviation of the logarithms. With some, a log-normal
-    distribution is fitted by maximum likelihood, in which a run contributes its density, and a cut one the probability
-    of a larger value (Tobin 1958, "Estimation of Relationships for Limited Dependent Variables"; Helsel 2012,
-    "Statistics for Censored Environmental Data"). Its variance is scaled by u / (u - 1), where u runs were not
-    cut, and its interval has u - 1 degrees of freedom, as without cut runs. With cut runs and fewer than three
-    others, there is only a lower bound: the geometric mean of the values as they stand.
+    Without cut runs, the summary has the mean and the standard deviation of the logarithms. With cut runs, a log-normal
+    distribution is fitted by maximum likelihood: a run contributes its density, and a cut run the probability of a
+    larger value (Tobin 1958, "Estimation of Relationships for Limited Dependent Variables"; Helsel 2012, "Statistics
+    for Censored Environmental Data"). If u runs were not cut, the variance is scaled by u / (u - 1), and the interval
+    has u - 1 degrees of freedom, as without cut runs. With cut runs and u < 3, there is only a lower bound: the
+    geometric mean of all values.
 
     Args:
-        values: ratios; those below LEAST_RATIO are raised to it.
-        cut: which were cut.
+        values: ratios; smaller values than LEAST_RATIO are raised to it.
+        cut: for each run, whether it was cut.
 
     Example:
         >>> log_summary([2.0, 8.0], [False, False]).text(2), log_summary([20.0, 20.0], [True, True]).text(2)
@@ -129,7 +129,7 @@ def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) ->
     raised, censored = np.maximum(np.asarray(values, float), LEAST_RATIO), np.asarray(cut, bool)
     logs = np.log(raised)
     known = logs[~censored]
-    # Between the extremes, so that of equal values it is the value itself, whatever its digits.
+    # Clipped to the extremes, so that the mean of equal values is exactly this value.
     centre = float(np.clip(_exp_of_mean(logs), raised.min(), raised.max())) if len(raised) else math.nan
     if len(known) < (FEWEST_KNOWN if censored.any() else 2):
         return LogSummary(centre, bound=">" if censored.any() else "")
@@ -142,14 +142,14 @@ def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) ->
 
 
 def _exp_of_mean(logs: Values) -> float:
-    """Return e to the mean of logarithms, without the digits that are rounding."""
+    """Return e to the mean of logarithms, rounded to 12 digits."""
     return float(f"{math.exp(float(logs.mean())):.12g}")
 
 
 def _censored_normal(known: Values, beyond: Values) -> tuple[float, float, float]:
-    """Fit a normal distribution to values and lower limits; return its mean, deviation and the mean's error.
+    """Fit a normal distribution to values and lower limits; return its mean, deviation and the mean's standard error.
 
-    The error is that of the observed information of mean and log deviation.
+    The error comes from the observed information of mean and log deviation.
     """
     mean, deviation = map(float, scipy.stats.norm.fit(scipy.stats.CensoredData(uncensored=known, right=beyond)))
     z, limit = (known - mean) / deviation, (beyond - mean) / deviation
@@ -169,15 +169,15 @@ class Paired:
     """Comparison of two sets of runs that share their seeds.
 
     Attributes:
-        pairs: seeds with a result in both.
-        both_cut: pairs of which both were cut, which say nothing.
-        one_cut: pairs of which one was cut, of which only the direction is known.
-        effect: the quotient of geometric means, of ratios; else the mean difference. NaN if unknown.
+        pairs: number of seeds with a result in both.
+        both_cut: number of pairs with two cut runs, which give no information.
+        one_cut: number of pairs with one cut run, which give only the sign of the difference.
+        effect: the quotient of geometric means for ratios; else the mean difference. NaN if unknown.
         bound: ">" or "<" if the true effect is larger or smaller than `effect`, else "".
         spread: standard deviation over pairs, of the logarithms of quotients or of differences; NaN if unknown.
-        p: two-sided; NaN without a test.
+        p: two-sided p-value; NaN without a test.
         test: "t", "sign", or "" for none.
-        directions: pairs that point upwards, and pairs that point downwards.
+        directions: number of positive differences, and of negative differences.
         log: whether ratios were compared, by their logarithms.
     """
 
@@ -193,22 +193,23 @@ class Paired:
     log: bool = False
 
     @property
-    def told(self) -> int:
-        """Pairs that say something: those of which not both were cut."""
+    def informative(self) -> int:
+        """Number of pairs with at most one cut run."""
         return self.pairs - self.both_cut
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the effect, by Student's t; NaN where the test is another."""
-        wide = student(self.told - 1) * self.spread / math.sqrt(self.told) if self.test == "t" else math.nan
+        """The 95 % interval of the effect, by Student's t; NaN for other tests."""
+        count = self.informative
+        wide = student(count - 1) * self.spread / math.sqrt(count) if self.test == "t" else math.nan
         if self.log:
             return self.effect * math.exp(-wide), self.effect * math.exp(min(wide, 700.0))
         return self.effect - wide, self.effect + wide
 
     def summary(self) -> LogSummary:
         """Return the quotient of ratios as a summary on the log scale."""
-        error = self.spread / math.sqrt(self.told) if self.told else math.nan
-        return LogSummary(self.effect, self.spread, error, self.told - 1, self.bound)
+        error = self.spread / math.sqrt(self.informative) if self.informative else math.nan
+        return LogSummary(self.effect, self.spread, error, self.informative - 1, self.bound)
 
 
 def paired(
@@ -220,16 +221,17 @@ def paired(
 ) -> Paired:
     """Compare runs that share their seeds, pair by pair.
 
-    Differences, of ratios those of the logarithms, are tested by Student's t. Of a pair with one cut run only the
-    direction is known, and of one with two cut runs nothing: the latter are left out, and if there is one of the
-    former, or all differences are equal, the test is the exact sign test, without ties.
+    Differences, or differences of logarithms for ratios, are tested by Student's t. Pairs with two cut runs are left
+    out. A pair with one cut run gives only the sign of the difference. If there is one, or if all differences are
+    equal, the test is the exact sign test, without ties.
 
     Args:
         ours: values.
-        theirs: those of the same seeds.
-        cut: which of ours were cut; looked at for ratios alone, as an accuracy is known whenever training stopped.
-        their_cut: which of theirs were.
-        log: whether they are ratios.
+        theirs: values of the same seeds to compare with.
+        cut: for each of `ours`, whether it was cut; only used for ratios, as an accuracy is known even if training was
+            cut.
+        their_cut: for each of `theirs`, whether it was cut.
+        log: whether the values are ratios.
     """
     a, b = np.asarray(ours, float), np.asarray(theirs, float)
     above, below = (np.asarray(one, bool) & log for one in (cut, their_cut))
@@ -240,11 +242,11 @@ def paired(
     pointing = np.where(one, np.where(above & (a >= b), 1, np.where(below & (b >= a), -1, 0)), np.sign(gaps))
     pointing[both | (known & (np.abs(gaps) < LEAST_SPREAD))] = 0
     directions = int((pointing > 0).sum()), int((pointing < 0).sum())
-    told = gaps[known | one]
+    gaps = gaps[known | one]
     bound = _bound(above & one, below & one, pointing)
-    spread = float(told.std(ddof=1)) if len(told) > 1 and not one.any() else math.nan
-    p, test = _test(told, directions, bool(one.any()), int(known.sum()))
-    effect = math.nan if bound == "?" or not len(told) else _exp_of_mean(told) if log else float(told.mean())
+    spread = float(gaps.std(ddof=1)) if len(gaps) > 1 and not one.any() else math.nan
+    p, test = _test(gaps, directions, bool(one.any()), int(known.sum()))
+    effect = math.nan if bound == "?" or not len(gaps) else _exp_of_mean(gaps) if log else float(gaps.mean())
     counts = len(a), int(both.sum()), int(one.sum())
     return Paired(*counts, effect, bound.strip("?"), spread, p, test, directions, log)
 
@@ -254,7 +256,7 @@ def _logs(values: Values) -> Values:
 
 
 def _bound(above: Mask, below: Mask, pointing: Values) -> str:
-    """Return how the true effect lies to the mean of what is known: "", ">", "<", or "?" where it may be either."""
+    """Return whether the true effect is larger (">") or smaller ("<") than the mean; "?" if unknown, "" if equal."""
     if not above.any() and not below.any():
         return ""
     if (pointing[above | below] == 0).any() or (above.any() and below.any()):
@@ -273,7 +275,7 @@ def _test(gaps: Values, directions: tuple[int, int], bounded: bool, known: int) 
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number by Holm's method; NaN stay, and do not count.
+    """Return p-values corrected for their number by Holm's method; NaN stays NaN and does not count.
 
     Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
 
@@ -294,15 +296,15 @@ def holm(p: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Comparison of two sets of runs that asks whether they are alike, up to a margin.
+    """Test of the equivalence of two sets of runs, up to a margin.
 
     Attributes:
-        effect: quotient of geometric means, of ratios; else the difference of means. NaN if unknown.
+        effect: quotient of geometric means for ratios; else the difference of means. NaN if unknown.
         low: lower end of its 95 % interval, by Welch's t.
-        high: upper end.
-        p: of two one-sided tests against the margin; small if the two are alike. NaN without a test.
-        p_different: of Welch's t-test; small if the two differ.
-        margin: as given.
+        high: upper end of the interval.
+        p: p-value of two one-sided tests against the margin; small if the two are equivalent. NaN without a test.
+        p_different: p-value of Welch's t-test; small if the two differ.
+        margin: the margin of the test.
         freedom: Welch's degrees of freedom.
     """
 
@@ -330,19 +332,19 @@ def equivalence(
     their_cut: Sequence[bool] | Mask | None = None,
     log: bool = True,
 ) -> Equivalence:
-    """Test whether two sets of independent runs are equivalent: by two one-sided Welch tests (TOST) at a margin.
+    """Test whether two sets of independent runs are equivalent, by two one-sided Welch tests (TOST) at a margin.
 
-    That two sets of few runs do not differ significantly says little: with a wide interval hardly anything does.
-    Equivalence is claimed only if the data exclude every difference as large as the margin (Schuirmann 1987).
+    Two small sets of runs often do not differ significantly only because their intervals are wide. They are called
+    equivalent only if the data exclude every difference as large as the margin (Schuirmann 1987).
 
     Args:
         ours: ratios, or accuracies.
-        theirs: those to compare with; they share no seeds, or are taken as if they did not.
-        margin: largest difference that does not matter. Of ratios, 0.2 is a quotient between 1 / 1.2 and 1.2; of
+        theirs: values to compare with; seeds that both have are not paired.
+        margin: largest difference that does not matter. For ratios, 0.2 means a quotient between 1 / 1.2 and 1.2; for
             accuracies, a difference between -0.2 and 0.2.
-        cut: which of ours were cut, so that their ratio is larger; see `log_summary`.
-        their_cut: which of theirs were.
-        log: whether they are ratios, which are compared by their logarithms.
+        cut: for each of `ours`, whether it was cut, so that its ratio is larger; see `log_summary`.
+        their_cut: for each of `theirs`, whether it was cut.
+        log: whether the values are ratios, which are compared by their logarithms.
 
     Raises:
         InvalidSettingError: the margin is not positive.
@@ -353,7 +355,7 @@ def equivalence(
         (0.98, 0.0001, 'equivalent')
     """
     if not margin > 0:
-        raise InvalidSettingError(f"The margin of an equivalence test is above 0, such as 0.2; not {margin}.")
+        raise InvalidSettingError(f"The margin of an equivalence test must be above 0, such as 0.2; not {margin}.")
     sides = [_mean_and_error(*side, log) for side in ((ours, cut), (theirs, their_cut))]
     (one, error, freedom), (other, their_error, their_freedom) = sides
     total = math.hypot(error, their_error)
@@ -378,13 +380,13 @@ def tost(difference: Values, error: Values, freedom: Values, margin: float | Val
 def tost(
     difference: float | Values, error: float | Values, freedom: float | Values, margin: float | Values
 ) -> float | Values:
-    """Return the p-value of two one-sided t-tests that a true difference is within a margin; NaN where unknown.
+    """Return the p-value of two one-sided t-tests that a true difference is within a margin; NaN if unknown.
 
     Args:
-        difference: observed, one or an array of any shape; so are the others.
+        difference: observed difference, a number or an array of any shape, as are the other arguments.
         error: its standard error.
         freedom: degrees of freedom of the error.
-        margin: the largest difference of no matter, of the same unit.
+        margin: the largest difference that does not matter, in the same unit.
 
     Example:
         >>> round(tost(0.1, 0.04, 8, 0.2), 3)
@@ -395,7 +397,7 @@ def tost(
 
 
 def _upper_tail(distance: float | Values, error: float | Values, freedom: float | Values) -> Values:
-    """Return the probability of a larger Student's t; without error, 0 or 1 by the sign, and 0.5 at 0."""
+    """Return the probability of a larger Student's t; if the error is 0, it is 0 or 1 by the sign, and 0.5 at 0."""
     far = np.asarray(distance, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(
@@ -408,13 +410,13 @@ def _upper_tail(distance: float | Values, error: float | Values, freedom: float 
 def _mean_and_error(
     values: Sequence[float] | Values, cut: Sequence[bool] | Mask | None, log: bool
 ) -> tuple[float, float, int]:
-    """Return the mean of values or of logarithms, its standard error and their degrees of freedom; NaN if unknown."""
-    given = np.asarray(values, float)
+    """Return the mean of values or of logarithms, its standard error and degrees of freedom; NaN if unknown."""
+    array = np.asarray(values, float)
     if log:
-        found = log_summary(given, np.zeros(len(given), bool) if cut is None else cut)
+        found = log_summary(array, np.zeros(len(array), bool) if cut is None else cut)
         return (math.nan if found.bound else math.log(found.centre)), found.error, found.freedom
-    error = float(given.std(ddof=1)) / math.sqrt(len(given)) if len(given) > 1 else math.nan
-    return float(given.mean()) if len(given) else math.nan, error, len(given) - 1
+    error = float(array.std(ddof=1)) / math.sqrt(len(array)) if len(array) > 1 else math.nan
+    return float(array.mean()) if len(array) else math.nan, error, len(array) - 1
 
 
 # -- seeds needed ------------------------------------------------------------------------------------------------------
@@ -425,7 +427,7 @@ def power_of(seeds: int, effect: float, alpha: float) -> float:
 
     Args:
         seeds: number of pairs.
-        effect: the mean difference in standard deviations of the differences.
+        effect: the mean difference, in standard deviations of the differences.
         alpha: significance level.
 
     Example:
@@ -438,12 +440,12 @@ def power_of(seeds: int, effect: float, alpha: float) -> float:
 
 
 def pairs_needed(effect: float, spread: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
-    """Return the least number of pairs with which a two-sided paired t-test has a power; None beyond MOST_SEEDS.
+    """Return the least number of pairs with which a two-sided paired t-test has `power`; None above MOST_SEEDS.
 
     Args:
-        effect: the true mean difference; of ratios, of logarithms.
+        effect: the true mean difference; for ratios, of their logarithms.
         spread: standard deviation of the differences over pairs.
-        power: probability of finding it.
+        power: probability of finding the effect.
         alpha: significance level.
 
     Example:
@@ -466,7 +468,7 @@ def pairs_needed(effect: float, spread: float, power: float = 0.8, alpha: float 
 
 
 def signs_needed(alpha: float = 0.05) -> int:
-    """Return the least number of pairs, all of one direction, that an exact two-sided sign test finds significant.
+    """Return the least number of pairs, all with the same sign, for a significant exact two-sided sign test.
 
     Example:
         >>> signs_needed(0.05)
@@ -476,7 +478,7 @@ def signs_needed(alpha: float = 0.05) -> int:
 
 
 def spread_limit(spread: float, pairs: int) -> float:
-    """Return how large the true spread of a pilot may be, as an upper limit of 80 % confidence.
+    """Return the upper limit of 80 % confidence of the true spread, from the spread of a pilot.
 
     Source: Browne 1995, "On the Use of a Pilot Sample for Sample Size Determination".
     """

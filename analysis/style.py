@@ -1,4 +1,4 @@
-"""The style of all plots: colours, dashes and marks that can be told apart under colour blindness and in grey print."""
+"""The style of all plots: colors, dashes and marks that differ under color blindness and in gray print."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from .figures import ShownFigure
 
 
-# Okabe and Ito's colours, which can be told apart under every common colour blindness; in print the dashes help.
+# Okabe and Ito's colors, which are distinct under every common color blindness; dashes help in gray print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
-GREY = "#8c8c8c"  # of lines and marks in the background
-DIM = "#595959"  # of secondary text
-WIDTH, TALLEST = 7.0, 10.0  # inches, of the text of a page
-SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points: of tick labels and notes, of names, of titles
-LEAST = 5.0  # points, of the smallest letters: those in cells
-LINE = 1.4  # points, width
+GREY = "#8c8c8c"  # for lines and marks in the background
+DIM = "#595959"  # for secondary text
+WIDTH, TALLEST = 7.0, 10.0  # text area of a page, in inches
+SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points: tick labels and notes, names, titles
+LEAST = 5.0  # smallest letters, in cells, in points
+LINE = 1.4  # line width, in points
 STRETCH = 1.0  # factor of all heights
-FITTED = True  # whether a figure is as wide as its content needs, up to WIDTH or more
-CAPTIONED = False  # whether title and notes are left to the caption of a page
+FITTED = True  # whether the width of a figure depends on its content
+CAPTIONED = False  # whether title and notes are only in the figure's caption
 ARROW = {"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
-PER_MODEL = 7  # most models with a colour each; of more, each family has one
-TILT = 40  # degrees, of names that are too long to stand side by side
-NARROWEST = 1.6  # inches, of one panel among several
+PER_MODEL = 7  # up to this many models have separate colors; of more, families have
+TILT = 40  # degrees, for names that are too long to be side by side
+NARROWEST = 1.6  # least width of one of several panels, in inches
 COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks of logarithmic axes, times powers of ten
 # Values of the constants above for other media: a column of a paper, and a slide of 160 by 90 mm.
 STYLES: dict[str, Facts] = {
@@ -53,7 +53,7 @@ STYLES: dict[str, Facts] = {
 
 @dataclass(frozen=True)
 class Look:
-    """Colour, dash and mark of a model or grammar, the same in every plot."""
+    """Color, dash and mark of a model or grammar, the same in every plot."""
 
     colour: str
     dash: Any = "-"
@@ -62,11 +62,11 @@ class Look:
 
     @property
     def face(self) -> str:
-        """Colour of the inside of its mark."""
+        """Color of the inside of its mark."""
         return "white" if self.hollow else self.colour
 
     def handle(self, label: str, size: float = 4.0, line: bool = True, **more: Any) -> Line2D:
-        """Return its entry in a legend: a mark of a size in points, with or without its line."""
+        """Return its entry in a legend: a mark of `size` points, with or without its line."""
         from matplotlib.lines import Line2D
 
         mark = {"marker": self.marker, "markersize": size, "markerfacecolor": self.face}
@@ -87,15 +87,15 @@ GRAMMARS = {
 
 
 def grammar_looks(grammars: Iterable[str]) -> dict[str, Look]:
-    """Return the looks of grammars: fixed for the papers', and in the order given for others, such as languages.
+    """Return the looks of grammars: fixed for grammars of the papers, and in order for others, such as languages.
 
     Example:
         >>> grammar_looks(["rot", "rot+perm"])["rot"].colour
         '#D55E00'
     """
     names = list(grammars)
-    taken = [GRAMMARS[name].colour for name in names if name in GRAMMARS]
-    colours = sorted(COLOURS[:7], key=lambda colour: colour in taken)  # unused colours first
+    used = [GRAMMARS[name].colour for name in names if name in GRAMMARS]
+    colours = sorted(COLOURS[:7], key=lambda colour: colour in used)  # unused colors first
     places = {name: i for i, name in enumerate(name for name in names if name not in GRAMMARS)}
     return {name: GRAMMARS[name] if name in GRAMMARS else _nth(places[name], colours) for name in names}
 
@@ -121,16 +121,16 @@ def cell(model: str) -> str:
 
 
 def model_looks(models: Iterable[str]) -> dict[str, Look]:
-    """Return the looks of models: a colour and a mark each; of more than seven, a colour per family, a mark per cell.
+    """Return the looks of models: a color and mark per model; for more than seven, a color per family, a mark per cell.
 
-    In the latter case colours may be used twice, so a family without cells has a mark of its own, and models with two
+    In the latter case colors may be used twice, so a family without cells has a separate mark, and models with two
     layers (`2L`) are hollow. The order of the models makes no difference.
     """
     models = sorted(set(models), key=natural)
     if len(models) <= PER_MODEL:
         return {name: Look(COLOURS[i], DASHES[i % len(DASHES)], MARKERS[i]) for i, name in enumerate(models)}
     families = list(dict.fromkeys(map(family, models)))
-    marked = list(dict.fromkeys(filter(None, map(cell, models))))  # cells first, then families that have none
+    marked = list(dict.fromkeys(filter(None, map(cell, models))))  # cells first, then families without cells
     marked += [name for name in families if name not in {family(model) for model in models if cell(model)}]
     return {
         name: Look(
@@ -150,14 +150,14 @@ def model_looks(models: Iterable[str]) -> dict[str, Look]:
 def plot_style(name: str | None) -> Iterator[None]:
     """Draw the plots of a `with` block in a style.
 
-    As with `matplotlib.rc_context`, the style is that of the process: plots of other threads have it too.
+    As with `matplotlib.rc_context`, the style applies to the process: plots of other threads have it too.
 
     Args:
-        name: "paper" for a column of 3.25 inches with letters of 8 points, title and notes left to the caption
+        name: "paper" for a column of 3.25 inches with letters of 8 points, and title and notes only in the caption
             (`figure.caption`); "slides" for a slide of 6.3 inches with letters of 10 to 12 points; None for no change.
 
     Raises:
-        UnknownNameError: another style.
+        UnknownNameError: an unknown style.
 
     Example:
         >>> from icy.analysis import style
@@ -179,13 +179,13 @@ def plot_style(name: str | None) -> Iterator[None]:
         constants.update(usual)
 
 
-def width_of(given: float | None, natural: float) -> float:
-    """Return the width of a new figure: a given one, else that of its content, or of the page in some styles."""
-    return given or (natural if FITTED else WIDTH)
+def width_of(width: float | None, natural: float) -> float:
+    """Return the width of a new figure: `width`, else the `natural` width of its content, or WIDTH in some styles."""
+    return width or (natural if FITTED else WIDTH)
 
 
 def figure(width: float | None = None, height: float = 3.0) -> ShownFigure:
-    """Return an empty figure with a constrained layout, made without pyplot; sizes in inches, by default WIDTH wide."""
+    """Return an empty figure with a constrained layout, without pyplot; sizes in inches, the default width is WIDTH."""
     from .figures import ShownFigure
 
     return ShownFigure(figsize=(width or WIDTH, height * STRETCH), layout="constrained")
@@ -194,17 +194,17 @@ def figure(width: float | None = None, height: float = 3.0) -> ShownFigure:
 def panels(
     names: Sequence[str], axes: Axes | Sequence[Axes] | None, size: tuple[float, float], across: int = 1, **more: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure and axes for some panels: given ones, or new ones.
+    """Return a figure and axes for some panels: `axes` with their figure, or new ones.
 
     Args:
-        names: of the panels.
-        axes: given axes, one per panel; or None.
-        size: of a new figure, in inches.
-        across: panels side by side in a new figure.
+        names: names of the panels.
+        axes: axes to draw on, one per panel; None for a new figure.
+        size: size of a new figure, in inches.
+        across: number of panels side by side in a new figure.
         **more: passed to `Figure.subplots`.
 
     Raises:
-        InvalidSettingError: there are more or fewer axes than panels.
+        InvalidSettingError: the number of axes is not the number of panels.
     """
     if axes is not None:
         own = given_axes(names, axes)
@@ -220,13 +220,13 @@ def panels(
 def grids(
     blocks: Sequence[tuple[str, int]], width: float, heights: Sequence[float], most: int | None = None, **more: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a new figure with a grid of panels for every block, under its name, and the panels of all.
+    """Return a new figure with a grid of panels for every block, under its name, and all panels.
 
     Args:
-        blocks: name and number of panels of each; "" for no name.
-        width: of the figure, in inches.
-        heights: of one panel of each block, in inches.
-        most: panels side by side; by default as many as there is room for.
+        blocks: name and number of panels of each block; "" for no name.
+        width: width of the figure, in inches.
+        heights: height of one panel of each block, in inches.
+        most: maximum number of panels side by side; by default as many as there is room for.
         **more: passed to `Figure.subplots`.
     """
     counts = [count for _, count in blocks]
@@ -251,7 +251,7 @@ def grids(
 
 
 def across(count: int, width: float) -> int:
-    """Return how many panels to put side by side in a figure of this width, so that rows are about equally full.
+    """Return the number of panels side by side in a figure of this width, so that rows are about equally full.
 
     Example:
         >>> across(7, WIDTH), across(5, WIDTH), across(5, 3.4)
@@ -262,31 +262,30 @@ def across(count: int, width: float) -> int:
 
 
 def given_axes(names: Sequence[str], axes: Axes | Sequence[Axes]) -> list[Axes]:
-    """Return given axes as a list.
+    """Return axes of the caller as a list.
 
     Args:
-        names: of the panels.
-        axes: one per panel; an array of subplots will do.
+        names: names of the panels.
+        axes: axes, one per panel; may be an array of subplots.
 
     Raises:
-        InvalidSettingError: there are more or fewer axes than panels.
+        InvalidSettingError: the number of axes is not the number of panels.
     """
     import numpy as np
     from matplotlib.axes import Axes
 
     names = [name.replace("\n", ", ") for name in names]
-    own = [axes] if isinstance(axes, Axes) else list(np.ravel(np.array(axes, dtype=object)))  # of subplots, an array
+    own = [axes] if isinstance(axes, Axes) else list(np.ravel(np.array(axes, dtype=object)))  # an array for subplots
     if len(own) != len(names):
         raise InvalidSettingError(
             f"This plot has {counted(len(names), 'panel')} ({'; '.join(names)}), and {len(own)} axes were given to "
-            "draw on: give as many, or none for a figure of its own, or "
-            "choose among the results."
+            "draw on: pass one per panel, leave out `axes` for a new figure, or plot fewer results."
         )
     return own
 
 
 def figure_of(ax: Axes) -> Figure:
-    """Return the figure that axes belong to."""
+    """Return the figure of axes."""
     return ax.figure.figure  # a subfigure's parent too; get_figure(root=True) needs matplotlib 3.10
 
 
@@ -321,14 +320,14 @@ def tilt(names: Sequence[str], room: float, side: str = "right", size: float = M
     return {"rotation": TILT, "ha": side, "rotation_mode": "anchor"}
 
 
-def outer_labels(axes: Sequence[Axes], across: int, below: str, beside: Sequence[str]) -> None:
-    """Label the axes of panels in rows of `across`: only where no panel is below, and at the left of each row."""
+def outer_labels(axes: Sequence[Axes], across: int, below: str, left: Sequence[str]) -> None:
+    """Label the x axis of panels with no panel below, and the y axis of the first panel of each row of `across`."""
     for place, ax in enumerate(axes):
         if place + across >= len(axes) or across == 1:
             ax.set_xlabel(below)
             ax.tick_params(labelbottom=True)
-        if place % across == 0 or beside[place] != beside[place - 1]:
-            ax.set_ylabel(beside[place])
+        if place % across == 0 or left[place] != left[place - 1]:
+            ax.set_ylabel(left[place])
 
 
 def ratio_axis(axis: Axis, low: float, high: float) -> None:
@@ -353,7 +352,7 @@ def count_axis(axis: Axis, low: float, high: float) -> None:
 
 
 def short(number: float) -> str:
-    """Return a count in few letters.
+    """Return a count as a short text.
 
     Example:
         >>> short(500), short(20_000), short(1_500_000)
@@ -373,15 +372,15 @@ def _between(steps: Sequence[float], low: float, high: float) -> list[float]:
 def entitle(
     figure: Figure, axes: Sequence[Axes], own: bool, title: str | None, usual: str, notes: Sequence[str] = ()
 ) -> None:
-    """Write the title above a new figure and notes below it; on given axes, only a given title.
+    """Write the title above a new figure and notes below it; on axes of the caller, only an explicit title.
 
     Args:
-        figure: drawn on.
+        figure: the figure.
         axes: its panels.
         own: whether the figure is new.
-        title: "" for none, None for the usual one.
-        usual: title by default.
-        notes: sentences.
+        title: title; "" for none, None for the default.
+        usual: default title.
+        notes: sentences below the figure.
     """
     from .figures import ShownFigure, show_as_it_is
 
@@ -389,7 +388,7 @@ def entitle(
         if title:
             axes[0].set_title(title, fontsize=LARGE, loc="left")
         for ax in axes:
-            show_as_it_is(ax)  # a figure of icy's own does so whenever it is drawn
+            show_as_it_is(ax)  # `ShownFigure` does this itself
         return
     width = 0.95 * figure.get_figwidth()
     if isinstance(figure, ShownFigure):
@@ -404,13 +403,13 @@ def entitle(
 
 
 def heading(title: str | None, usual: str, notes: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Return the title and the notes that a new figure shows; arguments as for `entitle`."""
+    """Return the title and the notes of a new figure; arguments are as in `entitle`."""
     shown = ("" if CAPTIONED else usual) if title is None else title
     return shown, [] if CAPTIONED else notes
 
 
 def heading_height(width: float, title: str, notes: Sequence[str]) -> float:
-    """Return how tall the title and notes of a figure of some width are, in inches."""
+    """Return the height of title and notes in a figure of this width, in inches."""
     room = 0.95 * width
     lines = wrapped(title, room, LARGE).count("\n") + 1 if title else 0
     below = sum(wrapped(note, room, SMALL).count("\n") + 1 for note in notes)
@@ -418,7 +417,7 @@ def heading_height(width: float, title: str, notes: Sequence[str]) -> float:
 
 
 def wrapped(text: str, width: float, size: float) -> str:
-    """Break a text of some size in points into lines that fit into a width in inches."""
+    """Break a text, of `size` points, into lines that fit into `width` inches."""
     lines, gap = [""], ""
     for word in text.split():
         for piece in _pieces(word, width, size):
@@ -431,7 +430,7 @@ def wrapped(text: str, width: float, size: float) -> str:
 
 
 def _pieces(word: str, width: float, size: float) -> list[str]:
-    """Break a word that is wider than a line: after a sign such as ':' if it has one, else anywhere."""
+    """Break a word that is wider than a line: after signs such as ':', or between any letters."""
     if text_size(word, size)[0] <= 72 * width:
         return [word]
     parts = re.findall(r"[^:/+_,-]*[:/+_,-]+|[^:/+_,-]+", word)
@@ -449,31 +448,31 @@ def text_size(text: str, size: float) -> tuple[float, float]:
 
 
 def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[Artist], **more: Any) -> None:
-    """Draw a legend at the right of a new figure, below a captioned one; on given axes, within the last."""
+    """Draw a legend: right of a new figure, below it if CAPTIONED, or in the last of the caller's axes."""
     style = {"fontsize": SMALL, "frameon": False, **more}
     if not own:
         axes[-1].legend(handles=list(handles), **{**style, "frameon": True, "framealpha": 0.8})
-    elif CAPTIONED:  # a column has no room at the right, and no notes below
+    elif CAPTIONED:  # no room at the right, and no notes below
         _legend_below(figure, list(handles), style)
     else:
         figure.legend(handles=list(handles), **{"loc": "outside right center", **style})
 
 
 def _legend_below(figure: Figure, handles: Sequence[Artist], style: Facts) -> None:
-    """Draw a legend below a figure, in as many columns as fit, and make the figure taller by it."""
+    """Draw a legend below a figure, in as many columns as fit, and make the figure taller by its height."""
     widest = max(text_size(handle.get_label(), SMALL)[0] for handle in handles) / SMALL  # in letters' heights
     style = {"handletextpad": 0.6, "columnspacing": 1.2, "handlelength": 2.0, **style}
     entry = widest + sum(style[name] for name in ("handlelength", "handletextpad", "columnspacing"))
     columns = max(1, min(len(handles), int((72 * figure.get_figwidth() / SMALL + style["columnspacing"]) / entry)))
     rows = -(-len(handles) // columns)
-    columns = -(-len(handles) // rows)  # rows of like length
+    columns = -(-len(handles) // rows)  # rows of similar length
     figure.set_figheight(figure.get_figheight() + 1.35 * SMALL * rows / 72 + 0.1)
     gaps = {"labelspacing": 0.35, "borderaxespad": 0.2}
     figure.legend(handles=handles, **{**gaps, **style, "loc": "outside lower center", "ncols": columns})
 
 
 def ink(colour: Sequence[float]) -> str:
-    """Return "black" or "white", whichever has more contrast (WCAG 2) with a colour (red, green, blue from 0 to 1).
+    """Return "black" or "white", whichever has more contrast (WCAG 2) with a color (red, green, blue from 0 to 1).
 
     Example:
         >>> ink((1, 1, 0)), ink((0, 0, 0.5))

@@ -16,10 +16,10 @@ from icy.core.errors import InvalidSettingError
 from .statistics import LEAST_RATIO as LEAST_RATIO
 from .statistics import LogSummary, Values, log_summary, student
 
-CUT = "†"  # marks a mean over runs of which some were cut at the cap
-CAP_SLACK = 0.05  # how far below a cut ratio another still counts as cut
-NOTED = "‡"  # marks a value that the sizes of its table determine or bound
-COARSE = "~"  # marks a mean of ratios that the readings leave more uncertain than they vary over seeds
+CUT = "†"  # marks a mean over runs if some were cut at the cap
+CAP_SLACK = 0.05  # a ratio up to this much below a cut ratio also counts as cut
+NOTED = "‡"  # marks a value that the size of its table determines or bounds
+COARSE = "~"  # marks a mean of ratios with a larger uncertainty from evaluations than from seeds
 SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (description, function)
     "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
     "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
@@ -37,7 +37,7 @@ class Reference:
     Attributes:
         mean: the value.
         error: its standard error, or its spread over seeds; NaN if unknown.
-        distance: cell's mean minus this one, in combined standard errors; NaN if neither has an error, or if both were
+        distance: cell's mean minus this mean, in combined standard errors; NaN if neither has an error, or if both were
             cut.
         cut: whether any of its runs was cut at the cap.
         source: name of the published table; "" for other results.
@@ -62,24 +62,24 @@ class TableCell:
     """Result of one model on one grammar.
 
     Attributes:
-        mean: over the seeds with a result; NaN if there is none.
-        spread: over the same seeds; NaN for a single one.
+        mean: mean over the seeds with a result; NaN if there are none.
+        spread: spread over the same seeds; NaN for a single seed.
         seeds: number of seeds with a result.
-        cut: how many of them were cut at the cap.
-        failed: number of failed runs. An undefined value, such as topsim where all messages are equal, is no failure.
+        cut: number of these seeds with a run cut at the cap.
+        failed: number of failed runs. An undefined value, such as topsim if all messages are equal, is not a failure.
         mark: "best" or "worst" of its column, or "".
         reference: value to compare with, if any.
-        log: of ratios, their summary on the log scale, or that of their quotients to others.
-        p: of differences, the p-value of a paired test, corrected for the number of cells of the table; of metrics, the
-            p-value of a permutation test; NaN without.
-        resolution: uncertainty of a run's ratio from its readings, as a share (`icy.records.resolution`), in the root
-            mean square over runs; NaN if unknown.
-        coarse: whether that is more than the seeds vary.
+        log: for ratios, their summary on the log scale, or the summary of their quotients to reference ratios.
+        p: for differences, the p-value of a paired test, corrected for the number of cells of the table; for metrics,
+            the p-value of a permutation test; else NaN.
+        resolution: relative uncertainty of a run's ratio from its evaluations (`icy.records.resolution`), as root mean
+            square over runs; NaN if unknown.
+        coarse: whether `resolution` is larger than the relative standard deviation over seeds.
         row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.
-        updates: of ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
+        updates: for ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
             that the true mean is larger.
-        why: of metrics, the reasons for undefined values; empty if all are defined, None of other results.
-        note: of metrics, the reasons for values that the sizes of their tables determine or bound.
+        why: for metrics, the reasons for undefined values; empty if all are defined, None for other measures.
+        note: for metrics, the reasons for values that the size of a table determines or bounds.
     """
 
     mean: float
@@ -100,12 +100,15 @@ class TableCell:
 
     @property
     def unfinished(self) -> bool:
-        """Whether runs are missing of seeds that its row has, as while training is under way."""
+        """Whether the cell has fewer seeds than its row, such as during training."""
         return 0 < self.seeds < self.row_seeds
 
     def to_dict(self) -> Facts:
-        """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there
-        is: the summary on the log scale, p, the resolution, the reference value, and of metrics `why` and `note`."""
+        """Return the cell as a dictionary for csv and json.
+
+        It has mean, spread (None if undefined) and seeds; the numbers of cut and failed runs, unless 0; and if known,
+        the summary on the log scale, p, the resolution, the reference value, and for metrics `why` and `note`.
+        """
         numbers = {"mean": self.mean, "spread": self.spread}
         rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
         shown: Facts = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
@@ -122,11 +125,11 @@ class TableCell:
         reasons = {} if self.why is None else {"why": self.why, "note": self.note}
         return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
 
-    def below(self, what: str, decimals: int, spread: str) -> str:
-        """Return the text of a line below the cell: "log", "updates" or "p"; "" for nothing."""
-        if what == "p":
+    def below(self, kind: str, decimals: int, spread: str) -> str:
+        """Return the text of a line below the cell, of the kind "log", "updates" or "p"; "" if it is unknown."""
+        if kind == "p":
             return "" if math.isnan(self.p) else p_text(self.p)
-        if what == "updates":
+        if kind == "updates":
             return "" if math.isnan(self.updates) else f"{'> ' * bool(self.cut)}{updates_text(self.updates)}"
         return "" if self.log is None or math.isnan(self.log.centre) else self.log.text(decimals, spread)
 
@@ -151,7 +154,7 @@ def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
         part: a row per replicate, with the columns value, failed and cut.
         spread: a name of SPREADS.
     """
-    # By NumPy: a report has a cell for every model and grammar, and selections of pandas would take most of its time.
+    # NumPy, since a report has a cell per model and grammar, and pandas selections would take most of its time.
     good = ~part["failed"].to_numpy(bool)
     values = part["value"].to_numpy(float, na_value=math.nan)[good]
     values, failed = values[~np.isnan(values)], len(good) - int(good.sum())
@@ -162,10 +165,10 @@ def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
 
 
 def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
-    """Return the cell of some ratios, with their summary on the log scale, and whether their checks were too coarse.
+    """Return the cell of some ratios, with their summary on the log scale, and whether evaluations were too coarse.
 
     Args:
-        part: as for `cell_of`; a column `resolution` has the relative uncertainty of a ratio from its readings.
+        part: as for `cell_of`; a column `resolution` has the relative uncertainty of a ratio from its evaluations.
         spread: a name of SPREADS.
     """
     cell = cell_of(part, spread)
@@ -177,9 +180,9 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
     log = log_summary(values, part["cut"].to_numpy(bool)[good])
     checks = part["resolution"].to_numpy(float, na_value=math.nan)[good] if "resolution" in part else values[:0]
     known = checks[~np.isnan(checks)]
-    open_ = math.sqrt(float((known**2).mean())) if len(known) else math.nan
-    varies = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
-    return replace(cell, log=log, resolution=open_, coarse=bool(open_ > varies))
+    resolution = math.sqrt(float((known**2).mean())) if len(known) else math.nan
+    variation = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
+    return replace(cell, log=log, resolution=resolution, coarse=bool(resolution > variation))
 
 
 def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:
@@ -193,13 +196,13 @@ def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:
 
 
 def updates_to_target(long: pd.DataFrame) -> Values:
-    """Return the updates of each run to the target: interpolated, else at the check; of cut runs those made.
+    """Return the updates of each run to the target: interpolated if known, else `steps`; for cut runs, all updates.
 
     Args:
         long: a long table with the columns `steps` and, if interpolated, `crossing`.
 
     Returns:
-        A number per row; NaN where it is unknown.
+        A number per row; NaN if unknown.
     """
     steps = long["steps"].to_numpy(float, na_value=math.nan)
     if "crossing" not in long:
@@ -209,7 +212,7 @@ def updates_to_target(long: pd.DataFrame) -> Values:
 
 
 def updates_text(updates: float) -> str:
-    """Format a number of updates, small ones with a decimal.
+    """Format a number of updates, with a decimal if it is less than 10.
 
     Example:
         >>> updates_text(3.91), updates_text(10000)
@@ -219,15 +222,15 @@ def updates_text(updates: float) -> str:
 
 
 def cell_of_values(values: pd.Series[float], spread: str) -> TableCell:
-    """Return the cell of values that cannot fail or be cut, such as metrics; NaN are left out."""
+    """Return the cell of values that cannot fail or be cut, such as metrics; NaN values are left out."""
     return cell_of(pd.DataFrame({"value": values, "failed": False, "cut": False}), spread)
 
 
 def both_cut(mean: float, seeds: int, cut: int, other: float) -> bool:
-    """Return whether all seeds of a ratio were cut and another ratio is as large, so that either may be the larger.
+    """Return whether all seeds of a ratio were cut and another ratio is as large, so that their order is unknown.
 
-    Published ratios lie a little above the cap, since the papers' last evaluation came after it, while icy's falls on
-    it. For ratios only; an accuracy is known whenever training stopped.
+    Cut ratios of the papers are slightly larger than the cap, since their last evaluation was after the cap; icy
+    evaluates exactly at the cap. For ratios only; an accuracy is known even if training was cut.
     """
     return 0 < seeds == cut and other >= mean - CAP_SLACK
 
@@ -236,15 +239,15 @@ def checked_spread(spread: str) -> str:
     """Return a name of SPREADS unchanged.
 
     Raises:
-        InvalidSettingError: there is no such spread.
+        InvalidSettingError: an unknown spread.
     """
     if spread not in SPREADS:
-        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
+        raise InvalidSettingError(f"The spread must be {', '.join(SPREADS)}; not '{spread}'.")
     return spread
 
 
 def number(mean: float, spread: float, decimals: int, sign: str = "") -> str:
-    """Format a mean and, where it is finite, its spread."""
+    """Format a mean, with its spread if this is finite."""
     shown = f"{mean:{sign}.{decimals}f}"
     return shown + (f"±{spread:.{decimals}f}" if math.isfinite(spread) else "")
 

@@ -1,4 +1,4 @@
-"""How titles, labels and axes write columns of the long table and their values."""
+"""Texts for columns of the long table and their values in titles, labels and axes."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def heading(name: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a setting as text: floats without trailing zeros, "-" for none."""
+    """Return a setting as text: floats without trailing zeros, "-" for missing or empty values."""
     return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""The bound that speed.py measures by: the operations that an update needs, and how many a core makes at best."""
+"""The bound in speed.py: the operations that an update needs, and the highest rate of a core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.core.native import build
 BATCH, SPACE = 128, "5x10"
 SOURCE = Path(__file__).parent / "micro_kernel.cpp"
 CORES = SOURCE.parents[1] / "models/native"
-MICRO_KERNEL = f"benchmarks/{SOURCE.name}"  # what the page calls it
+MICRO_KERNEL = f"benchmarks/{SOURCE.name}"  # name on the page
 
 
 def compiled(folder: Path) -> Path:
@@ -31,14 +31,14 @@ def compiled(folder: Path) -> Path:
 
 
 def micro_kernel_rate(library: Path, seconds: float) -> float:
-    """Return the billions of operations a second of one core in the products of a recurrent step; see the source."""
+    """Return the billions of operations per second of one core in the products of a recurrent step; see the source."""
     function = ctypes.CDLL(str(library)).micro_kernel_rate
     function.argtypes, function.restype = [ctypes.c_double], ctypes.c_double
     return float(function(seconds))
 
 
 def large_product_rate(device: str, seconds: float, size: int = 16384) -> float:
-    """Return the billions of operations a second of large products on a GPU, in single precision."""
+    """Return the billions of operations per second of large products on a GPU, in single precision."""
     import torch
 
     one = torch.randn(size, size, device=device)
@@ -48,9 +48,9 @@ def large_product_rate(device: str, seconds: float, size: int = 16384) -> float:
 def operations(model: str) -> float:
     """Return the billions of operations of the matrix products that one update of one replicate needs.
 
-    They are those of icy's own model, forward and backward, as PyTorch counts them: it leaves out what multiplies
-    zeros, multiplies the embedding of symbols into the weights once in place of at every step, and computes each
-    position of a decoder once. A plain form makes more.
+    They are the products of icy's own model, forward and backward, as PyTorch counts them. The model skips products
+    with zeros, multiplies the embedding of symbols into the weights once per update instead of at every step, and
+    computes each position of a decoder once. A plain form needs more.
     """
     import torch
     from torch.utils.flop_counter import FlopCounterMode, addmm_flop, baddbmm_flop
@@ -61,9 +61,9 @@ def operations(model: str) -> float:
     made = (icy.create_sender if side == "sender" else icy.create_receiver)(name, SPACE)
     places = made.space.attributes if side == "sender" else made.message_length
     aten = torch.ops.aten
-    in_place = {aten.addmm_: addmm_flop, aten.baddbmm_: baddbmm_flop}  # which PyTorch does not count
+    in_place = {aten.addmm_: addmm_flop, aten.baddbmm_: baddbmm_flop}  # PyTorch does not count these
     for formula in in_place.values():
-        formula._get_raw = True  # type: ignore[attr-defined]  # takes tensors, not shapes
+        formula._get_raw = True  # type: ignore[attr-defined]  # takes tensors instead of shapes
     with FlopCounterMode(display=False, custom_mapping=in_place) as counter:
         made(torch.zeros(BATCH, places, dtype=torch.long)).sum().backward()
     return float(counter.get_total_flops()) / 1e9

@@ -1,7 +1,7 @@
-"""Measure where the time of one captured update goes on a GPU: `python -m benchmarks.captured [--rows sender/FC2L]`.
+"""Profile one captured update on a GPU: `python -m benchmarks.captured [--rows sender/FC2L]`.
 
-Prints for each model the time of an update of a stack of 35 replicates, beside the floors of floors.py at the rates
-that this device copies and multiplies with; and the kernels that take the longest, by PyTorch's profiler.
+Prints for each model the time of an update of a stack of 35 replicates, next to the floors of floors.py at this
+device's rates of copies and products; and the slowest kernels, by PyTorch's profiler.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from icy.models.kernels import triton_steps
 from icy.training.cuda_graphs import WARM_UP
 from results.pages import describe_versions, read_options
 
-SHOWN = 25  # kernels
+MOST_KERNELS = 25  # number of kernels to print
 
 
 def copy_rate(device: str, seconds: float, count: int) -> float:
-    """Return the bytes a second that are read and written by copies of so many numbers."""
+    """Return the bytes per second that copies of `count` numbers read and write."""
     one, wait = torch.zeros(count, device=device), waiting(device)
     other = torch.empty_like(one)
 
@@ -37,7 +37,7 @@ def copy_rate(device: str, seconds: float, count: int) -> float:
 def profiled(
     model: str, device: str, engine: str, replicates: int, updates: int
 ) -> tuple[float, list[tuple[str, float, float]]]:
-    """Return the seconds of an update, and of its kernels name, launches and microseconds of one update."""
+    """Return the seconds of an update, and the name, launches and microseconds per update of its kernels."""
     run, wait = stack_of(model, Where(device, engine, replicates)), waiting(device)
     run.rehearse(WARM_UP + 1, look=False)
     run.rehearse(updates, look=False)
@@ -60,12 +60,14 @@ def profiled(
 
 
 def report(model: str, device: str, engine: str, replicates: int, updates: int, rates: tuple[float, float]) -> str:
-    """Return what was measured of a model; `rates` are bytes and operations a second."""
+    """Return the measurements of a model; `rates` are bytes and operations per second."""
     seconds, kernels = profiled(model, device, engine, replicates, updates)
     counted = floors.captured_update(model, replicates, triton=device != "cpu" and triton_steps.in_use() == "Triton")
     launches, busy = sum(count for _, count, _ in kernels), sum(took for _, _, took in kernels)
     memory, products = counted.needed / rates[0], counted.operations / rates[1]
-    rows = [[name[:90], f"{count:g}", f"{took:,.0f}", f"{took / busy:.1%}"] for name, count, took in kernels[:SHOWN]]
+    rows = [
+        [name[:90], f"{count:g}", f"{took:,.0f}", f"{took / busy:.1%}"] for name, count, took in kernels[:MOST_KERNELS]
+    ]
     ms = [f"{1e3 * value:.3f} ms" for value in (seconds, 1e-6 * busy, memory, products)]
     lines = (
         f"## {model}\n",
@@ -78,15 +80,15 @@ def report(model: str, device: str, engine: str, replicates: int, updates: int, 
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     given = read_options(
         __doc__,
         device="cuda",
-        engine=("auto", "of icy"),
-        rows=("*", "models, or patterns of them, separated by commas; all by default"),
+        engine=("auto", "engine of icy"),
+        rows=("*", "models or patterns, separated by commas; all by default"),
         replicates=floors.REPLICATES,
         updates=50,
-        seconds=(1.0, "for the rates of the device"),
+        seconds=(1.0, "seconds for measuring the rates of the device"),
     )
     small = given.device == "cpu"
     rates = (

@@ -1,8 +1,8 @@
 """Measure the time until the first update and of a short probe, by cause: `python -m benchmarks.first_seconds`.
 
-With `--before CHECKOUT`, a folder that holds another version of icy, both are measured in turn, and in every round also
-`python -c "import torch"`. Times of single processes on a machine that does other things vary much; the medians of the
-ratios within a round do so less. Writes benchmarks/first-seconds.md.
+With `--before CHECKOUT`, a folder with another version of icy, both are measured in turn, and also `python -c "import
+torch"` in every round. Times of single processes vary much on a machine with other work; the medians of the ratios
+within a round vary less. Writes benchmarks/first-seconds.md.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ COMMANDS = {
 CAUSES = {
     "interpreter": "from the command to the first line of Python",
     "torch": "import torch",
-    "other imports": "icy and what it imports, up to the first update",
-    "plan": "what there is to train, without languages and imports",
-    "languages": "made for the plan, and by the worker that is first, before its first update",
+    "other imports": "icy and its imports, up to the first update",
+    "plan": "the plan of the training, without languages and imports",
+    "languages": "made for the plan, and by the first worker before its first update",
     "workers": "from the plan to the first job in a worker",
     "first update": "models, stack and the first update of the first worker",
     "training": "from the first update to the last record",
-    "results": "tables written and printed, and the end of all processes",
+    "results": "writing and printing tables, and the end of all processes",
 }
 
-# -- in the processes that are measured --------------------------------------------------------------------------------
+# -- in the measured processes -----------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------
 
 MARKS = '''
-"""Notes when things begin and end, in every process of a command: [process, what, begin, end]."""
+"""Record when things begin and end, in every process of a command: [process, what, begin, end]."""
 import importlib.abc, importlib.machinery, json, os, sys, time
 
 def note(what, begun):
@@ -112,7 +113,7 @@ if "FIRST_SECONDS" in os.environ:
 
 
 def run(arguments: Sequence[str], checkout: Path, marks: Path, notes: Path) -> tuple[float, float, list[list[Any]]]:
-    """Run a command with a version of icy; return when it began and ended, and what its processes noted."""
+    """Run a command with a version of icy; return the times of its start and end, and the notes of its processes."""
     notes.write_text("")
     path = os.pathsep.join([str(marks), str(checkout)])
     environment = {**os.environ, "PYTHONPATH": path, "FIRST_SECONDS": str(notes)}
@@ -123,7 +124,7 @@ def run(arguments: Sequence[str], checkout: Path, marks: Path, notes: Path) -> t
 
 
 def split(begun: float, ended: float, notes: list[list[Any]]) -> dict[str, float]:
-    """Return the seconds of each cause, and of all until the first update and until the end."""
+    """Return the seconds of each cause, and the totals until the first update and until the end."""
     parent = notes[0][0]
     (python, *_) = (end for process, what, _, end in notes if what == "python" and process == parent)
     plan = next(n for n in notes if n[1] == "plan")
@@ -152,13 +153,13 @@ def split(begun: float, ended: float, notes: list[list[Any]]) -> dict[str, float
 
 
 def measure(versions: dict[str, Path], rounds: int) -> dict[tuple[str, str], list[dict[str, float]]]:
-    """Return the seconds of every command and version, round by round, with those of `import torch` in it."""
+    """Return the seconds of every command and version by round, with the seconds of `import torch`."""
     found: dict[tuple[str, str], list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         marks, notes = Path(folder) / "marks", Path(folder) / "notes"
         marks.mkdir()
         (marks / "sitecustomize.py").write_text(MARKS)
-        for turn in range(rounds + 1):  # the first one fills caches of files, and does not count
+        for turn in range(rounds + 1):  # the first round fills caches of files, and does not count
             for name, command in COMMANDS.items():
                 begun, ended, _ = run(["-c", "import torch"], HERE.parent, marks, notes)
                 for version, checkout in versions.items():
@@ -212,7 +213,7 @@ def main() -> None:
         small_table=table(found, "small"),
         whole=COMMANDS["whole"],
         whole_table=table(found, "whole"),
-        causes=markdown_table(["cause", "what it is"], [list(item) for item in CAUSES.items()], markup=True),
+        causes=markdown_table(["cause", "description"], [list(item) for item in CAUSES.items()], markup=True),
     )
     given.out.write_text(text)
 

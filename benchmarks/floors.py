@@ -1,7 +1,7 @@
-"""What one captured update launches on a GPU, counted without one: `python -m benchmarks.floors`.
+"""Count the launches of one captured update on a GPU, without a GPU: `python -m benchmarks.floors`.
 
-The update runs on PyTorch's device "meta", where tensors have shapes and no numbers, and every operation that a GPU
-would run as a kernel is counted, with the bytes that it reads and writes and its floating-point operations; once with
+The update runs on PyTorch's device "meta", where tensors have shapes but no numbers. Every operation that a GPU
+would run as a kernel is counted, with its bytes read and written and its floating-point operations: once with
 the steps of cells as single operations of PyTorch, and once as Triton kernels. Writes gpu-floors.md.
 """
 
@@ -44,9 +44,9 @@ META = torch.device("meta")
 BANDWIDTH, FP32, TF32 = 4.8e12, 67e12, 494e12
 LAUNCH = 1.5e-6, 2.5e-6
 
-NO_KERNEL = ("empty", "new_empty", "detach", "alias", "_unsafe_view", "resize_")  # beside views
-UNREAD = ("zero_", "fill_", "copy_")  # what these write in place, they do not read
-PICKING = ("index_select", "gather", "index")  # they read as much as they return
+NO_KERNEL = ("empty", "new_empty", "detach", "alias", "_unsafe_view", "resize_")  # in addition to views
+UNREAD = ("zero_", "fill_", "copy_")  # these write in place without reading
+PICKING = ("index_select", "gather", "index")  # these read as much as they return
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,18 @@ class Kernel:
 
     @property
     def seconds(self) -> float:
-        """The time that it takes at best."""
+        """The shortest possible time of the kernel."""
         return max(LAUNCH[0], self.bytes / BANDWIDTH, self.operations / FP32)
 
 
 @dataclass
 class Counted:
-    """What some operations are on a GPU.
+    """Kernels and bytes of some operations on a GPU.
 
     Attributes:
-        kernels: launched.
-        kept: bytes that the forward pass leaves for the backward pass, by storage.
-        updated: bytes that the optimiser reads and writes.
+        kernels: launched kernels.
+        kept: bytes that the forward pass keeps for the backward pass, by storage.
+        updated: bytes that the optimizer reads and writes.
     """
 
     kernels: list[Kernel] = field(default_factory=list)
@@ -89,45 +89,45 @@ class Counted:
 
     @property
     def needed(self) -> int:
-        """Bytes that move however operations are fused: what is kept is written and read, and weights are updated."""
+        """Bytes that move with any fusion of operations: kept values are written and read, and weights are updated."""
         return 2 * sum(self.kept.values()) + self.updated
 
     @property
     def operations(self) -> int:
-        """Floating-point operations: of products, and one for each element of anything else."""
+        """Floating-point operations: of products, and one per element of other operations."""
         return sum(kernel.operations for kernel in self.kernels)
 
     @property
     def floors(self) -> tuple[float, float]:
-        """Seconds that moving the needed bytes takes, and computing."""
+        """Seconds for moving the needed bytes, and for computing."""
         return self.needed / BANDWIDTH, self.operations / FP32
 
     @property
     def to_floor(self) -> tuple[float, float]:
-        """The time of all launches, by the shortest and a longer one, relative to the larger floor."""
+        """The time of all launches, for a short and a longer launch, relative to the larger floor."""
         least, most = (seconds * self.launches / max(self.floors) for seconds in LAUNCH)
         return least, most
 
     @property
     def seconds(self) -> float:
-        """The time of all kernels at best, one after another."""
+        """The shortest possible time of all kernels, one after another."""
         return sum(kernel.seconds for kernel in self.kernels)
 
     def add(self, name: str, read: Sequence[Tensor], written: Sequence[Tensor], operations: int | None = None) -> None:
-        """Count one kernel; by default, it makes one operation for each element."""
+        """Count one kernel; by default, one operation per element."""
         if operations is None:
             operations = max((x.numel() for x in (*read, *written)), default=0)
         self.kernels.append(Kernel(name, sum(map(_bytes, (*read, *written))), operations))
 
     def keep(self, x: Tensor) -> Tensor:
-        """Note a tensor that is kept for the backward pass."""
+        """Record a tensor that is kept for the backward pass."""
         storage = x.untyped_storage()
-        self.kept[storage] = storage.nbytes()  # by the storage itself, so that its address is not used again
+        self.kept[storage] = storage.nbytes()  # holds the storage itself, so that its address is not used again
         return x
 
 
 def _bytes(x: Tensor) -> int:
-    """Return the bytes of a tensor, of which an expanded one has fewer than elements."""
+    """Return the bytes of a tensor; an expanded tensor has fewer bytes than its elements suggest."""
     elements = 1
     for size, stride in zip(x.shape, x.stride(), strict=True):
         elements *= size if stride else min(size, 1)
@@ -135,7 +135,7 @@ def _bytes(x: Tensor) -> int:
 
 
 class Counting(TorchDispatchMode):
-    """Counts what is run within it; Triton kernels too, as if there were a GPU, if they are asked for."""
+    """Counts the operations in the context; optionally Triton kernels too, as if there were a GPU."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class Counting(TorchDispatchMode):
         read = [
             x for x in tree_leaves((args, {k: v for k, v in kwargs.items() if k != "out"})) if isinstance(x, Tensor)
         ]
-        if name == "_fused_adam_":  # which returns nothing: all but gradients and steps are written, too
+        if name == "_fused_adam_":  # it returns nothing; everything except gradients and steps is also written
             written = [x for part in (args[0], *args[2:4]) for x in part]
             self.found.updated += sum(map(_bytes, (*read, *written)))
         if name in UNREAD:
@@ -168,14 +168,14 @@ class Counting(TorchDispatchMode):
         self.found.add(name, read, written, products(*args, **kwargs, out_val=out) if products else None)
 
     def launch(self, kernel: str, programs: tuple[int, int], *arguments: Any, **constants: Any) -> None:
-        """Count a Triton kernel, each of whose tensors is read or written once."""
+        """Count a Triton kernel, that reads or writes each of its tensors once."""
         tensors = [x for x in arguments if isinstance(x, Tensor)]
         self.found.add(f"Triton: {kernel}", tensors, [], sum(x.numel() for x in tensors))
 
 
 @contextmanager
 def counting(triton: bool) -> Iterator[Counted]:
-    """Count what is run within the block."""
+    """Count the operations in the block."""
     mode = Counting()
     with (
         mode,
@@ -187,7 +187,7 @@ def counting(triton: bool) -> Iterator[Counted]:
 
 
 def captured_update(model: str, replicates: int = REPLICATES, triton: bool = False) -> Counted:
-    """Count what the graph of one update of a stack holds."""
+    """Count the operations in the graph of one update of a stack."""
     task = Task(registry.get(model), SPACE, VOCABULARY, WORD, HIDDEN, "soft")
     settings, loss = settings_for("default"), supervised_loss(get_representation("soft"), task.side)
     stack = [make_model(task, 1, settings)] * replicates
@@ -219,7 +219,7 @@ Both = tuple[Counted, Counted]  # by PyTorch alone, and with Triton
 
 
 def table(results: dict[str, Both]) -> str:
-    """Return what an update of each model needs."""
+    """Return the table of the needs of an update, by model."""
     head = ["model", "steps of cells by", "kernels", "launches, ms", "memory, ms", "fp32, ms", "launches to floor"]
     head += ["GB moved", "GB needed", "GFLOP", "all kernels, ms"]
     rows = []
@@ -269,7 +269,7 @@ def page(results: dict[str, Both]) -> str:
 
 def main() -> None:
     """Count, print the table, and write the page if all models were counted."""
-    given = read_options(__doc__, rows=("*", "models, or patterns of them, separated by commas; all by default"))
+    given = read_options(__doc__, rows=("*", "models or patterns, separated by commas; all by default"))
     models = matching(MODELS, given.rows)
     results = {model: (captured_update(model), captured_update(model, triton=True)) for model in models}
     print(table(results))

@@ -1,8 +1,8 @@
-"""Speed of the worlds of the games, and how well single images can be read: `python -m benchmarks.games_render`.
+"""Speed of the worlds of the games, and legibility of single images: `python -m benchmarks.games_render`.
 
-Five minutes of one core. Images, vectors and turns are made on one thread; rates are per second of the thread's own
-time, so that other programs on the machine matter little. A small network then learns to read shape, colour and place
-off single images. Writes benchmarks/games-render.md; `--device cuda` prints the rates of a GPU instead.
+Takes five minutes of one core. Images, vectors and turns are made on one thread; rates are per second of the thread's
+own time, so other programs on the machine matter little. A small network then learns to read shape, color and place
+from single images. Writes benchmarks/games-render.md; `--device cuda` prints the rates of a GPU instead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
         __doc__,
         device=("cpu", "torch device"),
         seconds=(3.0, "seconds to measure each rate for"),
-        steps=(STEPS, "updates of the network that reads"),
+        steps=(STEPS, "updates of the reading network"),
     )
     torch.set_num_threads(1)
     rates = rate_table(torch.device(given.device), given.seconds)
@@ -70,7 +70,7 @@ def page(rates: str, reading: str) -> str:
 
 
 def rate_table(device: torch.device, seconds: float) -> str:
-    """Return a table of objects and turns a second."""
+    """Return a table of objects and turns per second."""
     lines = []
     for name, about, options in WORLDS:
         world = make_world(name, **options)
@@ -85,14 +85,14 @@ def rate_table(device: torch.device, seconds: float) -> str:
 
 
 def looks(world: World, count: int, device: torch.device) -> Tensor:
-    """Look at objects of all classes."""
+    """Render objects of all classes."""
     keys = counter_hash(torch.tensor(1, device=device), torch.arange(count, device=device))
     draws = shift(counter_hash(keys[:, None], torch.arange(len(world.sizes), device=device)), 32)
     return world.observe(draws % torch.tensor(world.sizes, device=device), keys)
 
 
 def per_second(make: Callable[[], object], count: int, device: torch.device, seconds: float) -> float:
-    """Return how many are made per second of this thread, or on a GPU per second."""
+    """Return the number of items per second of this thread's time, or on a GPU per second."""
     wait = waiting(device.type)
     clock = time.perf_counter if device.type == "cuda" else time.thread_time
     make()
@@ -103,7 +103,7 @@ def per_second(make: Callable[[], object], count: int, device: torch.device, sec
 
 
 class Reader(nn.Module):
-    """Three convolutions; shape and colour are read off the largest features of the image, places off all of them."""
+    """Three convolutions; shape and color are read from the largest features of the image, places from all features."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -124,13 +124,13 @@ def _layer(inputs: int, outputs: int, width: int, stride: int) -> list[nn.Module
 
 
 def reading_table(steps: int) -> str:
-    """Return a table of what is read aright."""
+    """Return a table of the accuracies of reading."""
     lines = [(about, *(f"{one:.4f}" for one in accuracies(make_world(name, **o), steps))) for name, about, o in READ]
     return markdown_table(("images", "shape", "colour", "across", "down"), lines, numbers=(1, 2, 3, 4))
 
 
 def accuracies(world: World, steps: int = STEPS) -> list[float]:
-    """Train a reader, and return the accuracy for each attribute on images that it has not seen."""
+    """Train a reader, and return the accuracy for each attribute on new images."""
     torch.manual_seed(0)
     reader = Reader(world)
     optimiser = torch.optim.Adam(reader.parameters())
@@ -149,7 +149,7 @@ def accuracies(world: World, steps: int = STEPS) -> list[float]:
 
 
 def examples(world: World, count: int, first: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield batches of images and labels, all classes alike."""
+    """Yield batches of images and labels, with all classes equally often."""
     for number in range(first, first + count):
         keys = counter_hash(torch.tensor(5), torch.arange(number * BATCH, (number + 1) * BATCH))
         draws = shift(counter_hash(keys[:, None], torch.arange(100, 100 + len(world.sizes))), 32)

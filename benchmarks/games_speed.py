@@ -1,7 +1,7 @@
 """Time trainings in games: `python -m benchmarks.games_speed [--seeds 5] [--updates 300] [--rounds 3]`.
 
-A stack of seeds against the same seeds one after another, and against a plain PyTorch program of one seed, in turn on
-one thread. What counts is the time of the processor, which other work on the machine hardly changes. Writes
+It compares a stack of seeds with the same seeds one after another, and with a plain PyTorch program of one seed, in
+turn on one thread. It measures processor time, which other work on the machine hardly changes. Writes
 benchmarks/games-speed.md.
 """
 
@@ -27,12 +27,12 @@ from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).parent / "games-speed.md"
 ROWS = ({"channel": "gs"}, {"channel": "qt"}, {"channel": "gs", "rule_length": 4}, {"channel": "qt", "rule_length": 4})
-TARGET_MINUTES, TARGET_STEPS, CORES = 10, 20_000, 2  # of a row of five seeds
-WARM_UP = 10  # updates that are not timed
+TARGET_MINUTES, TARGET_STEPS, CORES = 10, 20_000, 2  # for a row of five seeds
+WARM_UP = 10  # updates before the timing
 
 
 class Plain(nn.Module):
-    """The agents of Thing as one would write them: PyTorch's layers, one seed."""
+    """The agents of Thing in plain PyTorch, for one seed."""
 
     def __init__(self, features: int, words: int, length: int, binary: bool) -> None:
         super().__init__()
@@ -69,13 +69,13 @@ def course_of(given: dict[str, Any], seeds: Sequence[int]) -> GameStack:
 
 
 def stack_of(given: dict[str, Any], seeds: int) -> Callable[[int], None]:
-    """Return what makes updates of a stack."""
+    """Return a function that makes updates of a stack."""
     course = course_of(given, range(seeds))
     return lambda count: course.advance(course.updates + count)
 
 
 def one_after_another(given: dict[str, Any], seeds: int) -> Callable[[int], None]:
-    """Return what makes updates of every seed by itself."""
+    """Return a function that makes updates of every seed separately."""
     courses = [course_of(given, [seed]) for seed in range(seeds)]
 
     def update(count: int) -> None:
@@ -86,7 +86,7 @@ def one_after_another(given: dict[str, Any], seeds: int) -> Callable[[int], None
 
 
 def plain(given: dict[str, Any], seeds: int) -> Callable[[int], None]:
-    """Return what makes updates of a plain program, once for every seed."""
+    """Return a function that makes updates of a plain program, once for every seed."""
     course = course_of(given, [0])
     setup = course.task
     models = [Plain(270, setup.words, setup.message_length, given["channel"] == "qt") for _ in range(seeds)]

@@ -1,12 +1,12 @@
 """Run all GPU tests and benchmarks, one after another: `python -m benchmarks.gpu`.
 
-What an update launches, for which there need be no GPU: `python -m benchmarks.gpu --only count` prints it. The tests
-that need a GPU; the comparison with the plain way (speed.py), with captured updates, without, and without Triton; where
-the time of a captured update goes (captured.py); how long all of Perkins21 table 13 takes for SOFT: 25 senders x 7
-grammars x 3 seeds; the atlas at 5x10; topsim and S2B on the device; how many processes should share it; TF32.
+Updates are counted without a GPU: `python -m benchmarks.gpu --only count` prints their launches. The other steps: the
+tests that need a GPU; the comparison with the plain way (speed.py) with captured updates, without them, and without
+Triton; a profile of a captured update (captured.py); the time of all of Perkins21 table 13 for SOFT: 25 senders x 7
+grammars x 3 seeds; the atlas at 5x10; topsim and S2B on the device; the best number of processes that share it; TF32.
 
-Finished steps are skipped, and the others go on where they were, so that it can run in several short sessions:
-`--seconds` ends it, with the step that it is at, after so long. Output goes to benchmarks/gpu/ or `--out`.
+Finished steps are skipped, and other steps continue where they were, so this can run in several short sessions: with
+`--seconds`, it and its present step end after that time. Output goes to benchmarks/gpu/ or `--out`.
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ def steps(results: Path) -> dict[str, list[str]]:
 
 
 def run(name: str, command: list[str], out: Path, seconds: float | None = None) -> bool:
-    """Run a command into its log, with the time it took; the log gets its name only when it is complete.
+    """Run a command into its log, and its time; the log only gets its name when it is complete.
 
     Args:
-        name: of the step.
-        command: what to run.
+        name: name of the step.
+        command: command to run.
         out: the folder of logs.
-        seconds: after which it is ended.
+        seconds: time limit.
 
     Returns:
-        Whether it came to its end, now or before.
+        Whether the command has finished, now or before.
     """
     log, partial = out / f"{name}.log", out / f"{name}.partial"
     if log.exists():
@@ -100,16 +100,16 @@ def run(name: str, command: list[str], out: Path, seconds: float | None = None) 
 
 
 def main() -> None:
-    """Run the steps that are not done yet."""
+    """Run the unfinished steps."""
     given = read_options(
         __doc__,
         only=({"action": "append"}, "a step, repeatable"),
-        out=(HERE / "gpu", "for logs, pages and results"),
-        seconds=(float, "after which it ends; by default when all is done"),
+        out=(HERE / "gpu", "folder for logs, pages and results"),
+        seconds=(float, "time limit; by default none"),
     )
     known = steps(given.out / "results")
     if unknown := set(given.only or ()) - set(known):
-        raise SystemExit(f"No step is called {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
+        raise SystemExit(f"No step is called {', '.join(sorted(unknown))}; the steps are {', '.join(known)}.")
     given.out.mkdir(parents=True, exist_ok=True)
     ends = None if given.seconds is None else time.perf_counter() + given.seconds
     for name, command in known.items():

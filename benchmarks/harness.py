@@ -1,10 +1,10 @@
-"""What timing scripts share: how a rate is measured, how several ways take turns, and how a table is printed.
+"""Shared parts of timing scripts: measuring rates, measuring several ways in turn, and printing tables.
 
-A script states its workload and the columns of its table. pyperf and asv were weighed and left out. Neither is in the
-package index that this project is built from. Both time one function in fresh processes and keep the result in a file
-of their own, while these scripts time several ways in turn, so that all of them meet the same load of the machine,
-compare their numbers, and write the ratios into a page. So they would replace the 20 lines of `rate` and `in_turn`
-only, and add a file format and a configuration.
+A script states its workload and the columns of its table. pyperf and asv were considered and not used. Neither is in
+the package index that this project is built from. Both time one function in fresh processes and save the result in
+their own file, while these scripts time several ways in turn, under the same load of the machine, compare their
+numbers, and write the ratios into a page. So pyperf or asv would only replace the 20 lines of `rate` and `in_turn`, and
+add a file format and a configuration.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def waiting(device: str) -> Callable[[], None]:
 
 
 def rate(act: Callable[[], object], seconds: float, clock: Clock = time.perf_counter, least: int = 1) -> float:
-    """Return how often `act` runs in a second, measured for some seconds and at least `least` runs."""
+    """Return the number of runs of `act` per second, measured for some seconds and at least `least` runs."""
     done, began = 0, clock()
     while (passed := clock() - began) < seconds or done < least:
         act()
@@ -58,7 +58,7 @@ def in_turn(ways: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[
 
 
 def matching(names: Iterable[str], patterns: str) -> list[str]:
-    """Return the names that match any of some patterns, which commas separate."""
+    """Return the names that match any of the patterns, separated by commas."""
     found = [name for name in names if any(fnmatchcase(name, one) for one in patterns.split(","))]
     if patterns and not found:
         raise SystemExit(f"No row matches {patterns!r}; rows: {', '.join(names)}.")

@@ -1,6 +1,6 @@
-// The bound that speed.py measures by: how fast one core multiplies the matrices of a recurrent step, 64 states of size
-// 128 times the weights of three gates, when there is nothing else to do: by the micro-kernel of the native cores, with
-// operands packed and in the cache.
+// The bound in speed.py: how fast one core multiplies the matrices of a recurrent step (64 states of size 128 times the
+// weights of three gates) without any other work: with the micro-kernel of the native cores, and with operands packed and
+// in the cache.
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@ alignas(4096) static float x[ROWS * INNER];
 alignas(4096) static float weights[INNER * COLUMNS];
 alignas(4096) static float y[ROWS * COLUMNS];
 
-// Sizes that the compiler does not see, as in the cores.
+// Sizes that the compiler does not know, as in the cores.
 static volatile long rows = ROWS, inner = INNER, columns = COLUMNS;
 
 static void multiply_once() {
@@ -33,7 +33,7 @@ static double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Return the billions of operations (a multiplication and an addition are two) a second of this thread, over some time.
+// Return this thread's billions of operations per second (a multiplication and an addition are two), over some time.
 extern "C" double micro_kernel_rate(double seconds) {
     fill();
     const double began = now();
@@ -45,7 +45,7 @@ extern "C" double micro_kernel_rate(double seconds) {
     return 2e-9 * ROWS * INNER * COLUMNS * done / (now() - began);
 }
 
-// Return the largest error of the product, in any place; for a test.
+// Return the largest error of the product at any place; for a test.
 extern "C" double micro_kernel_error() {
     fill();
     multiply_once();

@@ -1,11 +1,11 @@
 """Measure permutation tests of topsim: `python -m benchmarks.permutations [--rows 5000] [--permutations 1000]`.
 
 On a sample of shufdet at 5x10 (20 tokens), on one thread, it compares
-(a) the plain way, that of scikit-bio's `mantel`: each permutation reorders rows and columns of a square table of ranks,
+(a) the plain way, as in scikit-bio's `mantel`: each permutation reorders rows and columns of a square table of ranks,
     and takes the correlation with another list of ranks, by NumPy;
 (b) icy without native code (ICY_NATIVE=off);
 (c) icy.
-(c) runs all permutations, with everything that a test needs; (a) and (b) run the first few permutations, and (a) is
+(c) runs all permutations, with all parts of a test; (a) and (b) run the first few permutations, and (a) is
 measured without its distances. It asserts that all give the same values. Prints a Markdown table with seconds of
 processor time for all permutations, which other work on the machine hardly changes, the wall time of (c), and the peak
 memory of the process until the end of (c).
@@ -36,11 +36,11 @@ from icy.metrics.topographic.permuted import permuted_topsim
 from results.pages import describe_versions, read_options
 
 DISTANCES = ("hamming", "levenshtein")
-FEW = 5  # permutations of the slow ways
+FEW = 5  # number of permutations of the slow ways
 
 
 def tested(table: Table, message: str, number: int) -> tuple[PermutationTest, float, float, float]:
-    """Return a test by icy (c), its CPU seconds, its seconds, and the peak memory in MB."""
+    """Return a test by icy (c), its CPU seconds, its wall seconds, and the peak memory in MB."""
     started, used = time.perf_counter(), time.process_time()
     test = permutation_test(table, permutations=number, message=message, workers=1)
     seconds, used = time.perf_counter() - started, time.process_time() - used
@@ -73,7 +73,7 @@ def compare(table: Table, message: str, test: PermutationTest) -> tuple[float, f
 
 
 def rows(sample: Table, permutations: int) -> Iterator[tuple[object, ...]]:
-    """Yield a row per distance. icy's tests are first, for the memory that they take."""
+    """Yield a row per distance. icy's tests run first, so that their memory can be measured."""
     tests = {distance: tested(sample, distance, permutations) for distance in DISTANCES}
     for distance, (test, used, seconds, memory) in tests.items():
         slow, off = compare(sample, distance, test)

@@ -1,7 +1,7 @@
 """Measure reports: `python -m benchmarks.report_size`, into benchmarks/report-size.md.
 
-Write reports of more and more runs of the committed records, and the explorer of the atlas; open each in a Chromium
-without a network, and take the time until tables, pictures and buttons answer. Needs the extra `browser`.
+Writes reports of more and more runs of the committed records, and the explorer of the atlas. Opens each in a Chromium
+without a network, and measures the time until tables, pictures and buttons respond. Needs the extra `browser`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ HERE = Path(__file__).parent
 PAGE = HERE / "report-size.md"
 PACKS = [HERE.parent / "results" / name / "records.parquet" for name in ("atlas", "reproduced")]
 RUNS, REPEATS = (100, 500, 2500), 3
-MADE_UP, SEEDS = 3000, 2  # models of a made-up table with 4 grammars
+MADE_UP, SEEDS = 3000, 2  # models of an artificial table with 4 grammars
 
 
 def opening(path: Path) -> float:
-    """Return the seconds until a page answers."""
+    """Return the seconds until a page responds."""
     found = []
     for _ in range(REPEATS):
         with driven(offline=True, viewport={"width": 1280, "height": 900}) as context:

@@ -1,6 +1,6 @@
 """Environment steps per second of S2B: python -m benchmarks.s2b [--device cuda] [--seconds 5].
 
-In a step both players act in one episode. Resets are included, as every episode that ends is followed by another.
+In a step both players act in one episode. Resets are included, because every finished episode is followed by another.
 Actions are random and drawn beforehand, so only the game is measured, not a player. The last column is the speed
 relative to a single game in the same run.
 """
@@ -22,7 +22,7 @@ from results.pages import describe_versions, read_options
 
 BATCHES = (1, 16, 256, 4096, 16384)
 Stepper = tuple[Callable[[], Any], Callable[[int], Any]]  # a reset, and a step by its number
-KEPT = 8  # number of actions to cycle through
+CYCLED_ACTIONS = 8  # number of actions to cycle through
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     given = read_options(
         __doc__,
         device=(str, "torch device; by default NumPy"),
-        seconds=(5.0, "seconds to measure each row for, at least"),
+        seconds=(5.0, "smallest number of seconds to measure each row"),
     )
     torch.set_num_threads(1)
     where = given.device or f"NumPy, one core of {platform.processor() or platform.machine()}"
@@ -54,7 +54,7 @@ def rows(device: str | None, seconds: float) -> Iterator[tuple[object, ...]]:
 def measured(
     what: str, setting: dict[str, int], games: dict[int, Stepper], seconds: float
 ) -> Iterator[tuple[object, ...]]:
-    """Yield a row per number of episodes at once: the first reset, and the steps a second."""
+    """Yield a row per number of episodes at once: the first reset, and the steps per second."""
     alone = 0.0
     sizes = [setting.get(name, default) for name, default in (("shots", 1), ("samples", 1), ("distractors", 0))]
     for episodes, (reset, step) in games.items():
@@ -70,15 +70,15 @@ def core(episodes: int, device: str | None, setting: dict[str, int]) -> Stepper:
     """Make the batched game, with actions on its device."""
     game = BatchedGame(episodes=episodes, autoreset=True, device=device, **setting)
     rng = np.random.default_rng(0)
-    said = rng.integers(1, 7, (KEPT, episodes, 3))
-    decided = rng.integers(0, game.settings.decisions, (KEPT, episodes))
+    said = rng.integers(1, 7, (CYCLED_ACTIONS, episodes, 3))
+    decided = rng.integers(0, game.settings.decisions, (CYCLED_ACTIONS, episodes))
     if device is not None:
         said, decided = (torch.as_tensor(a).to(device) for a in (said, decided))
 
     def step(number: int) -> None:
-        turn = game.step(said[number % KEPT], decided[number % KEPT])
+        turn = game.step(said[number % CYCLED_ACTIONS], decided[number % CYCLED_ACTIONS])
         if device is not None and number % 100 == 0:
-            turn.reward.sum().item()  # wait for the device
+            turn.reward.sum().item()  # waits for the device
 
     return lambda: game.reset(seed=0), step
 
@@ -91,7 +91,7 @@ def listeners(episodes: int) -> Stepper:
     else:
         env = gymnasium.make(name)
     rng = np.random.default_rng(0)
-    actions = rng.integers(0, 2, (KEPT, episodes))
+    actions = rng.integers(0, 2, (CYCLED_ACTIONS, episodes))
     over = False
 
     def step(number: int) -> None:
@@ -100,7 +100,7 @@ def listeners(episodes: int) -> Stepper:
             env.reset()
             over = False
             return
-        action = actions[number % KEPT]
+        action = actions[number % CYCLED_ACTIONS]
         *_, terminated, _, _ = env.step(action if episodes > 1 else int(action[0]))
         over = episodes == 1 and bool(terminated)
 
@@ -111,11 +111,11 @@ def pettingzoo() -> Stepper:
     """Make the parallel environment of PettingZoo."""
     env = parallel_env()
     rng = np.random.default_rng(0)
-    actions = [{agent: rng.integers(0, [2, 7, 7, 7]) for agent in env.possible_agents} for _ in range(KEPT)]
+    actions = [{agent: rng.integers(0, [2, 7, 7, 7]) for agent in env.possible_agents} for _ in range(CYCLED_ACTIONS)]
 
     def step(number: int) -> None:
         if env.agents:
-            env.step(actions[number % KEPT])
+            env.step(actions[number % CYCLED_ACTIONS])
         else:
             env.reset()
 

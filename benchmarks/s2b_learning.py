@@ -1,8 +1,8 @@
-"""How fast agents learn S2B, and where the time goes: `python -m benchmarks.s2b_learning [--rounds 3] [--most 3]`.
+"""Speed of learning in S2B, by phase: `python -m benchmarks.s2b_learning [--rounds 3] [--most 3]`.
 
-Every way of learning trains on as many whole episodes as the others, in turn, on one thread. What counts is the time
-of the processor, which other work on the machine hardly changes. Dealing includes what a speaker that does not learn
-says; forward is the rest of an update: playing, drawing decisions, losses. Writes benchmarks/s2b-learning.md.
+Every way of learning trains on the same number of whole episodes, in turn, on one thread. The unit is processor time,
+which other work on the machine hardly changes. Dealing includes the messages of speakers that do not learn; forward is
+the rest of an update: playing, drawing decisions, losses. Writes benchmarks/s2b-learning.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from icy.s2b.agents.networks.network import NetworkSettings
 from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).parent / "s2b-learning.md"
-EPISODES = 1024  # of a measurement: as many as are dealt at once
+EPISODES = 1024  # episodes of a measurement: as many as are dealt at once
 PHASES = ("dealing", "forward", "backward", "optimiser")
 MEASURED: tuple[tuple[str, Any, str], ...] = (
     ("dealing", dealt_learning, "deal_games"),
@@ -43,7 +43,7 @@ MEASURED: tuple[tuple[str, Any, str], ...] = (
     ("optimiser", torch.nn.utils, "clip_grad_norm_"),
 )
 Spent = defaultdict[str, float]  # seconds of each phase
-Training = tuple[Callable[[int], Any], int]  # makes some updates, of so many episodes each
+Training = tuple[Callable[[int], Any], int]  # a function that makes updates, and the episodes of each
 
 
 def memory(game: GameSettings, kind: str) -> Training:
@@ -82,7 +82,7 @@ WAYS: Mapping[str, Callable[[GameSettings], Training]] = {
 
 @contextmanager
 def clocked(spent: Spent) -> Iterator[None]:
-    """Add the seconds of the phases that can be told apart to a counter."""
+    """Add the seconds of distinguishable phases to a counter."""
 
     def timed(phase: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -113,7 +113,7 @@ def measure(training: Training) -> Spent:
 
 
 def measured(game: GameSettings, rounds: int) -> dict[str, list[Spent]]:
-    """Return what every way took in each round; the ways take turns."""
+    """Return the seconds of every way in each round; the ways take turns."""
     torch.manual_seed(0)
     trainings = {name: make(game) for name, make in WAYS.items()}
     for training in trainings.values():

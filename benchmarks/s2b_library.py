@@ -1,9 +1,9 @@
-"""Recurrent PPO by icy beside that of sb3-contrib: `python -m benchmarks.s2b_library [--seeds 3] [--steps 60000]`.
+"""Recurrent PPO by icy and by sb3-contrib: `python -m benchmarks.s2b_library [--seeds 3] [--steps 60000]`.
 
-Both train an LSTM of 64 on the same game, beside the posdis speaker: icy's `CoreLearning` on dealt episodes, and
-sb3-contrib's RecurrentPPO in the environment S2B/Listener-v0. They see as many steps of the game, in batches of as many
-episodes or about, as often, with the same discount and learning rate. In the game tokens are not permuted, so that
-both learn it in a minute. Prints a table.
+Both train an LSTM of 64 on the same game, with the posdis speaker: icy's `CoreLearning` on dealt episodes, and
+sb3-contrib's RecurrentPPO in the environment S2B/Listener-v0. They see the same number of steps of the game, in batches
+of about the same number of episodes, equally often, with the same discount and learning rate. Tokens are not permuted,
+so that both learn it in a minute. Prints a table.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from results.pages import read_options
 
 GAME = GameSettings(most=2, permutation=False)
 SIZE, EPOCHS, BATCHES, RATE, ENTROPY = 64, 4, 4, 1e-3, 0.01
-EPISODES = 64  # at once
-STEPS_AT_ONCE = 32  # of each, by the library
+EPISODES = 64  # at the same time
+STEPS_AT_ONCE = 32  # steps of each episode at once, in the library
 
 
 class LibraryPlayer(Player):
-    """Plays what a model of the library finds likeliest."""
+    """Plays the likeliest action of a model of the library."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -44,7 +44,7 @@ class LibraryPlayer(Player):
         self.state: Any = None
 
     def acting(self, seen: Seen) -> Action:
-        """Decide by the model's state, which it puts back where an episode begins."""
+        """Decide by the model's state, which is reset where an episode begins."""
         told = observed(seen, "listener", self.seat.settings)
         found, self.state = self.model.predict(told, self.state, seen.fresh.copy(), deterministic=True)
         return Action(decision=np.where(seen.may_decide, found, 0))
@@ -78,7 +78,7 @@ def by_library(steps: int, seed: int) -> Player:
     from stable_baselines3.common.env_util import make_vec_env
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of spaces that it would rather have otherwise
+        warnings.simplefilter("ignore")  # about spaces of a type that it does not prefer
         games = make_vec_env("S2B/Listener-v0", EPISODES, seed=10**6 * (seed + 1), env_kwargs={"settings": GAME})
         model = RecurrentPPO(
             "MultiInputLstmPolicy", games, n_steps=STEPS_AT_ONCE, batch_size=EPISODES * STEPS_AT_ONCE // BATCHES,
@@ -94,7 +94,7 @@ WAYS: Mapping[str, Callable[[int, int], Player]] = {"icy": by_icy, "sb3-contrib"
 
 
 def scores(way: str, steps: int, seeds: int) -> tuple[list[float], float]:
-    """Return the accuracy of all decisions after training with each seed, and the mean processor time of a training."""
+    """Return the accuracy of all decisions after training with each seed, and the mean processor time of training."""
     began, found = time.process_time(), []
     players = [WAYS[way](steps, seed) for seed in range(seeds)]
     took = (time.process_time() - began) / seeds

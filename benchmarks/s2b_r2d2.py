@@ -1,6 +1,7 @@
 """Steps and updates per second of R2D2 on S2B, and where the time goes: python -m benchmarks.s2b_r2d2 [--steps 300].
 
-In CPU seconds of one thread. Steps are of all actors together; an update learns from one minibatch of sequences.
+Measured in CPU seconds of one thread. Steps are counted over all actors; an update learns from one minibatch of
+sequences.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ PLAYERS: dict[str, dict[str, Any]] = {
     "listener": {},
     "both, with SAD": {"players": "both", "sad": True},
 }
-OF_STEPS = {"network": ("network.py", "step"), "game": ("game.py", "step"), "observations": ("agent.py", "_observe")}
-OF_UPDATES = {
+STEP_PARTS = {"network": ("network.py", "step"), "game": ("game.py", "step"), "observations": ("agent.py", "_observe")}
+UPDATE_PARTS = {
     "forward": ("r2d2_learning.py", "_unrolled"),
     "backward": ("_tensor.py", "backward"),
     "replay": ("replay.py", "draw"),
@@ -48,15 +49,15 @@ def rows(steps: int, updates: int) -> Iterator[tuple[object, ...]]:
         settings = R2D2Settings.preset(preset, least=6_400, **changes)
         learning = R2D2Learning(GameSettings(), settings)
         learning.run(1)
-        step, of_steps = measured(learning.step, steps, OF_STEPS)
-        update, of_updates = measured(learning.learn, updates, OF_UPDATES)
+        step, of_steps = measured(learning.step, steps, STEP_PARTS)
+        update, of_updates = measured(learning.learn, updates, UPDATE_PARTS)
         hour = 3600 / (step / settings.actors + update / settings.observations_per_update)
         numbers = f"{settings.actors / step:,.0f}", of_steps, f"{1 / update:.1f}", of_updates
         yield preset, name, *numbers, f"{hour / 1e6:.1f} million"
 
 
 def measured(act: Callable[[], Any], times: int, parts: dict[str, tuple[str, str]]) -> tuple[float, str]:
-    """Return the CPU seconds that something takes, and the shares of its parts in words."""
+    """Return the CPU seconds of a function, and the shares of its parts in words."""
     taken = 1 / rate(act, 0, time.process_time, least=times)
     profile = cProfile.Profile(time.process_time)
     profile.enable()
@@ -69,7 +70,7 @@ def measured(act: Callable[[], Any], times: int, parts: dict[str, tuple[str, str
 
 
 def _cumulative(stats: Any, file: str, function: str) -> float:
-    """Return the time in a function, and in what it calls."""
+    """Return the time in a function and in its calls."""
     found = [row[3] for (path, _, name), row in stats.items() if path.endswith(f"/{file}") and name == function]
     return max(found, default=0.0)
 

@@ -1,9 +1,9 @@
 """Compare the speed of icy with that of ordinary PyTorch modules: `python -m benchmarks.speed [--quick]`.
 
-One run measures, on the same machine and in turn: plain modules (benchmarks/plain) one after another with all threads;
-the same by hand, one process a core with one thread each, all cores busy; and icy. Steady state is updates alone
-(steady.py); whole rows are commands from start to end (whole.py). What an update needs, and the bound of a core, are
-those of bound.py. Writes speed-<device>.csv, with every single measurement, and speed-<device>.md.
+One run measures, on the same machine and in turn: plain modules (benchmarks/plain), one after another with all threads;
+the same by hand, one process per core with one thread each, all cores busy; and icy. Steady state is updates alone
+(steady.py); whole rows are commands from start to end (whole.py). bound.py gives the operations of an update and the
+bound of a core. Writes speed-<device>.csv, with every single measurement, and speed-<device>.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROWS = (
     "receiver/Hier:GRU",
     "sender/FC2L",
     "sender/TransDecSoft",
-    # one of each other family
+    # one model of each other family
     "sender/RNNZero:RNN",
     "sender/RNNZero:SRU",
     "sender/RNNAutoReg2L:GRU",
@@ -47,20 +47,20 @@ ROWS = (
     "receiver/Transformer",
 )
 HERE = Path(__file__).parent
-WHOLE_ROWS = ROWS[:5]  # measured from start to end as well, unless others are asked for
+WHOLE_ROWS = ROWS[:5]  # the default models to measure from start to end as well
 
 
 @dataclass
 class Measured:
-    """What was measured of one model.
+    """The measurements of one model.
 
     Attributes:
-        model: its name.
-        operations: that an update needs, in billions.
-        rates: updates a second by way, in each round; of BOUND, billions of operations a second.
-        engine: that icy chose.
+        model: name of the model.
+        operations: operations of an update, in billions.
+        rates: updates per second by way, in each round; for BOUND, billions of operations per second.
+        engine: engine that icy chose.
         row: the whole row, if it was timed.
-        taken: what each way took for it.
+        taken: time of each way for the row.
     """
 
     model: str
@@ -77,12 +77,12 @@ class Measured:
 
     @property
     def to_best_plain(self) -> float:
-        """The rate of icy relative to that of the faster plain way."""
+        """The rate of icy relative to the faster plain way."""
         return self.typical[ICY] / max(self.typical.get(way, 0.0) for way in (PLAIN, HAND))
 
     @property
     def share(self) -> float:
-        """The share of the bound that icy reaches."""
+        """The fraction of the bound that icy reaches."""
         return self.operations * self.typical[ICY] / self.typical[BOUND]
 
     def lines(self) -> Iterator[dict[str, Any]]:
@@ -99,14 +99,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to measure.
+    """Durations of the measurements.
 
     Attributes:
-        whole_rows: the models that are also timed from start to end.
-        seconds: of every way in every round.
-        rounds: how many.
-        minutes: of plain training in a whole row.
-        seeds, grammars: of a whole row.
+        whole_rows: models to time from start to end too.
+        seconds: seconds of every way in every round.
+        rounds: number of rounds.
+        minutes: minutes of plain training in a whole row.
+        seeds, grammars: numbers of seeds and of grammars in a whole row.
     """
 
     whole_rows: Sequence[str]
@@ -118,7 +118,7 @@ class Plan:
 
 
 def measure(model: str, where: Where, plan: Plan, kernel: Path | None) -> Measured:
-    """Measure one model. The whole row's length follows from the steady rates, which are always measured."""
+    """Measure one model. The steady rates, which are always measured, determine the length of the whole row."""
     found = Measured(model, bound.operations(model))
     found.rates, found.engine = steady.measure(model, where, plan.seconds, plan.rounds, kernel)
     if model in plan.whole_rows:
@@ -145,7 +145,7 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def steady_table(results: Sequence[Measured]) -> str:
-    """Return the table of updates a second."""
+    """Return the table of updates per second."""
     head = ["model", *(f"{way}, updates/s" for way in (PLAIN, HAND, ICY)), "to the best plain"]
     head += ["GFLOP an update", "bound, GFLOP/s", "share of the bound"]
     rows = [
@@ -182,23 +182,23 @@ def whole_table(results: Sequence[Measured]) -> str:
     return markdown_table(head, rows, numbers=range(1, len(head)))
 
 
-BY_HAND = "*By hand*: {cores} such processes at once, each on one thread. "
-OF_CORES = (
-    "The bound is what a micro-kernel ({kernel}) makes in the same rounds with all cores busy; on one core, with the "
-    "others idle, it makes {alone:.0f} GFLOP/s."
+BY_HAND = "*By hand*: {cores} of these processes at once, each on one thread. "
+CORE_BOUND = (
+    "The bound is the rate of a micro-kernel ({kernel}) in the same rounds with all cores busy; on one core, with the "
+    "others idle, it reaches {alone:.0f} GFLOP/s."
 )
-OF_GPU = "The bound is what one large product makes in the same rounds."
+GPU_BOUND = "The bound is the rate of one large product in the same rounds."
 
 
 def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, load: float) -> str:
     """Return the page.
 
     Args:
-        results: of every model.
+        results: measurements of every model.
         where: device, engine and stack.
-        plan: how long was measured.
-        alone: the bound of one core while the others are idle.
-        load: average number of processes that wanted to run before, which should be near 0.
+        plan: durations of the measurements.
+        alone: the bound of one core while other cores are idle.
+        load: average number of runnable processes before the run, which should be near 0.
     """
     on_cpu, cores = where.device == "cpu", usable_cores()
     engines: dict[str, list[str]] = {}
@@ -216,7 +216,7 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
         "processes": steady.ways(where.device)[ICY][0],
         "stack": where.stack,
         "engines": "; ".join(f"`{engine}` for {named(of)}" for engine, of in engines.items()),
-        "bound": OF_CORES.format(kernel=bound.MICRO_KERNEL, alone=alone) if on_cpu else OF_GPU,
+        "bound": CORE_BOUND.format(kernel=bound.MICRO_KERNEL, alone=alone) if on_cpu else GPU_BOUND,
         "load": load,
         "steady": steady_table(results),
         "whole": whole_table(results),
@@ -227,7 +227,7 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
 
 
 def processor(device: str) -> str:
-    """Return the name of what was measured on."""
+    """Return the name of the measured processor or GPU."""
     info = Path("/proc/cpuinfo")
     names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
     return device_name(device) + (f" ({names[0]})" if device == "cpu" and names else "")
@@ -238,18 +238,18 @@ def main() -> None:
     given = read_options(
         __doc__,
         device="cpu",
-        engine=("auto", "of icy"),
-        rows=("*", "models, or patterns of them, separated by commas; all by default"),
-        whole=(",".join(WHOLE_ROWS), "those that are timed from start to end too"),
-        seconds=(8.0, "of each way in a round"),
+        engine=("auto", "engine of icy"),
+        rows=("*", "models or patterns, separated by commas; all by default"),
+        whole=(",".join(WHOLE_ROWS), "models to time from start to end too"),
+        seconds=(8.0, "seconds of each way in a round"),
         rounds=5,
-        minutes=(3.0, "of plain training in a whole row"),
-        out=(Path, "by default benchmarks/speed-<device>, with .csv and .md"),
-        quick=(False, "see that it works, 30 s a row; nothing is written"),
+        minutes=(3.0, "minutes of plain training in a whole row"),
+        out=(Path, "path without suffix; by default benchmarks/speed-<device>"),
+        quick=(False, "a trial with 30 s per row; nothing is written"),
     )
     models, whole_rows = matching(ROWS, given.rows), matching(ROWS, given.whole)
     plan = Plan(whole_rows, given.seconds, given.rounds, given.minutes)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the processes that it started end too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that its child processes end too
     where = Where(given.device, given.engine, 16 if given.device == "cpu" else 35)
     if given.quick:
         plan, where = Plan(whole_rows, 0.2, 1, 0.01, seeds=1, grammars=2), replace(where, stack=2)

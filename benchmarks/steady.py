@@ -1,7 +1,7 @@
-"""Steady state: updates a second of all cores together, with nothing but updates timed.
+"""Steady state: updates per second of all cores together; only updates are timed.
 
-Each way of training runs in processes of its own, which are made ready first and then measured in turn, several times:
-what a machine does meanwhile is the same for all. As a script, this is such a process.
+Each way of training runs in its own processes, which are prepared first and then measured in turn, several times, so
+that other load on the machine is the same for all. As a script, this is one of these processes.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from typing import TYPE_CHECKING
 from benchmarks import harness
 from icy.core.provenance import usable_cores
 
-if TYPE_CHECKING:  # a process sets its threads before it imports PyTorch
+if TYPE_CHECKING:  # set the number of threads before importing PyTorch
     from icy.training.engine import Run
 
 GRAMMARS = ("concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol")
 SPACE = "5x10"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-DRAWN_AT_ONCE = 64  # batches, by icy
+DRAWN_AT_ONCE = 64  # number of batches that icy draws at once
 PLAIN, HAND, ICY, BOUND = "one after another", "by hand", "icy", "bound"
 
 
 @dataclass(frozen=True)
 class Where:
-    """What a process needs to know beside its model.
+    """Settings of a process in addition to its model.
 
     Attributes:
         device: where to train.
-        engine: of icy.
+        engine: engine of icy.
         stack: replicates in each of icy's processes.
         clock: "perf_counter", or "process_time", which other work on the machine hardly changes, for one thread.
     """
@@ -50,7 +50,7 @@ class Where:
 
 
 def ways(device: str) -> dict[str, tuple[int, int]]:
-    """Return how many processes each way starts, and the threads of each."""
+    """Return the number of processes of each way, and the threads of each."""
     cores = usable_cores()
     if device != "cpu":
         return {PLAIN: (1, cores), ICY: (1, cores), BOUND: (1, 1)}
@@ -58,7 +58,7 @@ def ways(device: str) -> dict[str, tuple[int, int]]:
 
 
 def start(module: str, arguments: Sequence[object], threads: int) -> subprocess.Popen[str]:
-    """Start a process of Python with so many threads, which libraries read before they are imported."""
+    """Start a Python process with `threads` threads, set in the environment before libraries are imported."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), "ICY_PROGRESS": "0"}
     command = [sys.executable, "-m", module, *map(str, arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
@@ -69,12 +69,12 @@ class Crew:
 
     Args:
         way: PLAIN, HAND, ICY or BOUND.
-        model: to train.
-        processes: how many.
-        threads: of each.
+        model: model to train.
+        processes: number of processes.
+        threads: threads of each process.
         where: device, engine and stack.
 
-    They get ready at the same time as those of other crews; `ready` waits for them.
+    Crews prepare at the same time; `ready` waits for this one.
     """
 
     def __init__(self, way: str, model: str, processes: int, threads: int, where: Where) -> None:
@@ -82,7 +82,7 @@ class Crew:
         self._members = [start("benchmarks.steady", (*ask, place), threads) for place in range(processes)]
 
     def ready(self) -> str:
-        """Wait until all are ready; return the engine that icy chose, or nothing."""
+        """Wait until all processes are ready; return the engine that icy chose, or ""."""
         engines = [self._answer(member) for member in self._members]
         return str(engines[0])
 
@@ -91,13 +91,13 @@ class Crew:
         assert member.stdout is not None
         line = member.stdout.readline()
         if not line:
-            raise SystemExit(f"A process ended with exit code {member.wait()} before it had measured anything.")
+            raise SystemExit(f"A process ended with exit code {member.wait()} before its first measurement.")
         answer: float | str = json.loads(line)
         return answer
 
     def rate(self, seconds: float) -> float:
-        """Return the updates a second of all processes together (for the bound, billions of operations)."""
-        begin = time.time() + 0.2  # when all have heard of it
+        """Return the updates per second of all processes together (for the bound, billions of operations)."""
+        begin = time.time() + 0.2  # time for all processes to receive it
         for member in self._members:
             print(json.dumps([begin, seconds]), file=member.stdin, flush=True)
         return sum(float(self._answer(member)) for member in self._members)
@@ -123,7 +123,7 @@ def measure(
 
 
 def one_core(kernel: Path, seconds: float) -> float:
-    """Return the bound of one core while the others have nothing to do."""
+    """Return the bound of one core while other cores are idle."""
     crew = Crew(BOUND, str(kernel), 1, 1, Where())
     crew.ready()
     rate = crew.rate(seconds)
@@ -135,7 +135,7 @@ def one_core(kernel: Path, seconds: float) -> float:
 
 
 def main() -> None:
-    """Get ready, say so, and measure for as long as asked, as often as asked."""
+    """Prepare, report, and then measure for the requested durations."""
     parser = argparse.ArgumentParser()
     for name, kind in (("way", str), ("model", str), ("device", str), ("engine", str), ("stack", int)):
         parser.add_argument(name, type=kind)
@@ -153,11 +153,11 @@ def main() -> None:
         print(json.dumps(rate(seconds)), flush=True)
 
 
-Rate = Callable[[float], float]  # of some seconds
+Rate = Callable[[float], float]  # function of a number of seconds
 
 
 def bound(model: str, where: Where, place: int) -> tuple[Rate, str]:
-    """Return what measures the bound: by the micro-kernel, whose library is `model`, or on a GPU by large products."""
+    """Return a function that measures the bound: by the micro-kernel, in the library `model`, or by GPU products."""
     from benchmarks.bound import large_product_rate, micro_kernel_rate
 
     if where.device == "cpu":
@@ -166,7 +166,7 @@ def bound(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
 
 def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
-    """Return what measures the plain way on one replicate."""
+    """Return a function that measures the plain way on one replicate."""
     import torch
 
     import icy
@@ -199,7 +199,7 @@ def stack_of(model: str, where: Where, place: int = 0) -> Run:
 
 
 def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
-    """Return what measures icy on a stack, in a process that is set up as its workers are."""
+    """Return a function that measures icy on a stack, in a process that is set up like icy's workers."""
     from icy.core.registry import registry
     from icy.training.runners.pool import _start_fresh_worker
 
@@ -214,9 +214,9 @@ def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
 
 def _rate(update: Callable[[int], None], replicates: int, where: Where) -> Rate:
-    """Return a function from seconds to updates a second, given one that updates some replicates so many times."""
+    """Return a function from seconds to updates per second, for a function that makes updates of some replicates."""
     wait = harness.waiting(where.device)
-    for _ in range(2 if where.device == "cpu" else 8):  # the first are slower; on a GPU, an update is captured
+    for _ in range(2 if where.device == "cpu" else 8):  # the first updates are slower; on a GPU, an update is captured
         update(1)
     wait()
     clock: Callable[[], float] = getattr(time, where.clock)

@@ -1,6 +1,6 @@
-"""How long the pages of `icy study` take when 200 people play at once: `python -m benchmarks.study_load`.
+"""Response times of the pages of `icy study` while 200 people play at once: `python -m benchmarks.study_load`.
 
-`icy study serve` runs in a process of its own. Simulated players take part by its pages alone, from consent to the
+`icy study serve` runs in its own process. Simulated players take part through its pages, from consent to the
 completion code, and click as often as people do. Every request is timed. Writes study-load.md.
 """
 
@@ -36,22 +36,22 @@ PAGE = Path(__file__).parent / "study-load.md"
 PORT = 8731
 EXAMPLES = 12
 GAME = f"examples = {EXAMPLES}\nheld_out_at = [5, 8, 11]\ninterval = 3\n"
-LEAST_READ = 2.5  # seconds on the page of information; the service takes who agrees faster for a program
-PATIENCE = 60.0  # seconds for a reply
-REUSED = 2.0  # seconds for which a connection is used again; the service closes one that rests for 5
+LEAST_READ = 2.5  # seconds on the page of information; the service treats faster consent as a program's
+PATIENCE = 60.0  # largest number of seconds for a reply
+REUSED = 2.0  # seconds for which a connection is used again; the service closes idle connections after 5
 KINDS = {"page": "pages (GET)", "picture": "pictures (GET)", "form": "forms (POST)"}
-QUIET = 0.1  # of a core
-SPOILED = "What other work takes, the replies wait for: on a quiet machine they are faster."
+QUIET = 0.1  # fraction of a core
+SPOILED = "Other work on the machine slowed the replies: on a quiet machine they are faster."
 
 
 @dataclass
 class Times:
-    """What was measured.
+    """The measurements.
 
     Attributes:
-        seconds: by kind of request.
-        errors: what was not a reply as it should be.
-        finished: number of players who got to the end.
+        seconds: seconds of replies, by kind of request.
+        errors: errors in replies.
+        finished: number of players who finished.
     """
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
@@ -59,14 +59,14 @@ class Times:
     finished: int = 0
 
     def quantiles(self, kind: str = "") -> list[str]:
-        """Return number, median, 95 %, 99 % and maximum, in milliseconds; of all requests together for ""."""
+        """Return number, median, 95 %, 99 % and maximum, in milliseconds; for all requests together if ""."""
         found = np.concatenate([self.seconds[one] for one in ([kind] if kind else KINDS)]) * 1000
         marks = [*np.quantile(found, [0.5, 0.95, 0.99]), found.max()]
         return [f"{len(found):,}", *(f"{mark:.1f}" for mark in marks)]
 
 
 class Client:
-    """The browser of one player, which follows redirects itself so as to time each request."""
+    """The browser of one player, which follows redirects itself in order to time each request."""
 
     def __init__(self, root: str, times: Times) -> None:
         limits = httpx.Limits(keepalive_expiry=REUSED)
@@ -74,10 +74,10 @@ class Client:
         self.times = times
 
     async def send(self, ask: Ask) -> Reply:
-        """Return what came back, after redirects.
+        """Return the reply, after redirects.
 
         Raises:
-            RuntimeError: it was no page.
+            RuntimeError: the reply was not a page.
         """
         address, form = ask.address, ask.form
         while True:
@@ -93,7 +93,7 @@ class Client:
 
 
 async def play(playing: Playing, client: Client, late: float, pause: float, chance: random.Random) -> None:
-    """Let a player take part, who comes so many seconds late."""
+    """Let a player take part, who comes `late` seconds late."""
     await asyncio.sleep(late)
     try:
         async with client.http:
@@ -101,7 +101,7 @@ async def play(playing: Playing, client: Client, late: float, pause: float, chan
             while True:
                 reply = await client.send(ask)
                 ask = playing.send(reply)
-                if "/picture/" not in ask.address:  # which a browser asks for by itself
+                if "/picture/" not in ask.address:  # a browser requests pictures by itself
                     least = LEAST_READ if ask.address.endswith("/enter") else 0.0
                     await asyncio.sleep(max(least, chance.expovariate(1 / pause)))
     except StopIteration:
@@ -154,20 +154,20 @@ def serving(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def busy() -> float:
-    """Return the seconds that the cores of this machine have been busy so far."""
+    """Return the busy seconds of this machine's cores so far."""
     fields = [int(one) for one in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
     idle = fields[3] + fields[4]
     return (sum(fields[:8]) - idle) / os.sysconf("SC_CLK_TCK")
 
 
 def used(who: int) -> float:
-    """Return the seconds of cores that this process, or those that it started and that ended, took."""
+    """Return the CPU seconds of this process, or of its finished child processes."""
     found = resource.getrusage(who)
     return found.ru_utime + found.ru_stime
 
 
 def measured(given: argparse.Namespace) -> str:
-    """Run it all, and return the page."""
+    """Run the benchmark, and return the page."""
     with tempfile.TemporaryDirectory() as folder:
         study = prepared(Path(folder))
         process = serving(Path(folder))
@@ -212,10 +212,10 @@ def main() -> None:
     """Measure, and write the page."""
     given = read_options(
         __doc__,
-        players=(200, "who play at once"),
+        players=(200, "number of players at once"),
         pause=(4.0, "mean seconds between clicks of a player"),
-        ramp=(25.0, "seconds within which all come"),
-        quick=(False, "20 players, in a hurry; nothing is written"),
+        ramp=(25.0, "seconds in which all players come"),
+        quick=(False, "20 fast players; nothing is written"),
     )
     if given.quick:
         given.players, given.pause, given.ramp = 20, 0.3, 2.0

@@ -1,4 +1,4 @@
-"""Measure how long topsim takes: `python -m benchmarks.topsim [--rows 5000] [--whole] [--device cuda]`.
+"""Measure the time of topsim: `python -m benchmarks.topsim [--rows 5000] [--whole] [--device cuda]`.
 
 On all pairs of a sample of shufdet at 5x10 (20 tokens), it compares
 (a) the plain way of common toolkits: scipy's pdist of all pairs, which for Levenshtein calls a compiled edit distance
@@ -31,7 +31,7 @@ from icy.core.provenance import device_name, usable_cores
 from icy.metrics import Table, topsim
 from results.pages import describe_versions, read_options
 
-ROUNDS = 3  # of the fast ways, the best of which counts
+ROUNDS = 3  # rounds of the fast ways; the best one counts
 
 
 @contextlib.contextmanager
@@ -84,7 +84,7 @@ def main() -> None:
     chosen = np.random.default_rng(0).choice(language.space.size, given.rows, replace=False)
     code = native.in_use("icy.metrics.topographic.native", "NumPy and RapidFuzz")
     print(f"{device_name(given.device)}, {usable_cores()} cores; {describe_versions()}; {code}\n")
-    if given.whole:  # first, for the memory that it takes
+    if given.whole:  # first, so that its memory can be measured
         print_table(
             ["distance", "pairs", "code", "seconds", "CPU seconds", "value", "memory, MB"],
             whole(language, given.device),

@@ -1,11 +1,11 @@
-"""Measure how long an update of TransDecSoft takes: `python -m benchmarks.transformer [--device cuda] [--updates 2]`.
+"""Measure the time of an update of TransDecSoft: `python -m benchmarks.transformer [--device cuda] [--updates 2]`.
 
 At 5x10, V=4, w=4, E=128 and batch 128, it times one update (forward, backward, Adam) of
 (a) the plain form, PyTorch's TransformerDecoder run over the whole prefix at every step, on all cores and on one
     thread;
 (b) one model of icy, on all cores and on one thread;
-(c) a stack of four of these on one thread, per replicate.
-The ways take turns, and the fastest round of each counts. Ratios are to the faster of the plain ways.
+(c) a stack of four models of (b) on one thread, per replicate.
+The ways take turns, and the fastest round of each counts. Ratios are relative to the faster plain way.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def plain_update(layers: int, device: str) -> Update:
 
 
 def icy_update(layers: int, device: str, stack: int) -> Update:
-    """Return an update of icy (b, c), made by the learner that trains in real runs."""
+    """Return an update of icy (b, c), made by the learner of real runs."""
     name = "TransDecSoft" if layers == 1 else f"TransDecSoft{layers}L"
     models = [icy.create_sender(name, f"{A}x{K}", L, V, E) for _ in range(stack)]
     at = torch.device(device)
@@ -92,7 +92,7 @@ def rows(device: str, updates: int) -> Iterator[tuple[object, ...]]:
 
 def main() -> None:
     """Time every way and print the table."""
-    given = read_options(__doc__, device="cpu", updates=(2, "in each of the rounds"))
+    given = read_options(__doc__, device="cpu", updates=(2, "updates in each round"))
     print(f"{device_name(given.device)}; {usable_cores()} cores; {describe_versions()}\n")
     print_table(
         ["layers", "way", "threads", "ms per update and replicate", "ratio"],

@@ -1,8 +1,8 @@
 """Whole rows: the time from a command to its last result, with start-up, languages and evaluations.
 
 A row is 7 grammars x 5 seeds, and every replicate gets the same number of updates. icy runs as `icy probe` does, with
-the workers that it chooses; the plain ways in one process with all threads, and by hand in one process a core. All
-evaluate at the same updates, on as many meanings. As a script, this is one of their processes.
+its own number of workers; the plain ways run in one process with all threads, and by hand in one process per core. All
+evaluate at the same updates, on the same number of meanings. As a script, this is one of these processes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from icy.training.probe_job import ProbeJob
 
 @dataclass(frozen=True)
 class Row:
-    """What is trained.
+    """The training of a row.
 
     Attributes:
-        model: its name.
-        updates: of every replicate.
-        seeds: of every grammar.
-        grammars: how many.
+        model: name of the model.
+        updates: updates of every replicate.
+        seeds: number of seeds of every grammar.
+        grammars: number of grammars.
     """
 
     model: str
@@ -41,17 +41,17 @@ class Row:
 
     @property
     def replicates(self) -> list[tuple[str, int]]:
-        """Grammars and seeds, so ordered that the first few have different grammars."""
+        """Grammars and seeds, in an order where the first few have different grammars."""
         return [(grammar, seed) for seed in range(self.seeds) for grammar in GRAMMARS[: self.grammars]]
 
     @property
     def settings(self) -> TrainingSettings:
-        """Settings whose grid of checks ends with the last update."""
+        """Settings with a grid of checks that ends at the last update."""
         return TrainingSettings(max_steps=self.updates)
 
     @property
     def checks(self) -> dict[int, int]:
-        """Meanings of every evaluation, by the updates before it; the last is the one that is reported."""
+        """Meanings of every evaluation, by the updates before it; the last one is reported."""
         found, at = {}, 0
         while at < self.updates:
             at = self.settings.next_check(at)
@@ -61,11 +61,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Taken:
-    """How long a way took.
+    """The time of one way.
 
     Attributes:
-        seconds: of the whole row; if not all replicates were trained, their time is that of those that were.
-        trained: number of replicates that were.
+        seconds: seconds of the whole row, extrapolated if only some replicates were trained.
+        trained: number of trained replicates.
     """
 
     seconds: float
@@ -73,18 +73,18 @@ class Taken:
 
 
 def updates_for(minutes: float, rates: dict[str, float], replicates: int) -> int:
-    """Return the updates of each replicate with which plain training takes so many minutes, and icy a third of them.
+    """Return the updates per replicate for which plain training takes `minutes` minutes and icy a third of that.
 
     Args:
-        minutes: of one model after another.
-        rates: updates a second by way.
-        replicates: of the row.
+        minutes: minutes of one model after another.
+        rates: updates per second by way.
+        replicates: number of replicates of the row.
     """
     return max(1, math.ceil(60 * minutes * max(rates[PLAIN], rates[ICY] / 3) / replicates))
 
 
 def time_plain(row: Row, way: str, minutes: float, rate: float, where: Where) -> Taken:
-    """Time a plain way; it trains as many replicates as it can in about so many minutes, and at least one a process."""
+    """Time a plain way. It trains as many replicates as fit in `minutes` minutes, and at least one per process."""
     processes, threads = ways(where.device)[way]
     count = len(row.replicates)
     each = max(1, round(60 * minutes * rate / row.updates / processes))
@@ -104,12 +104,12 @@ def time_icy(row: Row, where: Where) -> tuple[Taken, str]:
 
 
 def _run(arguments: Sequence[tuple[object, ...]], threads: int) -> tuple[list[Any], float]:
-    """Run this script with all of these arguments at once; return what each says, and the seconds until the last."""
+    """Run this script with all of these arguments at once; return the output of each, and the seconds in total."""
     began = time.perf_counter()
     with contextlib.ExitStack() as at_the_end:
         processes = [at_the_end.enter_context(start("benchmarks.whole", some, threads)) for some in arguments]
         for process in processes:
-            at_the_end.callback(process.kill)  # if this one is interrupted
+            at_the_end.callback(process.kill)  # if this process is interrupted
         answers = [process.communicate()[0] for process in processes]
     if any(process.returncode for process in processes):
         raise SystemExit(f"Processes ended with the exit codes {[process.returncode for process in processes]}.")
@@ -120,10 +120,10 @@ def _run(arguments: Sequence[tuple[object, ...]], threads: int) -> tuple[list[An
 
 
 class FixedJob(ProbeJob):
-    """A row whose replicates all get as many updates as the settings allow, in place of what concat takes."""
+    """A row where all replicates get the largest number of updates in the settings, instead of concat's number."""
 
     def train(self, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
-        """Train as `icy probe` does, but take the last check for the one that reached the target."""
+        """Train as `icy probe` does, but treat the last check as the one that reached the target."""
         from icy.training.engine import Run
 
         class Fixed(Run):
@@ -156,7 +156,7 @@ def train_row(row: Row, where: Where) -> str:
     done = [(record["reason"], record["steps"], len(record["curve"])) for record in records]
     expected = [("target", row.updates, len(row.checks))] * len(row.replicates)
     if done != expected:
-        raise SystemExit(f"icy was to train {expected}, but trained {done}.")
+        raise SystemExit(f"icy should train {expected}, but trained {done}.")
     return str(records[0]["engine"])
 
 
@@ -168,7 +168,7 @@ def train_plainly(row: Row, replicates: list[tuple[str, int]], where: Where) -> 
     from benchmarks import plain
 
     with torch.device(where.device):
-        plain.Training(row.model, icy.make_language(GRAMMARS[0], SPACE), 0)  # the first optimiser imports half of torch
+        plain.Training(row.model, icy.make_language(GRAMMARS[0], SPACE), 0)  # the first optimizer imports half of torch
         began = time.perf_counter()
         for grammar, seed in replicates:
             plain.train(row.model, icy.make_language(grammar, SPACE, seed=seed), seed, row.updates, row.checks)
@@ -176,7 +176,7 @@ def train_plainly(row: Row, replicates: list[tuple[str, int]], where: Where) -> 
 
 
 def main() -> None:
-    """Train what is asked for, and say what came of it."""
+    """Train the requested models, and print the result."""
     parser = argparse.ArgumentParser()
     for name, kind in (("way", str), ("model", str), ("updates", int), ("what", json.loads), ("device", str)):
         parser.add_argument(name, type=kind)

@@ -1,9 +1,9 @@
-"""Measure what the zoo at 5x10 costs with and without native cores: `python -m benchmarks.zoo`, a quarter of an hour.
+"""Measure the cost of the zoo at 5x10 with and without native cores: `python -m benchmarks.zoo`, a quarter of an hour.
 
-Of every model of results/atlas/main.toml that learns by gradient, the updates a second of one core are measured, by the
-engine that icy chooses and by PyTorch (the engine `broadcast`), in turn, in processor time, which other work on the
-machine hardly changes. Hours are those of as many updates as the caps allow if concat takes ASSUMED_STEPS, of one core.
-Writes zoo.md.
+For every model of results/atlas/main.toml that learns by gradient, it measures the updates per second of one core, by
+the engine that icy chooses and by PyTorch (the engine `broadcast`), in turn, in processor time, which other work on the
+machine hardly changes. Hours are for one core and the largest number of updates that the caps allow if concat takes
+ASSUMED_STEPS. Writes zoo.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from results.pages import describe_versions, fill_template, read_options
 
 HERE = Path(__file__).parent
 PAGE = HERE / "zoo.md"
-SEEDS = 3  # of the atlas
+SEEDS = 3  # seeds of the atlas
 ENGINES = {"native": "auto", "PyTorch": "broadcast"}
 
 
@@ -36,12 +36,12 @@ def models() -> list[str]:
 
 
 def updates() -> float:
-    """Return the updates of all replicates of a row, if every grammar but concat is trained up to its limit."""
+    """Return the updates of all replicates of a row, if every grammar except concat is trained up to its limit."""
     return ASSUMED_STEPS * SEEDS * (1 + PROTOCOLS["acquire"].cap * (len(GRAMMARS) - 1))
 
 
 def rates(model: str, seconds: float, rounds: int) -> tuple[dict[str, float], str]:
-    """Return the updates a second of processor time by each engine, the best of some rounds, and what icy chose."""
+    """Return the updates per second of processor time by each engine (best of several rounds), and icy's choice."""
     crews = {way: Crew(ICY, model, 1, 1, Where(engine=engine, clock="process_time")) for way, engine in ENGINES.items()}
     try:
         chosen = {way: crew.ready() for way, crew in crews.items()}["native"]
@@ -82,9 +82,9 @@ def main() -> None:
     """Measure, and write the page after each model."""
     given = read_options(
         __doc__,
-        seconds=(3.0, "of each engine in a round"),
+        seconds=(3.0, "seconds of each engine in a round"),
         rounds=2,
-        quick=(False, "see that it works, with two models; nothing is written"),
+        quick=(False, "a trial with two models; nothing is written"),
     )
     if given.quick:
         given.seconds, given.rounds = 0.1, 1

@@ -1,4 +1,4 @@
-"""Build the site: `python docs/build.py [FOLDER]`, into docs/_build/html unless told otherwise. A warning is an error.
+"""Build the site: `python docs/build.py [FOLDER]`, by default into docs/_build/html. A warning is an error.
 
 It needs `pip install -c constraints.txt -e ".[docs]"`, and no network.
 """

@@ -25,7 +25,7 @@ extensions = [
     "icy_site",
 ]
 exclude_patterns = ["_build", "_ext"]
-smartquotes = False  # `--model` and "5x10" are to stay what they are
+smartquotes = False  # `--model` and "5x10" must not change
 
 # -- Markdown ----------------------------------------------------------------------------------------------------------
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist", "tasklist"]
@@ -33,16 +33,16 @@ myst_heading_anchors = 4
 myst_dmath_double_inline = True
 
 # -- API pages ---------------------------------------------------------------------------------------------------------
-default_role = "py:obj"  # `names` in docstrings are links where they name something public
+default_role = "py:obj"  # `names` in docstrings are links if they name something public
 nitpick_ignore_regex = [
-    (r"py:obj", r".*"),  # `x` in a docstring may as well be code
-    (r"py:.*", r"(?!icy\.).*"),  # types of other libraries, whose inventories would have to be fetched
+    (r"py:obj", r".*"),  # `x` in a docstring may also be code
+    (r"py:.*", r"(?!icy\.).*"),  # types of other libraries, which would need their inventories
 ]
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
-napoleon_attr_annotations = False  # they stand in the signature
+napoleon_attr_annotations = False  # they are in the signature
 maximum_signature_line_length = 110
 
 # -- HTML --------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ def concat(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, wo
         space: the meanings.
         vocab_size: V, with V ** w at least A * K.
         word_length: w.
-        seed: of the base words, unless they are given.
+        seed: seed of the base words, unless `words` is given.
         words: the base words, shape [A, K, w].
 
     Returns:

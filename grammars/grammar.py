@@ -5,7 +5,7 @@ A grammar is either
 - a function `(space, vocab_size, word_length, seed)` that returns a Language or messages [N, L], or
 - a `Corruption`: a map on a whole table of base messages. Corruptions can be chained, as in `rot+perm`.
 
-Both are registered with `icy.core.register.register_grammar`. A grammar for one side only says so in `sides`, a class
+Both are registered with `icy.core.register.register_grammar`. A grammar for one side declares it in `sides`, a class
 attribute of a corruption or an attribute of a function.
 """
 
@@ -40,9 +40,9 @@ class Grammar(Protocol):
         space: the meanings.
         vocab_size: number of tokens, V.
         word_length: tokens per attribute word, w; messages have length L = A * w.
-        seed: every draw must come from `icy.core.streams.stream(seed, NAME)`, with a name of the grammar's own.
+        seed: every draw must come from `icy.core.streams.stream(seed, NAME)`, with the grammar's own name.
 
-    A function that can use given words, in place of those of the seed, also takes `words=None`: shape [A, K, w].
+    A function that can use given words instead of the seed's also takes `words=None`: shape [A, K, w].
 
     Returns:
         A Language over `space`, or its messages: shape [N, L], tokens 0..V-1, rows in the order of meanings.
@@ -85,7 +85,7 @@ class Corruption(ABC):
     """A map on a whole table of messages. To add a grammar, register a subclass.
 
     Attributes:
-        sides: the sides that can learn it: "sender", "receiver" or both.
+        sides: the sides that can learn the grammar: "sender", "receiver" or both.
 
     Example:
         >>> import numpy as np
@@ -117,7 +117,7 @@ class Corruption(ABC):
 def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Words:
     """Draw the words of all attribute values: uniform, and distinct within and across attributes (Perkins21, Icy22).
 
-    They depend on the seed and the sizes alone, so all grammars of a seed share them.
+    They only depend on the seed and the sizes, so all grammars of a seed share them.
 
     Returns:
         Shape [A, K, w].
@@ -128,7 +128,7 @@ def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int
     count, possible = space.attributes * space.values, vocab_size**word_length
     if possible < count:
         raise InvalidSettingError(
-            f"{space} needs {counted(count, 'different word')}, and a length of {word_length} gives only {possible} "
+            f"{space} needs {counted(count, 'different word')}, but a length of {word_length} gives only {possible} "
             "over a "
             f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
         )
@@ -145,7 +145,7 @@ def base_messages(
         space: the meanings.
         vocab_size: V.
         word_length: w.
-        seed: of the words, unless they are given.
+        seed: seed of the words, unless `words` is given.
         words: the words of all values, shape [A, K, w].
 
     Returns:
@@ -159,7 +159,7 @@ def base_messages(
     space.check_fits(space.attributes * word_length)
     messages = np.empty((space.size, space.attributes, word_length), dtype=np.int64)
     for attribute, of_values in enumerate(words):
-        repeats = space.values ** (space.attributes - 1 - attribute)  # meanings in a row with one value of it
+        repeats = space.values ** (space.attributes - 1 - attribute)  # meanings in a row with the same value
         messages[:, attribute].reshape(-1, space.values, repeats, word_length)[...] = of_values[:, None]
     return messages.reshape(space.size, -1)
 
@@ -175,7 +175,7 @@ def distinct_digits(
     possible = base**length
     if possible <= LARGEST_DRAW:
         return digits(rng.choice(possible, size=count, replace=False), base, length)
-    # Too large for 64-bit integers: draw uniform rows, and again in the very unlikely case that two are equal.
+    # Too large for 64-bit integers: draw uniform rows, and repeat in the very unlikely case that two are equal.
     while True:
         rows = rng.integers(base, size=(count, length))
         if len(np.unique(rows, axis=0)) == count:
@@ -198,10 +198,10 @@ def digits(numbers: Int64[IntArray, "*axes"], base: int, length: int) -> Int64[I
 
 
 def given_words(words: object, space: MeaningSpace, vocab_size: int, word_length: int) -> Words:
-    """Return a table of words that a user gives, as an array of its own.
+    """Return a user's table of words as a new array.
 
     Raises:
-        InvalidSettingError: it is no table [A, K, w] of tokens 0..V-1, or two values have the same word.
+        InvalidSettingError: it is not a table [A, K, w] of tokens 0..V-1, or two values have the same word.
     """
     shape = (space.attributes, space.values, word_length)
     try:
@@ -210,15 +210,15 @@ def given_words(words: object, space: MeaningSpace, vocab_size: int, word_length
         given = np.array([])
     if given.shape != shape or given.dtype.kind not in "iu":
         raise InvalidSettingError(
-            f"The words of {space} are whole numbers of shape {shape}: attributes, values, tokens of a word; the given "
-            f"ones have shape {given.shape}."
+            f"The words of {space} must be whole numbers of shape {shape}: attributes, values, tokens of a word; the "
+            f"given words have shape {given.shape}."
         )
     if given.min() < 0 or given.max() >= vocab_size:
         raise InvalidSettingError(
             f"Tokens of words run from 0 to {vocab_size - 1}; found {given.min()} to {given.max()}."
         )
     if len(np.unique(given.reshape(-1, word_length), axis=0)) < space.attributes * space.values:
-        raise InvalidSettingError("Two attribute values have the same word; give each a word of its own.")
+        raise InvalidSettingError("Two attribute values have the same word; give each value its own word.")
     return given.astype(np.int64)
 
 

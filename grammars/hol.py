@@ -8,21 +8,21 @@ from icy.languages.meanings import MeaningSpace
 
 from .grammar import Messages, Words, distinct_digits
 
-ROOM_FOR_REPEATS = 1000  # from this many possible messages per meaning, the authors draw with replacement
+ROOM_FOR_REPEATS = 1000  # from this number of possible messages per meaning, the authors draw with replacement
 
 
 @register_grammar("hol", source="Perkins21 (HOL), Icy22 (hol)", aliases=("holistic",))
 def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, words: Words | None = None) -> Messages:
-    """Gives every meaning a uniformly random message: nothing to learn but by heart.
+    """Gives every meaning a uniformly random message, which can only be memorized.
 
     Messages are distinct if fewer than 1000 are possible per meaning. Otherwise they are drawn with replacement, as in
-    the authors' program, and two meanings rarely share one.
+    the authors' program, and two meanings rarely share a message.
 
     Args:
         space: the meanings.
         vocab_size: V.
         word_length: w; messages have length L = A * w, as in other grammars.
-        seed: of the messages.
+        seed: seed of the messages.
         words: base words; no message depends on them.
 
     Returns:
@@ -40,7 +40,7 @@ def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, words
     possible = vocab_size**length
     if possible < space.size:
         raise InvalidSettingError(
-            f"{space} has {space.size} meanings, and a length of {length} gives only {counted(possible, 'message')} "
+            f"{space} has {space.size} meanings, but a length of {length} gives only {counted(possible, 'message')} "
             "over a "
             f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
         )

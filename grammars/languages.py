@@ -20,9 +20,9 @@ from icy.languages.names import is_language
 from .grammar import Corruption, IntArray, WordTable, base_messages, check_settings, given_words
 
 WILDCARDS = "*?["
-LANGUAGE_VERSION = "1"  # of languages that are used as grammars: their names hold a hash of their content
+LANGUAGE_VERSION = "1"  # for languages used as grammars: their names hold a hash of their content
 Generators = Callable[..., np.random.Generator]
-"""What gives a corruption its generator, called as `icy.core.streams.stream` is: (seed, name, ...)."""
+"""Function that gives a corruption its generator, called like `icy.core.streams.stream`: (seed, name, ...)."""
 
 
 def make_language(
@@ -37,7 +37,7 @@ def make_language(
 ) -> Language:
     """Make the language of a grammar.
 
-    The base words come from one stream of the seed, and every corruption draws from a stream of its own. So all
+    The base words come from one stream of the seed, and every corruption draws from its own stream. So all
     grammars of a seed share their words, and `perm` is the same permutation alone and in `rot+perm`.
 
     Args:
@@ -46,16 +46,16 @@ def make_language(
         vocab_size: number of tokens, V.
         word_length: tokens per attribute word, w; messages have length A * w.
         seed: whole number.
-        words: the base words, in place of those of the seed: tokens, shape [A, K, w].
-        generators: what corruptions draw from, in place of streams of the seed; for languages of other programs.
+        words: base words that replace the seed's: tokens, shape [A, K, w].
+        generators: generators of corruptions, instead of streams of the seed; for languages of other programs.
 
     Returns:
         The language, under its canonical name.
 
     Raises:
-        UnknownNameError: there is no such grammar; the message suggests similar names.
+        UnknownNameError: unknown grammar; the message suggests similar names.
         IncompatibleError: the chain holds a grammar that is not a corruption, the space does not suit the grammar, or
-            a plug-in's grammar takes no given words.
+            a plug-in's grammar does not accept words.
         InvalidSettingError: the sizes do not fit together, or the table does not fit in memory.
 
     Example:
@@ -85,7 +85,7 @@ def canonical_name(name: str) -> str:
     """Return the name of a grammar or chain with aliases resolved, without making the language.
 
     Raises:
-        UnknownNameError: there is no such grammar.
+        UnknownNameError: unknown grammar.
         IncompatibleError: the chain holds a grammar that is not a corruption.
 
     Example:
@@ -97,7 +97,7 @@ def canonical_name(name: str) -> str:
 
 
 def grammar_version(name: str) -> str:
-    """Return the version of a grammar, or of each in a chain ("1+1"); it is raised whenever languages may change.
+    """Return the version of a grammar, or of each in a chain ("1+1"); it increases whenever languages may change.
 
     Raises:
         UnknownNameError, IncompatibleError: as for `canonical_name`.
@@ -108,7 +108,7 @@ def grammar_version(name: str) -> str:
 
 
 def grammar_sides(name: str) -> tuple[str, ...]:
-    """Return the sides that can learn a grammar; for a chain, those that can learn all of its parts.
+    """Return the sides that can learn a grammar; for a chain, the sides that can learn all of its parts.
 
     Raises:
         UnknownNameError, IncompatibleError: as for `canonical_name`.
@@ -127,10 +127,10 @@ def check_side(name: str, side: str) -> None:
 
     Raises:
         IncompatibleError: only the other side can learn the grammar.
-        InvalidSettingError: `side` is neither "sender" nor "receiver".
+        InvalidSettingError: `side` is not "sender" or "receiver".
     """
     if side not in SIDES:
-        raise InvalidSettingError(f"'{side}' is not a side; it is {' or '.join(SIDES)}.")
+        raise InvalidSettingError(f"'{side}' is not a side; use {' or '.join(SIDES)}.")
     sides = grammar_sides(name)
     if side not in sides:
         raise IncompatibleError(
@@ -151,7 +151,7 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
     Raises:
         UnknownNameError: a pattern matches nothing.
         IncompatibleError: the side cannot learn a grammar asked for by name, or any that a pattern matches.
-        InvalidSettingError: `side` is neither "sender" nor "receiver".
+        InvalidSettingError: `side` is not "sender" or "receiver".
 
     Example:
         >>> from icy.grammars import expand_grammars
@@ -216,16 +216,16 @@ def _sides(entry: Entry) -> tuple[str, ...]:
 
 
 def _words_for(entry: Entry, words: IntArray | None) -> dict[str, IntArray]:
-    """Return the argument by which a grammar that is a function gets the words that were given.
+    """Return the argument that passes given words to a grammar function.
 
     Raises:
-        IncompatibleError: it has no such argument.
+        IncompatibleError: the function does not have this argument.
     """
     if words is None:
         return {}
     if "words" not in inspect.signature(entry.load()).parameters:
         raise IncompatibleError(
-            f"The grammar '{entry.name}' makes words of its own and takes none that are given; its function would need "
+            f"The grammar '{entry.name}' makes its own words and does not accept others; its function would need "
             "an argument `words=None`."
         )
     return {"words": words}
@@ -237,7 +237,7 @@ def _corrupted(
     uses: dict[str, int] = {}
     for entry in entries:
         uses[entry.name] = uses.get(entry.name, 0) + 1
-        # A second use in one chain draws from another stream; the first draws the same as the corruption alone.
+        # A second use in one chain draws from another stream; the first use draws the same as the corruption alone.
         again = () if uses[entry.name] == 1 else (uses[entry.name],)
         table = WordTable(*sizes, generators(seed, entry.name, *again))
         messages = np.asarray(entry.create().apply(messages, table))
@@ -245,19 +245,19 @@ def _corrupted(
 
 
 def _finished(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
-    """Return the language under its canonical name, after checking what a plug-in's grammar made."""
+    """Return the language under its canonical name, after checks of a plug-in's result."""
     if not isinstance(made, Language):
         try:
             made = Language(space, made, vocab_size)
         except InvalidSettingError as error:
             raise InvalidSettingError(
-                f"The grammar '{name}' returned something that is no language: {error}"
+                f"The grammar '{name}' returned something other than a language: {error}"
             ) from error
     given = (made.space, made.vocab_size, made.message_length)
     if given != (space, vocab_size, space.attributes * word_length):
         raise InvalidSettingError(
-            f"The grammar '{name}' was asked for {space}, a vocabulary of {vocab_size} and messages of "
-            f"{counted(space.attributes * word_length, 'token')}; it made {given[0]}, {given[1]} and {given[2]}."
+            f"The grammar '{name}' should return {space}, a vocabulary of {vocab_size} and messages of "
+            f"{counted(space.attributes * word_length, 'token')}; it returned {given[0]}, {given[1]} and {given[2]}."
         )
     finished: Language = dataclasses.replace(made, name=name, seed=seed)
     return finished

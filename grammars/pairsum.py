@@ -9,11 +9,11 @@ from .grammar import Corruption, TableMessages, WordTable, check_two_attributes
 class PairSum(Corruption):
     """Adds to each word the next word, token by token, modulo V.
 
-    Words are updated in order and in place, as in the authors' program, so the last word gets the first one after its
+    Words are updated in order and in place, as in the authors' program, so the last word gets the first word after its
     update, which makes the map invertible. (Perkins21 writes that the previous word is added.)
 
     Raises:
-        IncompatibleError: the space has one attribute, so there is no next word.
+        IncompatibleError: the space has only one attribute.
 
     Example:
         >>> import numpy as np

@@ -7,7 +7,7 @@ from .grammar import Corruption, TableMessages, WordTable
 
 @register_grammar("perm", source="Perkins21 (PERM), Icy22 (perm)")
 class Perm(Corruption):
-    """Permutes the positions of all messages in one and the same random way.
+    """Permutes the positions of all messages in the same random way.
 
     Token t of the new message is token pi[t] of the old one, for one uniform permutation pi of the L positions.
 

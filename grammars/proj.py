@@ -10,15 +10,15 @@ from icy.core.register import register_grammar
 
 from .grammar import Corruption, IntArray, TableMessages, WordTable
 
-SCORES_AT_ONCE = 163_840  # of a block, [rows, V * L] floats: what the processor keeps in its cache
+SCORES_AT_ONCE = 163_840  # elements of a block of [rows, V * L] floats that fits in the processor's cache
 
 
 @register_grammar("proj", source="Perkins21 (PROJ), Icy22 (proj); the law of the matrix from the authors' program")
 class Proj(Corruption):
     """Multiplies the one-hot message by one random matrix and takes the best token at each position.
 
-    The matrix P has shape [L * V, L * V], component t * V + v standing for token v at position t, and entries uniform
-    on [0, 1) as in the authors' program. It is neither orthogonal nor checked to be invertible, and distinct meanings
+    The matrix P has shape [L * V, L * V], where component t * V + v is token v at position t, with entries uniform
+    on [0, 1) as in the authors' program. It is not orthogonal or checked for invertibility, and distinct meanings
     may get the same message: at 5x10 with V = 4 and w = 4 about 92 % of the messages are distinct.
 
     Raises:
@@ -35,7 +35,7 @@ class Proj(Corruption):
         vocab, size = table.vocab_size, table.message_length * table.vocab_size
         require_memory(2 * 8 * size * size, f"The {size} x {size} matrix of proj")
         matrix = table.rng.random((size, size))
-        # Scores of one token at all positions side by side, which the search for the best token reads straight on.
+        # Scores of one token at all positions are contiguous, so the search for the best token reads them in order.
         by_token = matrix.reshape(size, table.message_length, vocab).swapaxes(1, 2).reshape(size, size)
         components = messages + np.arange(table.message_length) * vocab
         projected = np.empty_like(messages)
@@ -49,15 +49,15 @@ class Proj(Corruption):
 
 
 def _sum_of_rows(matrix: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:
-    """Return sums of matrix rows, [n, columns] for rows [n, L]: one-hot times matrix, without the one-hots.
+    """Return sums of matrix rows, [n, columns] for rows [n, L]: one-hot vectors times matrix, without one-hot vectors.
 
-    Rows are added in the order of positions, so that the sums are the same to the last bit on every machine, which a
-    matrix product does not guarantee. Neighbours that begin alike, as those of concat do, share the sums of what they
-    have in common.
+    Rows are added in the order of positions, so the sums are the same to the last bit on every machine. A matrix
+    product does not guarantee this. Neighboring rows with equal first tokens, as in concat, share the sums of these
+    tokens.
     """
-    begins = np.ones(rows.shape, dtype=bool)  # whether the tokens up to a position differ from the row before's
+    begins = np.ones(rows.shape, dtype=bool)  # whether the tokens up to a position differ from the previous row's
     np.logical_or.accumulate(rows[1:] != rows[:-1], axis=1, out=begins[1:])
-    first, total = np.zeros(1, dtype=np.int64), np.zeros((1, matrix.shape[1]))  # of all that begin alike
+    first, total = np.zeros(1, dtype=np.int64), np.zeros((1, matrix.shape[1]))  # sums per group
     for position, count in enumerate(begins.sum(axis=0).tolist()):
         if count > len(first):
             first = np.flatnonzero(begins[:, position])
@@ -67,12 +67,12 @@ def _sum_of_rows(matrix: NDArray[np.float64], rows: IntArray) -> NDArray[np.floa
 
 
 def _groups(begins: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the number of the group of each row [n], where the last column of [n, positions] says which begin one."""
+    """Return the group number of each row [n]; the last column of [n, positions] marks the first row of each group."""
     return np.cumsum(begins[:, -1]) - 1 if begins.shape[1] else np.zeros(len(begins), dtype=np.int64)
 
 
 def _best(scores: NDArray[np.float64]) -> NDArray[np.unsignedinteger[Any]]:
-    """Return the token of the largest score, the first of equals, along the first axis of [V, ...]."""
+    """Return the token of the largest score, the first of equal scores, along the first axis of [V, ...]."""
     best, tokens = scores[0].copy(), np.zeros(scores[0].shape, dtype=np.min_scalar_type(len(scores) - 1))
     for token, of_token in enumerate(scores[1:], start=1):
         np.maximum(tokens, (of_token > best) * tokens.dtype.type(token), out=tokens)

@@ -1,4 +1,4 @@
-"""Languages that a run needs more than once: each is made once in a process."""
+"""Languages that a run needs more than once: each is made once per process."""
 
 from icy.core.registry import Entry
 from icy.languages.language import Language
@@ -6,33 +6,33 @@ from icy.languages.meanings import MeaningSpace
 
 from .languages import make_language, resolve
 
-KEPT_BYTES = 128 * 2**20  # 64 languages of 5x10; what was used longest ago makes room
+CACHE_BYTES = 128 * 2**20  # 64 languages of 5x10; the least recently used are removed
 BYTES_OF_ONE = 1024  # a language without its messages
 
 Key = tuple[str, MeaningSpace, int, int, int]
-_kept: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of their last use
+_cache: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of the last use
 
 
 def shared_language(name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
-    """Return the language of a grammar: one that this process made before, if it still has it.
+    """Return the language of a grammar: from this process's cache, if it is there.
 
-    A language cannot be changed, so all who ask for it may share it. Arguments and errors as for `make_language`.
+    A language cannot be changed, so callers may share it. Arguments and errors as for `make_language`.
     """
     entries = resolve(name)
     key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, seed
-    made_by, language = _kept.pop(key, (None, None))
-    if language is None or made_by != entries:  # the grammar may have been registered anew, in a notebook
+    made_by, language = _cache.pop(key, (None, None))
+    if language is None or made_by != entries:  # the grammar may have been registered again, for example in a notebook
         language = make_language(name, space, vocab_size, word_length, seed)
-    _kept[key] = entries, language
+    _cache[key] = entries, language
     _make_room()
     return language
 
 
 def _make_room() -> None:
-    sizes = {key: language.messages.nbytes + BYTES_OF_ONE for key, (_, language) in _kept.items()}
-    excess = sum(sizes.values()) - KEPT_BYTES
+    sizes = {key: language.messages.nbytes + BYTES_OF_ONE for key, (_, language) in _cache.items()}
+    excess = sum(sizes.values()) - CACHE_BYTES
     for key, size in sizes.items():
         if excess <= 0:
             return
-        del _kept[key]
+        del _cache[key]
         excess -= size

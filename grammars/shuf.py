@@ -1,4 +1,4 @@
-"""shuf: the words of every message in an order of their own."""
+"""shuf: the words of every message in a random order."""
 
 from typing import ClassVar
 
@@ -12,10 +12,10 @@ from .grammar import Corruption, IntArray, TableMessages, WordTable
 
 @register_grammar("shuf", source="Perkins21 (SHUF), Icy22 (shuf)")
 class Shuf(Corruption):
-    """Puts the words of every message in a random order of its own, drawn once (for receivers).
+    """Puts the words of every message in its own random order, drawn once (for receivers).
 
     For every meaning a uniform permutation q of the words is drawn when the table is made, and slot p of the message
-    gets word q[p]. The order is arbitrary, and a sender could only learn it by heart, so shuf is for receivers only.
+    gets word q[p]. The order is arbitrary, and a sender could only memorize it, so shuf is for receivers only.
 
     Example:
         >>> from icy.grammars import make_language
@@ -36,11 +36,11 @@ def reorder_words(
     table: WordTable,
     orders: Int64[IntArray, "meaning={table.space.size} attr={table.space.attributes}"],
 ) -> TableMessages:
-    """Return messages whose slot p holds the word orders[:, p].
+    """Return messages with the word orders[:, p] at slot p.
 
     Args:
         messages: shape [N, L].
-        table: the sizes.
+        table: sizes of the table.
         orders: a permutation of the words for every message, shape [N, A].
 
     Returns:

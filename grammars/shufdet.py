@@ -1,4 +1,4 @@
-"""shufdet: the last attribute decides the order of the words."""
+"""shufdet: the last attribute determines the order of the words."""
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from .shuf import reorder_words
     "shufdet", source="Icy22 main text (shufdet), Perkins21 (SHUFDET), authors' program (ShuffleWordsDet)"
 )
 class ShufDet(Corruption):
-    """Puts the words of a message in an order that the value of the last attribute decides.
+    """Puts the words of a message in an order that the value of the last attribute determines.
 
-    A uniform permutation of the words is drawn for every value of the last attribute; two values may share one. The
-    authors' program and the main text of Icy22 use the last attribute; Perkins21 and appendix H of Icy22 say the first.
+    A uniform permutation of the words is drawn for every value of the last attribute; two values may share a
+    permutation. The authors' program and the main text of Icy22 use the last attribute; Perkins21 and appendix H of
+    Icy22 state the first attribute.
 
     Example:
         >>> from icy.grammars import make_language

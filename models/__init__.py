@@ -1,7 +1,7 @@
 """Senders, receivers and recurrent cells.
 
-Importing this package only registers the built-in models: the modules that need torch are imported when a model is
-first made.
+Importing this package only registers the built-in models. Modules that need torch are imported when a model is first
+created.
 """
 
 from icy.core.register import register_cell
@@ -35,6 +35,6 @@ register_cell(
 register_cell(
     "minGRU",
     "icy.models.gated_linear:MinGRUCell",
-    description="Minimal GRU, linear in its state; its gates read the input alone, so it is for families that feed it.",
+    description="Minimal GRU, linear in its state; its gates only read the input, so it needs a family that feeds it.",
     source="Feng et al. 2024",
 )

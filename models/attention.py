@@ -1,7 +1,7 @@
-"""Attention with a cache, and pre-norm transformer layers, whose parameters may have leading axes.
+"""Attention with a cache, and pre-norm transformer layers; parameters may have leading axes.
 
-A decoder that writes one symbol at a time computes only the newest position of every layer at each step; of earlier
-positions it needs what attention reads of them. `Cache.attend` keeps that, and passes gradients back through it.
+A decoder that writes one symbol at a time computes only the newest position of every layer at each step. Attention only
+needs cached rows of earlier positions. `Cache.attend` keeps these rows and passes gradients back through them.
 """
 
 import math
@@ -20,13 +20,13 @@ from .layer_norm import LayerNorm, normalise
 from .layers import Linear, linear
 
 WIDENING = 4  # width of the feed-forward layers in units of E
-SLOWEST = 10_000  # wave length of the slowest of the sinusoidal positions, over 2 pi
+SLOWEST = 10_000  # wavelength of the slowest sinusoid, divided by 2 pi
 
 
 def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "length hidden"]:
     """Return sinusoidal positions: p[t, 2i] = sin(t / 10000^(2i/E)), p[t, 2i+1] its cosine (Vaswani et al. 2017, 3.5).
 
-    They are computed for each pass and not kept in a buffer, since vmap cannot stack modules with buffers.
+    They are computed for each pass and not kept in a buffer, because vmap cannot stack modules with buffers.
     """
     size = like.shape[-1]
     rates = torch.exp(torch.arange(0, size, 2, dtype=like.dtype, device=like.device) * (-math.log(SLOWEST) / size))
@@ -35,11 +35,11 @@ def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor,
 
 
 class _Attend(Fused):
-    """One step of attention over a cache, to which the step adds a row.
+    """One step of attention over a cache, which gets one row from the step.
 
-    Each step takes the cache that the step before it returned. On the way back, the gradient of the cache is therefore
-    a single buffer that the steps add to in reverse; once step t has added its part, row t is complete and is read off.
-    So a step costs no more than what it reads, while stacking the rows at each step would copy them all, forward and
+    Each step takes the cache that the previous step returned. In the backward pass, the gradient of the cache is
+    therefore a single buffer to which the steps add in reverse. When step t has added its part, row t is complete and
+    can be read. The cost of a step is then its reads. Stacking the rows at each step would copy all rows, forward and
     backward.
     """
 
@@ -50,11 +50,11 @@ class _Attend(Fused):
         ctx.mark_dirty(cache)
         ctx.set_materialize_grads(False)
         cache[:, step] = row
-        # Not by save_for_backward: autograd would complain that the cache changes later, though these rows do not.
+        # Not by save_for_backward: autograd would report that the cache changes later, although these rows do not.
         ctx.seen, ctx.shape, ctx.step = cache.detach()[:, : step + 1], cache.shape, step
         keys, values = _keys_and_values(ctx.seen, query.shape[-1])
         weights = _products(keys, query).softmax(-1)
-        # For second derivatives, also the rows with their graph, which the cache does not hold.
+        # For second derivatives, also keep the rows with their graph; the cache does not hold it.
         ctx.save_for_backward(query, weights, *rows)
         return torch.bmm(weights.unsqueeze(1), values).squeeze(1), cache
 
@@ -92,20 +92,20 @@ def _attend_gradients(
 
 
 def _keys_and_values(rows: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """Return the first and the last `width` columns, which are the same if there are only `width`."""
+    """Return the first and the last `width` columns; they are the same if there are only `width`."""
     return rows[..., :width], rows[..., -width:]
 
 
 def _products(rows: Float[Tensor, "n seen width"], query: Float[Tensor, "n width"]) -> Float[Tensor, "n seen"]:
-    """Return the product of each row with its query; a batched matrix-vector product takes several times as long."""
+    """Return the product of each row with its query; a batched matrix-vector product is several times slower."""
     return (rows * query.unsqueeze(1)).sum(-1)
 
 
 class Cache:
-    """Cache of attention: for each position so far, a row with its keys and values, which may be the same.
+    """Cache of attention: for each position so far, one row with its keys and values, which may be equal.
 
     Args:
-        length: number of positions that it will hold.
+        length: number of positions to hold.
     """
 
     def __init__(self, length: int) -> None:
@@ -113,7 +113,7 @@ class Cache:
         self._step = 0
         self._is_plain = False
         self._rows: Tensor | None = None  # [stack * batch * heads, length, width]
-        self._seen: list[Tensor] = []  # the same rows, each as it was given
+        self._seen: list[Tensor] = []  # the same rows, each as passed to `attend`
 
     def attend(
         self, query: Float[Tensor, "*lead size"], row: Float[Tensor, "*lead width"]
@@ -124,7 +124,7 @@ class Cache:
             return attend_over(query, self._seen)
         rows = row.flatten(0, -2)
         self._seen.append(rows)
-        # Once plain, always plain: `torch.compile` may compile some steps and not others.
+        # A plain cache stays plain: `torch.compile` may compile some steps and not others.
         self._is_plain = self._is_plain or not usable(_Attend)
         if self._is_plain:
             return attend_over(query.flatten(0, -2), self._seen).view(query.shape)
@@ -138,7 +138,7 @@ class Cache:
     def attend_by_head(
         self, projected: Float[Tensor, "*lead queries_keys_values"], heads: int
     ) -> Float[Tensor, "*lead hidden"]:
-        """Add a position given by the queries, keys and values of each head; return its means, heads side by side."""
+        """Add a position by the queries, keys and values of each head; return its means, heads side by side."""
         if tracing():
             self._seen.append(projected)
             return attend_newest(self._seen, heads)
@@ -159,13 +159,13 @@ def attend_over(
 def attend_newest(
     projected: list[Float[Tensor, "*lead queries_keys_values"]], heads: int
 ) -> Float[Tensor, "*lead hidden"]:
-    """Return what the last of some positions attends to; see Cache.attend_by_head."""
+    """Return the attention output of the last position; see Cache.attend_by_head."""
     pairs = [_query_and_row(one, heads) for one in projected]
     return attend_over(pairs[-1][0], [row for _, row in pairs]).flatten(-2)
 
 
 def _by_head(projected: Tensor, heads: int) -> Tensor:
-    """Return queries, keys and values [..., heads, 3 * width]; they stand in this order for each head."""
+    """Return queries, keys and values [..., heads, 3 * width]; each head has them in this order."""
     found: Tensor = projected.unflatten(-1, (heads, projected.shape[-1] // heads))
     return found
 
@@ -178,7 +178,7 @@ def _query_and_row(projected: Tensor, heads: int) -> tuple[Tensor, Tensor]:
 
 
 def library_projection_(projection: nn.Linear, of: int = 3) -> None:
-    """Initialise like PyTorch: Xavier, for a matrix of queries, keys and values of which this is one of `of` parts."""
+    """Initialize like PyTorch: Xavier, for one of `of` parts (queries, keys and values) of a larger matrix."""
     bound = math.sqrt(6 / (projection.in_features + of * projection.out_features))
     nn.init.uniform_(projection.weight, -bound, bound)
     if projection.bias is not None:  # type: ignore[redundant-expr]
@@ -188,8 +188,8 @@ def library_projection_(projection: nn.Linear, of: int = 3) -> None:
 class SelfAttention(nn.Module):
     """Self-attention with several heads (Vaswani et al. 2017, 3.2).
 
-    Only the output has a bias: that of the keys would have no effect (see DecoderLayer), and the layer norm before
-    already has one.
+    Only the output has a bias. A bias of the keys would have no effect (see DecoderLayer), and the layer norm before
+    already has a bias.
 
     Args:
         size: E.
@@ -199,7 +199,7 @@ class SelfAttention(nn.Module):
     def __init__(self, size: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        # The outputs are query, key and value of the first head, then of the next, so that a cache row is one slice.
+        # The outputs are query, key and value of the first head, then of the next, so a cache row is one slice.
         self.project = Linear(size, 3 * size, bias=False)
         self.out = Linear(size, size)
         library_projection_(self.project, 1)
@@ -208,12 +208,12 @@ class SelfAttention(nn.Module):
     def forward(
         self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False
     ) -> Float[Tensor, "*stack batch length hidden"]:
-        """Attend from all positions at once; if `causal`, each sees those up to its own."""
+        """Attend from all positions at once; if `causal`, each position only sees positions up to its own."""
         attended: Tensor = self.out(attend_by_head(self.project(x), self.heads, causal))
         return attended
 
     def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Float[Tensor, "*stack batch hidden"]:
-        """Attend from the newest position, which sees those in the cache and itself."""
+        """Attend from the newest position, which sees the cached positions and itself."""
         attended: Tensor = self.out(cache.attend_by_head(self.project(x), self.heads))
         return attended
 
@@ -232,7 +232,7 @@ def attend_by_head(
 
 
 def _refuse_second_derivatives(grad: Tensor) -> None:
-    """Raise NotImplementedError if a backward pass through PyTorch's fused attention is to be differentiated."""
+    """Raise NotImplementedError if a backward pass through PyTorch's fused attention is differentiated."""
     if torch.is_grad_enabled():
         raise NotImplementedError(
             "PyTorch's fused attention has no second derivatives; run the forward pass within "
@@ -273,7 +273,7 @@ class PreNormLayer(nn.Module):
     def forward(
         self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False
     ) -> Float[Tensor, "*stack batch length hidden"]:
-        """Return the outputs at all positions; if `causal`, each sees those up to its own."""
+        """Return the outputs at all positions; if `causal`, each position only sees positions up to its own."""
         return self._fed_forward(x + self.attention(self.norm1(x), causal))
 
     def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Float[Tensor, "*stack batch hidden"]:
@@ -285,11 +285,11 @@ class PreNormLayer(nn.Module):
         return feed_forward(x, norm.weight, norm.bias, widen.weight, widen.bias, narrow.weight, narrow.bias)
 
 
-MOST_HEADS = 4  # by default
+MOST_HEADS = 4  # default limit
 
 
 def pre_norm_layers(size: int, layers: int, heads: int | None) -> list[PreNormLayer]:
-    """Make the layers of a model. The number of heads defaults to the largest up to 4 that divides the hidden size.
+    """Create the layers of a model. The number of heads defaults to the largest up to 4 that divides the hidden size.
 
     Raises:
         InvalidSettingError: `layers` or `heads` is not a whole number of at least 1.

@@ -30,12 +30,12 @@ class Model(nn.Module):
     Args:
         space: the meanings.
         message_length: L.
-        vocab_size: V; there are scores for V + 1 symbols, the last of which is the start symbol and never a target.
+        vocab_size: V; there are scores for V + 1 symbols. The last is the start symbol, which is never a target.
         hidden_size: E.
 
     Attributes:
-        broadcasts: whether the forward pass pairs leading axes of the parameters with those of the input, so that a
-            stack of models runs as one. Models built from `icy.models.layers` do; `icy check` tests it.
+        broadcasts: whether the forward pass pairs leading axes of the parameters with leading axes of the input, so
+            that a stack of models runs as one. Models built from `icy.models.layers` do; `icy check` tests it.
         learns_by_gradient: False for a model that stores examples (see MemoryModel).
     """
 
@@ -55,22 +55,24 @@ class Model(nn.Module):
         return self.vocab_size + 1
 
     def inert_parameters(self) -> int:
-        """Return the number of parameters of the published model that have no effect, and are left out here."""
+        """Return the number of parameters of the published model that have no effect, which this model leaves out."""
         return sum(module.inert for module in self.modules() if isinstance(module, Cell))
 
     def parameter_count(self, convention: Convention = "true") -> int:
         """Return the number of trainable parameters.
 
         Args:
-            convention: "true" counts the parameters of this model. "published" adds those that the papers' totals also
-                count: input weights of cells whose input is always zero, layers that are never called, and an embedding
-                that is registered twice (Icy22 tables 3-6 and 12-15; the docstring of each model says which).
+            convention: "true" counts the parameters of this model. "published" adds parameters that the papers' totals
+                also count: input weights of cells with an input that is always zero, layers that are never called, and
+                a
+                    second
+                copy of an embedding (Icy22 tables 3-6 and 12-15; see the docstring of each model).
 
         Raises:
-            InvalidSettingError: there is no such convention.
+            InvalidSettingError: unknown convention.
         """
         if convention not in ("true", "published"):
-            raise InvalidSettingError(f"Parameters are counted as 'true' or 'published', not '{convention}'.")
+            raise InvalidSettingError(f"convention must be 'true' or 'published', not '{convention}'.")
         true = sum(p.numel() for p in self.parameters() if p.requires_grad)
         return true + (self.inert_parameters() if convention == "published" else 0)
 
@@ -107,20 +109,20 @@ class Receiver(Model):
 
 
 class MemoryModel(Model):
-    """A model that learns by storing examples; it has no parameters and cannot be stacked."""
+    """A model that learns by storing examples. It has no parameters and cannot be stacked."""
 
     learns_by_gradient = False
 
     def observe(self, inputs: Shaped[Tensor, "batch ..."], targets: Integer[Tensor, "batch places"]) -> None:
-        """Store a batch of examples: `inputs` as for `forward`, `targets` as the argmax of its scores."""
+        """Store a batch of examples: `inputs` as in `forward`, `targets` like the argmax of the scores."""
         raise NotImplementedError
 
     def stored(self) -> dict[str, Shaped[Tensor, "..."]]:
-        """Return all that is stored, as tensors by name: the buffers, unless a subclass stores elsewhere."""
+        """Return the stored tensors by name: the buffers, unless a subclass uses another store."""
         return dict(self.named_buffers())
 
     def restore(self, stored: dict[str, Shaped[Tensor, "..."]]) -> None:
-        """Take over what `stored` returned."""
+        """Load the result of `stored`."""
         for name, buffer in self.named_buffers():
             buffer.copy_(stored[name])
 

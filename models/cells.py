@@ -1,11 +1,11 @@
 """Recurrent cells: RNN, GRU, LSTM, SRU and the two DARTS cells of Perkins21 (appendix), with one interface.
 
-A cell splits its step in two, so that the part that does not depend on the state is computed once for all steps:
+A cell splits its step in two. The part that does not depend on the state is computed once for all steps:
 
     gates = cell.project(x)            # W x + b, for every step at once
-    state = cell.step(gates, state)    # the part that needs the state
+    state = cell.step(gates, state)    # the part that depends on the state
 
-A state is a tuple whose first member is the output h; the LSTM and the SRU also have c. Everything broadcasts over
+A state is a tuple. Its first member is the output h; the LSTM and the SRU also have c. Everything broadcasts over
 leading axes.
 """
 
@@ -22,9 +22,9 @@ from icy.models.kernels.sru_scan import sru_scan
 from .kernels import cell_steps
 from .layers import linear, rows_times
 
-State = tuple[Float[Tensor, "*stack batch _"], ...]  # of one size, unless the output is projected
+State = tuple[Float[Tensor, "*stack batch _"], ...]  # all of one size, unless the output is projected
 Inputs = Float[Tensor, "*#lead inputs"]
-FromInput = Float[Tensor, "*lead gates"]  # the share of the gates that comes from the input
+FromInput = Float[Tensor, "*lead gates"]  # part of the gates that comes from the input
 Unfed = Float[Tensor, "*stack 1 gates"]
 Gates = Float[Tensor, "*stack #batch gates"]
 Steps = Float[Tensor, "*#stack step batch inputs"] | None  # inputs of a scan
@@ -38,8 +38,8 @@ class Cell(nn.Module):
     Args:
         input_size: size of x.
         hidden_size: E.
-        fed: False if the input is always zero, as in RNNZero and HierZero. The input weights, which the published
-            models have and count, then have no effect: they are left out, and `inert` counts them.
+        fed: False if the input is always zero, as in RNNZero and HierZero. The input weights of the published
+            models, which they count, then have no effect: they are left out, and `inert` counts them.
     """
 
     gate_blocks: int  # width of `gates` in units of hidden_size
@@ -59,7 +59,7 @@ class Cell(nn.Module):
         raise NotImplementedError
 
     def unfed(self) -> Unfed:
-        """Return the gates of a zero input, which are the same for every example and step."""
+        """Return the gates of a zero input, the same for every example and step."""
         raise NotImplementedError
 
     def step(self, gates: Gates, state: State) -> State:
@@ -71,32 +71,32 @@ class Cell(nn.Module):
         return (h,)
 
     def scan(self, x: Steps, matrix: InputMatrix, state: State, steps: int) -> Scanned:
-        """Run all steps at once. For cells whose state enters no matrix product, if all inputs are known beforehand.
+        """Run all steps at once. Only for cells without a matrix product of the state, and if all inputs are known.
 
         Args:
-            x: inputs [*stack, step, batch, inputs]; None if they are zero.
-            matrix: if given, the cell's input is a linear map of `x` (of symbols, their embedding), and this is `weigh`
-                of the rows of that map, so that `x @ matrix` is `weigh` of the input.
-            state: to start from.
+            x: inputs [*stack, step, batch, inputs]; None for zero inputs.
+            matrix: None, or `weigh` of the rows of a linear map, if the cell's input is this map of `x` (such as the
+                embedding of symbols). Then `x @ matrix` is `weigh` of the input.
+            state: initial state.
             steps: number of steps.
 
         Returns:
-            The outputs [*stack, step, batch, hidden]; after `keep_state_only`, the last one alone.
+            The outputs [*stack, step, batch, hidden]; after `keep_state_only`, only the last output.
         """
         raise NotImplementedError
 
     def drive_unfed_net(self) -> None:
-        """Adapt to a net whose input is always zero; called for each of its layers after construction."""
+        """Adapt to a net with an input that is always zero; called for each layer after construction."""
 
     def keep_state_only(self) -> None:
         """Drop parameters that only affect outputs; called after construction if only the state is used.
 
-        The default does nothing, for cells whose output is the state.
+        The default does nothing, which is right for cells that output their state.
         """
 
 
 class _LibraryCell(Cell):
-    """A cell with the weights and initialisation of PyTorch's: U(+-1/sqrt(E)), two bias vectors."""
+    """A cell with PyTorch's weights and initialization: U(+-1/sqrt(E)), two bias vectors."""
 
     def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
         super().__init__(input_size, hidden_size, fed)
@@ -133,7 +133,7 @@ class _LibraryCell(Cell):
         return self._input_bias().unsqueeze(-2)
 
     def _input_bias(self) -> Tensor:
-        # Both biases enter the same sum, so they are added once for all steps. Not in the GRU, which overrides this.
+        # Both biases enter the same sum, so they are added once for all steps. The GRU overrides this.
         return self.bias_ih + self.bias_hh
 
 
@@ -153,7 +153,7 @@ class GRUCell(_LibraryCell):
     gate_blocks = 3
 
     def _input_bias(self) -> Tensor:
-        return self.bias_ih  # the candidate's share of bias_hh stands inside the reset gate
+        return self.bias_ih  # the candidate's part of bias_hh is inside the reset gate
 
     def step(self, gates: Gates, state: State) -> State:
         (h,) = state
@@ -178,8 +178,8 @@ class SRUCell(Cell):
 
     x~ = W x;  f = sigmoid(W_f x + v_f c + b_f);  r = sigmoid(W_r x + v_r c + b_r);  c' = f c + (1 - f) x~;
     h = r g(c') + (1 - r) x. g is the identity, and tanh in a net without input (RNNZero), as in the authors' program.
-    Initialised as in the published `sru` package: W U(+-sqrt(3/E)), v U(+-sqrt(3)), the gates' rows of W and v scaled
-    by sqrt(1/2), biases zero. `start` sets c; an input must be of size E.
+    Initialized as in the published `sru` package: W U(+-sqrt(3/E)), v U(+-sqrt(3)), the gates' rows of W and v scaled
+    by sqrt(1/2), biases zero. `start` sets c; an input must have size E.
 
     Args:
         input_size: size of x.
@@ -187,7 +187,7 @@ class SRUCell(Cell):
         fed: see Cell.
 
     Raises:
-        IncompatibleError: the input has another size than the state.
+        IncompatibleError: the sizes of input and state differ.
     """
 
     gate_blocks = 4  # x~, f, r, and x itself for the highway
@@ -244,7 +244,7 @@ class SRUCell(Cell):
         return sru_scan(x, matrix, self.bias, self.state_weight, state[1], steps, self.activation)
 
     def keep_state_only(self) -> None:
-        # The published receivers read c of the last layer, so r has no effect.
+        # The published receivers use c of the last layer, so r has no effect.
         size = self.hidden_size
         self.state_only = True
         self.inert += 2 * size + (size * self.input_size if self.fed else 0)
@@ -258,7 +258,7 @@ class SRUCell(Cell):
 
 
 class DartsCell(Cell):
-    """A cell found by architecture search: a highway node, followed by `nodes`, the mean of which is the new state.
+    """A cell found by architecture search: a highway node, followed by `nodes`. The new state is the mean of `nodes`.
 
     Matrices are Xavier-uniform, and there are no biases. Node i with predecessor p is s_p + sigmoid(c) (f(g) - s_p)
     with [c | g] = s_p W_i (Perkins21, section on DARTS; node 0 starts from h and also reads x).
@@ -275,7 +275,7 @@ class DartsCell(Cell):
     def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
         super().__init__(input_size, hidden_size, fed)
         width = 2 * hidden_size
-        # The published form has one matrix, with x's rows above h's, and the bound is that of the whole matrix.
+        # The published form has one matrix, with x's rows above h's. The bound is that of the whole matrix.
         bound = math.sqrt(6 / (input_size + hidden_size + width))
         if fed:
             self.weight_x = nn.Parameter(torch.empty(input_size, width).uniform_(-bound, bound))

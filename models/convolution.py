@@ -2,7 +2,7 @@
 
 Positions come before examples: `[..., length, batch, size]`. A shifted slice is then one block of memory, and a
 convolution is three matrix products that add to one result, without copying windows and without padding. Leading axes
-of the weights pair with those of the input, as in `icy.models.layers`.
+of the weights pair with leading axes of the input, as in `icy.models.layers`.
 """
 
 import math
@@ -22,7 +22,7 @@ WIDTH = 3  # positions t - 1, t, t + 1
 
 
 def _overlap(shift: int, inputs: int, outputs: int) -> tuple[slice, slice]:
-    """Return the outputs t whose input t + shift exists, and these inputs; the other inputs are padding, zero."""
+    """Return the outputs t with an existing input t + shift, and these inputs; other inputs are zero padding."""
     first, last = max(0, -shift), min(outputs, inputs - shift)
     return slice(first, last), slice(first + shift, last + shift)
 
@@ -81,7 +81,7 @@ class PoolReLU(Fused):
     @staticmethod
     def forward(x: Tensor) -> tuple[Tensor, Tensor]:
         even, odd = _pairs(x)
-        # The mask is float: on a CPU a product with it is several times faster than with booleans.
+        # The mask is float: on a CPU a product with floats is several times faster than with booleans.
         return torch.maximum(even, odd).relu_(), (even >= odd).to(x.dtype)
 
     @staticmethod
@@ -118,7 +118,7 @@ def _pairs(x: Tensor) -> tuple[Tensor, ...]:
 
 
 class Convolution(nn.Module):
-    """Convolution over positions with kernel 3 and padding 1, initialised like PyTorch's: U(+-1/sqrt(3 in)).
+    """Convolution over positions with kernel 3 and padding 1, initialized like PyTorch's: U(+-1/sqrt(3 in)).
 
     Args:
         inputs: input channels.
@@ -141,7 +141,7 @@ class Convolution(nn.Module):
         outputs: int,
         folded: Float[Tensor, "*stack 3 inputs channels"] | None = None,
     ) -> Float[Tensor, "*stack length={outputs} batch channels"]:
-        """Return the first `outputs` positions; with `folded` weights `x` is not embedded yet."""
+        """Return the first `outputs` positions; with `folded` weights, `x` is not embedded."""
         return convolve(x, self.weight if folded is None else folded, self.bias, outputs)
 
 

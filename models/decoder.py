@@ -78,13 +78,13 @@ def after_attention(
 
 
 class _Folded(NamedTuple):
-    """Weights of a decoder layer multiplied out, for inputs given as r with x = r @ table.
+    """Multiplied weights of a decoder layer, for inputs given as r with x = r @ table.
 
     Attributes:
         table: [width, E]; None if x = r.
         query: [width, width]; (r @ query + query_shift) . r' is the attention score of an earlier position r'.
         query_shift: [1, width].
-        value: [width, E], maps the mean of the r so far to the output of self-attention.
+        value: [width, E], a map from the mean of the r so far to the output of self-attention.
         shift: [1, E], added to that output.
         after: arguments of _AfterAttention.
     """
@@ -102,9 +102,9 @@ class DecoderLayer(nn.Module):
 
     h = norm1(x + SelfAttention(x)); h = norm2(h + CrossAttention(h, e)); y = norm3(h + W2 relu(W1 h + b1) + b2).
 
-    Parameters without effect are left out, and `inert` counts them: with a single vector to attend to, cross-attention
-    is O(V e) for any queries and keys; and the bias of the keys adds the same number to all scores of a query, which
-    the softmax removes.
+    Parameters without effect are left out, and `inert` counts them. With a single vector to attend to, cross-attention
+    is O(V e) for any queries and keys. The bias of the keys adds the same number to all scores of a query, and the
+    softmax removes it.
 
     One head is one bilinear form, q_t . k_s = x_t (Q^T K) x_s, and a mean of values is a linear map of a mean of x. So
     only the newest position is projected, by two matrices that are computed once per pass (see `fold`).
@@ -131,7 +131,7 @@ class DecoderLayer(nn.Module):
     def fold(
         self, memory: Float[Tensor, "*stack batch hidden"], table: Float[Tensor, "*stack width hidden"] | None = None
     ) -> _Folded:
-        """Multiply out the weights of this layer.
+        """Multiply the weights of this layer.
 
         Args:
             memory: e.

@@ -1,4 +1,4 @@
-"""Gated linear recurrences: cells whose gates do not read the state."""
+"""Gated linear recurrences: cells with gates that do not read the state."""
 
 import math
 
@@ -11,13 +11,13 @@ from .layers import linear
 
 
 class MinGRUCell(Cell):
-    """Minimal GRU (Feng et al. 2024, "Were RNNs all we needed?", section 3.1): a GRU whose gates do not read the state.
+    """Minimal GRU (Feng et al. 2024, "Were RNNs all we needed?", section 3.1): a GRU with gates of the input alone.
 
     z = sigmoid(W_z x + b_z);  h~ = W_h x + b_h;  h' = (1 - z) h + z h~. This is the paper's plain form; its second form
-    computes in log space and keeps h~ positive. Initialised U(+-1/sqrt(E)), like PyTorch's cells and, if input and
+    computes in log space and keeps h~ positive. Initialized U(+-1/sqrt(E)), like PyTorch's cells and, if input and
     state have the same size, its linear layers.
 
-    Meant for families whose cells have an input. If it is always zero (RNNZero, and the upper level of the Hier
+    Meant for families that feed their cells. If the input is always zero (RNNZero, and the upper level of the Hier
     senders), z and h~ are constant, and each unit of the state decays from the meaning towards h~ at a fixed rate.
     """
 

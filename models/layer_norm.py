@@ -1,4 +1,4 @@
-"""Layer normalization whose parameters may have leading axes."""
+"""Layer normalization with parameters that may have leading axes."""
 
 import math
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def as_stack(matrix: Float[Tensor, "*stack rows size"]) -> Float[Tensor, "stack 
 
 
 def as_row(vector: Float[Tensor, "*stack size"]) -> Float[Tensor, "stack 1 size"]:
-    """Reshape the vector of each model to one that broadcasts over its rows."""
+    """Reshape the vector of each model so that it broadcasts over the model's rows."""
     return vector.reshape(-1, 1, vector.shape[-1])
 
 
@@ -74,18 +74,18 @@ class Normalise(Fused):
 def normalise(
     x: Float[Tensor, "*lead hidden"], scale: Float[Tensor, "*stack hidden"], shift: Float[Tensor, "*stack hidden"]
 ) -> Float[Tensor, "*lead hidden"]:
-    """Return scale (x - mean) / sqrt(variance + epsilon) + shift, of the last axis."""
+    """Return scale (x - mean) / sqrt(variance + epsilon) + shift, over the last axis."""
     scale, shift = as_row(scale), as_row(shift)
     normal: Tensor = apply(Normalise, x.reshape(len(scale), -1, x.shape[-1]), scale, shift)
     return normal.view(x.shape)
 
 
 class LayerNorm(nn.LayerNorm):
-    """Layer normalisation over the last axis, initialised like PyTorch's."""
+    """Layer normalization over the last axis, initialized like PyTorch's."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
 
     def forward(self, x: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "*lead hidden"]:
-        """Normalise, scale and shift."""
+        """Normalize, scale and shift."""
         return normalise(x, self.weight, self.bias)

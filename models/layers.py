@@ -1,7 +1,7 @@
-"""Layers whose parameters may have leading axes, for a stack of models.
+"""Layers with parameters that may have leading axes, for a stack of models.
 
-In `x[..., batch, in]` times `weight[..., out, in]`, leading axes of the weight pair with those of `x`. The same code
-therefore runs one model or a stack of them, with one (batched) matrix product per layer.
+In `x[..., batch, in]` times `weight[..., out, in]`, leading axes of the weight pair with leading axes of `x`. The same
+code therefore runs one model or a stack of them, with one (batched) matrix product per layer.
 """
 
 import torch
@@ -53,7 +53,7 @@ def rows_times(
 
 
 class Linear(nn.Linear):
-    """A linear layer over the last axis, initialised like PyTorch's."""
+    """A linear layer over the last axis, initialized like PyTorch's."""
 
     def forward(self, x: Float[Tensor, "*#lead inputs"]) -> Float[Tensor, "*lead outputs"]:
         """Return `x W^T + b`."""

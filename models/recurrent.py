@@ -1,4 +1,4 @@
-"""Layers of a recurrent cell, run step by step or, if the cell allows it, each over the whole sequence."""
+"""Layers of a recurrent cell, run step by step or, if the cell supports it, each over the whole sequence."""
 
 from collections.abc import Callable
 
@@ -14,10 +14,10 @@ CellFactory = Callable[..., Cell]
 
 
 class Recurrent(nn.Module):
-    """One or more layers of one kind of cell, each reading the outputs of the one below.
+    """One or more layers of one kind of cell, each reading the outputs of the layer below.
 
     Args:
-        cell: makes a cell from (input_size, hidden_size, fed=...).
+        cell: function from (input_size, hidden_size, fed=...) to a cell.
         hidden_size: E, also the size of the input.
         layers: number of layers.
         fed: False if the first layer's input is always zero.
@@ -42,9 +42,9 @@ class Recurrent(nn.Module):
 
     @property
     def scans(self) -> bool:
-        """Whether `scan` works. It does what `step` does, faster, if all inputs are known beforehand.
+        """Whether `scan` works: a faster equivalent of `step` if all inputs are known beforehand.
 
-        A tracer takes steps.
+        It is False in a trace.
         """
         return not tracing() and all(layer.scans for layer in self._cells())
 
@@ -52,12 +52,12 @@ class Recurrent(nn.Module):
         return list(self.layers)  # type: ignore[arg-type]
 
     def start(self, h: Float[Tensor, "*stack batch hidden"]) -> list[State]:
-        """Return states in which the first layer has output `h` and all else is zero."""
+        """Return states of zeros, except the output `h` of the first layer."""
         first, *rest = self._cells()
         return [first.start(h), *(layer.start(torch.zeros_like(h)) for layer in rest)]
 
     def step(self, gates: Gates, states: list[State]) -> list[State]:
-        """Run one step of every layer; `gates` are those of the first layer, from its `project` or `unfed`."""
+        """Run one step of every layer; `gates` are the first layer's gates, from `project` or `unfed`."""
         new: list[State] = []
         for layer, state in zip(self._cells(), states, strict=True):
             if new:
@@ -66,17 +66,17 @@ class Recurrent(nn.Module):
         return new
 
     def scan(self, x: Steps, matrix: InputMatrix, h: Float[Tensor, "*stack batch hidden"], steps: int) -> Scanned:
-        """Run all steps of the first layer, then all of the next.
+        """Run all steps of the first layer, then all steps of the next layer.
 
         Args:
             x, matrix: inputs of the first layer; see Cell.scan.
-            h: the first layer's output before the first step; the others start from zero.
+            h: the first layer's output before the first step; other layers start from zero.
             steps: number of steps.
 
         Returns:
-            The last layer's outputs [*stack, step, batch, hidden]; with `state_only`, its final one alone.
+            The last layer's outputs [*stack, step, batch, hidden]; with `state_only`, only its final output.
         """
         for layer, state in zip(self._cells(), self.start(h), strict=True):
             x, matrix = layer.scan(x, matrix, state, steps), None
-        assert x is not None  # there is a layer
+        assert x is not None  # there is at least one layer
         return x

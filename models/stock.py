@@ -2,8 +2,9 @@
 
 `torch.vmap` has no rule for `nn.GRU`, `nn.LSTM`, `nn.RNN` and `nn.LSTMCell`, runs `nn.GRUCell` and `nn.RNNCell` one
 model at a time, and refuses dropout. Within `StockLayers` icy's cells compute the recurrent layers with stacked
-weights, and each model draws its dropout masks from its own random generator, as it does when it runs alone. While a
-model is traced for a native program, icy's cells replace its recurrent layers, too.
+model at a time, and refuses dropout. Within `StockLayers`, icy's cells compute the recurrent layers with stacked
+weights, and each model draws its dropout masks from its own random generator, as it does when it runs alone. Icy's
+cells also replace recurrent layers while a model is traced for a native program.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,8 +28,8 @@ from .layers import as_symbol_weights, linear, rows_times
 Sequences = Float[Tensor, "*stack step batch size"]
 Mask = Callable[[Sequences], Sequences]
 PACKED = (
-    "it packs sequences (PackedSequence), and vmap cannot read their lengths; messages in icy are all of one length, "
-    "so give the layer the padded tensor"
+    "it packs sequences (PackedSequence), and vmap cannot read their lengths; all messages in icy have the same "
+    "length, so give the layer the padded tensor"
 )
 
 
@@ -43,12 +44,12 @@ CELLS = {"gru": GRUCell, "lstm": LSTMCell, "rnn_tanh": RNNCell, "rnn_relu": Relu
 
 
 def has_stock(model: nn.Module, *kinds: type[nn.Module]) -> bool:
-    """Return whether a model has recurrent layers or cells of PyTorch, of these kinds or of any."""
+    """Return whether a model has recurrent layers or cells of PyTorch, of these kinds, or of any kind."""
     return any(isinstance(module, kinds or (nn.RNNBase, nn.RNNCellBase)) for module in model.modules())
 
 
 def needs_stock_layers(model: nn.Module) -> bool:
-    """Return whether vmap alone runs a model slowly or wrongly: its cells, and some options of embeddings."""
+    """Return whether vmap alone runs a model slowly or wrongly, because of cells or some options of embeddings."""
     return has_stock(model, nn.RNNCellBase) or any(
         isinstance(module, nn.Embedding) and (module.padding_idx is not None or module.scale_grad_by_freq)
         for module in model.modules()
@@ -75,20 +76,20 @@ class StockLayers(TorchFunctionMode):
     def __torch_function__(
         self, function: AnyFunction, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Call a function of PyTorch, or its replacement; PyTorch calls this in its place."""
+        """Call a function of PyTorch, or its replacement; PyTorch calls this method instead of the function."""
         replacement = REPLACEMENTS.get(function)
         if replacement is None:
             return function(*args, **(kwargs or {}))
         return replacement(self, *args, **(kwargs or {}))
 
     def masks(self, p: float, x: Float[Tensor, "stack ..."]) -> Float[Tensor, "stack ..."]:
-        """Draw the factors by which dropout multiplies `x`, for each model from its own generator.
+        """Draw dropout's factors for `x`; each model uses its own generator.
 
         Raises:
             IncompatibleError: `x` is not on the CPU.
         """
         if not x.is_cpu:
-            raise IncompatibleError("dropout is drawn for a stack on the CPU only; leave it out (p=0) on a GPU")
+            raise IncompatibleError("a stack can only draw dropout masks on the CPU; on a GPU leave dropout out (p=0)")
         if not self._generators:
             self._generators = [torch.Generator().set_state(state) for state in self._states]
         drawn = [
@@ -99,9 +100,9 @@ class StockLayers(TorchFunctionMode):
 
 
 class _OfStack(Function):
-    """Calls a function with tensors [stack, ...] where vmap would call it with the tensors of one model.
+    """Calls a function with tensors [stack, ...] instead of the tensors of one model, as vmap would.
 
-    The function must return a tensor [stack, ...] or a tuple of them. Autograd sees the operations in it.
+    The function must return a tensor [stack, ...] or a tuple of them. Autograd records its operations.
     """
 
     @staticmethod
@@ -133,18 +134,18 @@ def run_layers(
     directions: int,
     drop: Mask | None = None,
 ) -> tuple[Float[Tensor, "..."], ...]:
-    """Run a recurrent net of PyTorch's for a stack of models, or for one.
+    """Run one of PyTorch's recurrent nets for a stack of models, or for one model.
 
     Args:
         x: inputs.
-        states: initial states: h, and c of an LSTM; nets are layers times directions.
-        weights: of all nets, in PyTorch's order: input, state, their biases if there are any, and the projection of an
-            LSTM if it has one.
+        states: initial states: h, and c of an LSTM; a net is one direction of one layer.
+        weights: weights of all nets, in PyTorch's order: input, state, their biases if any, and an LSTM's projection if
+            any.
         kind: one of CELLS.
-        biases: whether there are biases.
+        biases: whether the nets have biases.
         layers: number of layers.
         directions: 2 if each layer also reads the sequence backwards.
-        drop: applies dropout between layers.
+        drop: function that applies dropout between layers.
 
     Returns:
         The outputs [*stack, step, batch, size] and the final states, shaped like the initial ones.
@@ -179,12 +180,12 @@ def _recurrent(
     states: Tensor | Sequence[Tensor], weights: object, biases: bool, layers: int, dropout: float, training: bool,
     bidirectional: bool, batch_first: bool = False,
 ) -> Any:  # fmt: skip
-    """Replace `torch.gru` and its like.
+    """Replace `torch.gru` and similar functions.
 
     Args:
         kind: one of CELLS.
-        run: calls a function with inputs, states and weights.
-        masks: draws dropout masks; None where they cannot be drawn.
+        run: function that calls a function with inputs, states and weights.
+        masks: function that draws dropout masks; None if they cannot be drawn.
         x, states, weights, biases, layers, dropout, training, bidirectional, batch_first: as in PyTorch.
     """
     if not isinstance(weights, (list, tuple)):
@@ -192,7 +193,7 @@ def _recurrent(
     drop: Mask | None = None
     if training and dropout and layers > 1:
         if masks is None:
-            raise IncompatibleError("it draws random numbers of its own")
+            raise IncompatibleError("it draws its own random numbers")
         drop = torch.zeros_like if dropout == 1 else lambda y: y * masks(dropout, y)
     options: dict[str, Any] = {"kind": kind, "biases": biases, "layers": layers, "directions": 1 + bidirectional}
     y, *finals = run(
@@ -202,7 +203,7 @@ def _recurrent(
 
 
 def _cell(kind: str, run: AnyFunction, x: Tensor, states: Tensor | Sequence[Tensor], *weights: Tensor | None) -> Any:
-    """Replace `torch.gru_cell` and its like; `run` as in `_recurrent`, the other arguments are theirs."""
+    """Replace `torch.gru_cell` and similar functions; `run` as in `_recurrent`, other arguments as in PyTorch."""
     found = run(partial(_step, kind), x, _listed(states), [w for w in weights if w is not None])
     return found if len(found) > 1 else found[0]
 
@@ -237,7 +238,7 @@ def _attention(
     mode: StockLayers, q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, **others: Any,
 ) -> Tensor:  # fmt: skip
-    """Replace `torch.nn.functional.scaled_dot_product_attention` where it drops weights."""
+    """Replace `torch.nn.functional.scaled_dot_product_attention` with dropout of weights."""
     if not 0 < dropout_p < 1 or any(others.values()):
         return F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **others)
     scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
@@ -252,9 +253,11 @@ def _attention(
 def _stacked_embedding(
     mode: StockLayers, x: Tensor, weight: Tensor, padding_idx: int | None = None, *others: Any, **named: Any
 ) -> Tensor:
-    """Replace `torch.nn.functional.embedding`: vmap forgets that the row of `padding_idx` has no gradient."""
+    """Replace `torch.nn.functional.embedding`: vmap ignores that the row of `padding_idx` has no gradient."""
     if named.get("scale_grad_by_freq") or any(others[2:3]):
-        raise IncompatibleError("it has an embedding with scale_grad_by_freq, which vmap does not know; leave that out")
+        raise IncompatibleError(
+            "it has an embedding with scale_grad_by_freq, which vmap does not support; leave it out"
+        )
     if padding_idx is not None:
         place = padding_idx % len(weight)
         weight = torch.cat([weight[:place], weight[place : place + 1].detach(), weight[place + 1 :]])
@@ -268,19 +271,19 @@ def _embedding(
     """Replace `torch.nn.functional.embedding` by a product with one-hot vectors."""
     if padding_idx is not None or max_norm is not None or any(others) or any(named.values()):
         raise IncompatibleError("it has an embedding with options")
-    if x.dim() == 1:  # a token of each example
+    if x.dim() == 1:  # one token per example
         return rows_times(as_symbol_weights(x.unsqueeze(-1), len(weight), weight.dtype).squeeze(-2), weight)
     return rows_times(as_symbol_weights(x, len(weight), weight.dtype), weight)
 
 
 def _no_dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     if training and p:
-        raise IncompatibleError("it draws random numbers of its own")
+        raise IncompatibleError("it draws its own random numbers")
     return x
 
 
 def _traced(function: AnyFunction, x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor]) -> Any:
-    """Call a function while a model is traced; zeros that the model made are traced, too."""
+    """Call a function while a model is traced; zeros that the model created are traced too."""
 
     def known(value: Tensor) -> Tensor:
         is_plain_zero = type(value) is Tensor and not value.any()
@@ -289,9 +292,9 @@ def _traced(function: AnyFunction, x: Tensor, states: Sequence[Tensor], weights:
     return function(known(x), [known(state) for state in states], weights)
 
 
-# Replacements of functions of PyTorch within StockLayers, which is their first argument.
+# Replacements of PyTorch functions within StockLayers; the first argument is the StockLayers.
 REPLACEMENTS: dict[object, AnyFunction] = {
-    # On a GPU, recurrent layers compare the addresses of their weights. Equal ones have them leave the weights as is.
+    # On a GPU, recurrent layers compare the addresses of their weights. Equal addresses leave the weights unchanged.
     Tensor.data_ptr: lambda mode, x: 0,
     F.embedding: _stacked_embedding,
     F.dropout: _dropout,
@@ -302,7 +305,7 @@ REPLACEMENTS: dict[object, AnyFunction] = {
     },
     **{getattr(torch, f"{kind}_cell"): lambda mode, *args, kind=kind: _cell(kind, _of_stack, *args) for kind in CELLS},
 }
-# The same in a trace (icy.models.native.trace), in terms of functions that native programs know.
+# The same replacements in a trace (icy.models.native.trace), by functions that native programs know.
 TRACED: dict[object, AnyFunction] = {
     F.dropout: _no_dropout,
     F.embedding: _embedding,

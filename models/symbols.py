@@ -14,9 +14,9 @@ from icy.core.tracing import traceable
 from .cells import Cell
 from .layers import Linear, Message, SymbolEmbedding, as_symbol_weights, rows_times
 
-Folded = tuple[Float[Tensor, "*stack vocab gates"], Float[Tensor, "*stack 1 gates"]]  # a matrix, and what is added
+Folded = tuple[Float[Tensor, "*stack vocab gates"], Float[Tensor, "*stack 1 gates"]]  # a matrix, and an addend
 Hidden = Float[Tensor, "*stack batch hidden"]
-Scores = Float[Tensor, "*stack batch vocab"]  # of one step, or weights over symbols
+Scores = Float[Tensor, "*stack batch vocab"]  # scores of one step, or weights over symbols
 
 
 def message_gates(
@@ -56,17 +56,17 @@ def start_symbol(like: Hidden, symbols: int) -> Float[Tensor, "*stack batch voca
 
 
 def allowed(representation: Representation, scores: Scores) -> Scores:
-    """Return scores in which symbols that cannot be said in a representation have minus infinity."""
+    """Return scores with minus infinity for symbols that a representation excludes."""
     return representation.allowed(scores) if isinstance(representation, SpokenSymbols) else scores
 
 
 class SymbolFeedback(nn.Module):
-    """SymbolFeedback of an autoregressive sender: `Linear(V + 1, E)` of what its representation feeds back.
+    """Feedback of an autoregressive sender: `Linear(V + 1, E)` of its representation's feedback.
 
     Args:
         symbols: V + 1.
         hidden_size: E, the cell's input size.
-        representation: decides what is fed back.
+        representation: determines the feedback.
     """
 
     def __init__(self, symbols: int, hidden_size: int, representation: Representation) -> None:
@@ -84,17 +84,17 @@ class SymbolFeedback(nn.Module):
         return start_symbol(like, self.symbols)
 
     def seen(self, scores: Scores, step: int) -> Scores:
-        """Return what is fed back of the scores of a step, as weights over symbols."""
+        """Return the feedback for the scores of a step, as weights over symbols."""
         return self.representation.feed_back(scores, step, self.training)
 
 
 class SampledFeedback(nn.Module):
-    """SymbolFeedback of a sampling sender: the embedding of its last token.
+    """Feedback of a sampling sender: the embedding of its last token.
 
     Args:
         symbols: V + 1.
         hidden_size: E, the cell's input size.
-        representation: determines which symbols can be said.
+        representation: determines the allowed symbols.
     """
 
     def __init__(self, symbols: int, hidden_size: int, representation: Representation = DISCRETE) -> None:
@@ -112,5 +112,5 @@ class SampledFeedback(nn.Module):
         return start_symbol(like, self.symbols)
 
     def seen(self, scores: Scores, step: int) -> Scores:
-        """Return the token that is sampled at a step; in evaluation, the most likely one."""
+        """Return the token sampled at a step; in evaluation, the most likely token."""
         return sampled(allowed(self.representation, scores), step, self.training)

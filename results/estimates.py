@@ -1,4 +1,4 @@
-"""Estimates with 95 % intervals, as the pages of people and of the panel print them."""
+"""Estimates with 95 % intervals, for the pages of people and of the panel."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the scripts of `benchmarks/`, `results/` and `tests/stress` share: options, records, and pages.
+"""Helpers of the scripts of `benchmarks/`, `results/` and `tests/stress`: options, records, and pages.
 
-A page is made of a template next to it, such as panel.md of panel.template.md, and states how its numbers were made.
+A page such as panel.md is made from a template next to it, panel.template.md, and states how its numbers were made.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def read_options(description: str | None, words: Sequence[str] | None = None, **
 
     Args:
         description: docstring of the script.
-        words: of the command line; by default those of this process.
+        words: words of the command line; by default `sys.argv`.
         **options: the default of each option, or a tuple of the default and a help text. The default `False` makes a
-            flag, a type stands for no default, and a dict holds arguments of `add_argument`.
+            flag, a type means no default, and a dict has arguments of `add_argument`.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in options.items():
@@ -46,11 +46,11 @@ def read_options(description: str | None, words: Sequence[str] | None = None, **
 
 
 class RecordFolder:
-    """The records of a folder: packed in one file, which is committed, and those of `runs`, which are not.
+    """The records of a folder: a file of packed records, which is committed, and the folder `runs`, which is not.
 
     Args:
-        folder: of the script.
-        pack: name of the file.
+        folder: folder of the script.
+        pack: name of the file of packed records.
         runs: folder of results that icy writes.
     """
 
@@ -58,7 +58,7 @@ class RecordFolder:
         self.pack, self.runs = folder / pack, folder / runs
 
     def sweep(self, file: Path, rerun: str = "missing", **more: object) -> ProbeResult:
-        """Train the missing rows of a sweep, or with `rerun="never"` load the others."""
+        """Train the missing rows of a sweep and load the others; with `rerun="never"`, only load."""
         start = [self.pack] if self.pack.exists() else []
         return icy.sweep(file=file, out=self.runs, start=start, rerun=rerun, **more)  # type: ignore[arg-type]
 
@@ -79,17 +79,17 @@ def run_sweeps(
 
     Args:
         description: docstring of the script.
-        words: of the command line; by default those of this process.
-        records: of the sweeps; their files are next to the pack.
-        names: of the sweeps.
-        **options: further options of the script, which the sweeps get.
+        words: words of the command line; by default `sys.argv`.
+        records: records of the sweeps; the sweep files are next to the pack.
+        names: names of the sweeps.
+        **options: further options of the script, which are passed to the sweeps.
     """
     options |= {"workers": (int, "processes at once")}
     train = ({"choices": names, "action": "append", "default": []}, "which sweeps to run")
-    given = vars(read_options(description, words, train=train, **options))
+    chosen = vars(read_options(description, words, train=train, **options))
     files = {name: records.pack.with_name(f"{name}.toml") for name in names}
-    for name in given.pop("train"):
-        records.sweep(files[name], **given)
+    for name in chosen.pop("train"):
+        records.sweep(files[name], **chosen)
     records.update_pack()
     return {name: records.sweep(file, rerun="never") for name, file in files.items()}
 
@@ -106,7 +106,7 @@ def describe_version() -> str:
 
 
 def describe_versions() -> str:
-    """Return the versions of icy, Python and the libraries of a measurement that ends now."""
+    """Return the current versions of icy, Python and the libraries."""
     return ", ".join([describe_version(), *(f"{name} {found}" for name, found in software().items() if name != "icy")])
 
 

@@ -48,10 +48,11 @@ import generated
 pytestmark = pytest.mark.usefixtures("without_long_checks")
 SLOW_PARTS = ("grammar-measures",)
 COMMANDS_OF_PLUG_INS = ("guess",)
+PLUG_INS = tuple(f"docs/plug-ins{page}.md" for page in ("", "-pytorch", "-grammars", "-checks"))
 
 
-def asked(page: str, part: str) -> list[list[str]]:
-    """Return the parts of a name that a page has generated, each with its arguments."""
+def arguments_of(page: str, part: str) -> list[list[str]]:
+    """Return the name and arguments of each generated part with this name on a page."""
     return [words for _, line in generated_parts(page) if (words := shlex.split(line))[0] == part]
 
 
@@ -66,7 +67,7 @@ def block_of(page: str, first_line: str) -> str:
 
 @pytest.mark.parametrize("side", SIDES)
 def test_every_model_has_a_section(side: str) -> None:
-    patterns = [pattern for _, *found in asked(f"docs/{side}s.md", "models") for pattern in found]
+    patterns = [pattern for _, *found in arguments_of(f"docs/{side}s.md", "models") for pattern in found]
     shown = [entry.qualified for entry in registry.match(patterns, *SIDES)]
     assert sorted(shown) == sorted(icy.list_models(f"{side}/*"))
     families = {name.partition("/")[2].partition(":")[0] for name in shown}
@@ -76,29 +77,29 @@ def test_every_model_has_a_section(side: str) -> None:
 
 def test_every_cell_has_a_section() -> None:
     cells = {entry.name for entry in registry.entries("cell")}
-    assert {name for _, name in asked("docs/cells.md", "cell-card")} == cells
+    assert {name for _, name in arguments_of("docs/cells.md", "cell-card")} == cells
     assert cells <= set(sections("docs/cells.md"))
 
 
 def test_every_grammar_has_a_section_and_a_picture() -> None:
     grammars = set(icy.list_grammars())
-    assert {name for _, name in asked("docs/grammars.md", "grammar")} == grammars
+    assert {name for _, name in arguments_of("docs/grammars.md", "grammar")} == grammars
     assert grammars <= set(sections("docs/grammars.md"))
     assert set(re.findall(r"_generated/grammar-(\w+)\.png", text("docs/grammars.md"))) == grammars
 
 
 def test_every_metric_has_a_section() -> None:
-    assert {name for _, name in asked("docs/metrics.md", "metric")} == set(icy.list_metrics())
-    assert set(icy.list_metrics()) <= set(sections("docs/metrics.md"))
+    assert {name for _, name in arguments_of("docs/metrics-definitions.md", "metric")} == set(icy.list_metrics())
+    assert set(icy.list_metrics()) <= set(sections("docs/metrics-definitions.md"))
 
 
 def test_every_departure_is_described() -> None:
-    assert asked("docs/published-versus-corrected.md", "departures") == [["departures"]]
-    told = generated.departures()
+    assert arguments_of("docs/published-versus-corrected.md", "departures") == [["departures"]]
+    output = generated.departures()
     for name, departure in PUBLISHED.items():
-        assert f"| {name} |" in told
-        assert departure.reason in told
-        assert all(setting in told for setting in departure.settings)
+        assert f"| {name} |" in output
+        assert departure.reason in output
+        assert all(setting in output for setting in departure.settings)
 
 
 def test_settings_of_the_preset_are_those_it_has() -> None:
@@ -110,15 +111,15 @@ def test_settings_of_the_preset_are_those_it_has() -> None:
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
-    assert asked("docs/cli.md", "commands") == [["commands"]]
-    told = generated.commands()
+    assert arguments_of("docs/cli.md", "commands") == [["commands"]]
+    output = generated.commands()
     context = click.Context(main, info_name="icy")
     for name in COMMANDS:
         command = main.get_command(context, name)
         names = command.list_commands(context) if isinstance(command, click.Group) else []
         inner = [command.get_command(context, one) for one in names] if isinstance(command, click.Group) else []
         for one, title in ((command, f"icy {name}"), *((i, f"icy {name} {i.name}") for i in inner)):
-            section = re.search(rf"^#+ {title}\n(.*?)(?=^#+ icy |\Z)", told, re.MULTILINE | re.DOTALL)
+            section = re.search(rf"^#+ {title}\n(.*?)(?=^#+ icy |\Z)", output, re.MULTILINE | re.DOTALL)
             assert section is not None, title
             flags = {flag for p in one.params if isinstance(p, click.Option) for flag in p.opts if not p.hidden}
             assert {flag for flag in flags if flag not in section[1]} == set()
@@ -168,8 +169,8 @@ def test_parts_of_pages_can_be_generated(subtests: pytest.Subtests) -> None:
 
 
 def test_the_page_of_the_papers_has_every_name_with_a_command_that_exists(subtests: pytest.Subtests) -> None:
-    told = generated.papers()
-    lines = [line.split(" | ") for line in told.splitlines() if line.startswith("| ") and "`" in line]
+    output = generated.papers()
+    lines = [line.split(" | ") for line in output.splitlines() if line.startswith("| ") and "`" in line]
     assert {one.name for one in published_names()} <= {line[2].strip("`") for line in lines}
     for line in lines:
         with subtests.test(line[2]):
@@ -182,10 +183,10 @@ def test_the_page_of_the_papers_has_every_name_with_a_command_that_exists(subtes
 
 
 def test_published_totals_are_those_of_the_papers() -> None:
-    told = generated.models("sender/RNNAutoReg:LSTM", "sender/FC2L", "receiver/Hier:GRU")
-    assert "| `sender/RNNAutoReg:LSTM` | 139,909 | 139,909 |" in told
-    assert "| `sender/FC2L` | 19,428 | 19,428 |" in told
-    assert "| 206,003 |" in told
+    output = generated.models("sender/RNNAutoReg:LSTM", "sender/FC2L", "receiver/Hier:GRU")
+    assert "| `sender/RNNAutoReg:LSTM` | 139,909 | 139,909 |" in output
+    assert "| `sender/FC2L` | 19,428 | 19,428 |" in output
+    assert "| 206,003 |" in output
 
 
 def test_names_of_plain_help_keep_their_stars() -> None:
@@ -197,8 +198,8 @@ def test_names_of_plain_help_keep_their_stars() -> None:
 
 @pytest.fixture
 def plugged_in(forgetting: None, tmp_path: Path) -> None:
-    """The plug-ins of the page, each from a file of its own."""
-    for block in code("docs/plug-ins.md"):
+    """Register the plug-ins of the pages, each from its own file."""
+    for block in (block for page in PLUG_INS for block in code(page)):
         name = re.match(r"# (\w+\.py)\n", block)
         if name is not None:
             (tmp_path / name[1]).write_text(block)
@@ -334,9 +335,9 @@ def test_the_code_of_the_page_of_worlds_runs() -> None:
 
 @pytest.mark.usefixtures("plugged_in")
 def test_the_checks_of_the_plug_in_page_run() -> None:
-    (block,) = [b for b in code("docs/plug-ins.md") if not b.startswith("# my_")]
+    (block,) = code("docs/plug-ins-checks.md")
     names: dict[str, object] = {}
-    exec(compile(block, "plug-ins.md", "exec"), names)
+    exec(compile(block, "plug-ins-checks.md", "exec"), names)
     assert callable(names["test_contract"])
 
 

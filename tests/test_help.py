@@ -50,7 +50,7 @@ def test_options_are_described_one_by_one_in_the_place_of_options() -> None:
     for function in (icy.probe, icy.sweep, icy.end_to_end, icy.reproduce):
         text = inspect.getdoc(function) or ""
         assert "**options:" not in text
-        assert "\n    workers: processes at once." in text
+        assert "\n    workers: number of processes." in text
         assert max(map(len, text.splitlines())) <= 120
     assert "\n    **options: arguments of the kind" in (inspect.getdoc(icy.train) or "")
 

@@ -31,7 +31,7 @@ MESSAGES: list[tuple[str, Callable[[], object]]] = [
         "1 attribute needs as many names; 2 names were given",
         lambda: names_of_attributes(Table.of([[0], [1]], [[0], [1]]), ["a", "b"]),
     ),
-    ("There is no learning curve in 1 result (0 failed)", lambda: curves(ONE_RUN)),
+    ("1 result has no learning curve (0 failed)", lambda: curves(ONE_RUN)),
     (
         "This plot has 1 panel (the table), and 2 axes were given",
         lambda: heat(ONE_RUN, axes=Figure().subplots(1, 2)),

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from icy.records.record import Record
 
 
-FILE = ATLAS_FILE  # of the atlas that comes with icy
+FILE = ATLAS_FILE  # file of the atlas that comes with icy
 ABOUT = b"icy atlas"  # key of `Atlas.about` in the metadata of a file
-# Columns in which rows must agree for their values to be comparable, and the columns that identify a row among these.
+# SETTING: columns in which rows must agree for their values to be comparable. MODEL: columns that identify a row of a
+# setting.
 SETTING = ["side", "representation", "protocol", "meanings", "vocab_size", "word_length", "target", "cap",
            "max_updates", "held_out", "split", "preset", "settings"]  # fmt: skip
 MODEL = ["model", "hidden_size", "options"]
@@ -41,12 +42,12 @@ MODEL = ["model", "hidden_size", "options"]
 
 @dataclass(frozen=True, repr=False)
 class Atlas:
-    """Results of many models, which can be compared where their settings agree.
+    """Results of many models, which can be compared if their settings agree.
 
     Attributes:
         table: a row per replicate, in long form.
-        about: when, with which versions and on which devices it was made.
-        name: as printed.
+        about: dates, versions and devices of its runs.
+        name: name in tables and errors.
 
     Example:
         >>> import icy
@@ -67,7 +68,7 @@ class Atlas:
             path: a file that `save` wrote, a results folder or a pack; by default the atlas that comes with icy.
 
         Raises:
-            StoreError: there is no atlas.
+            StoreError: the file does not exist, or is not an atlas.
         """
         path = FILE if path is None else Path(path)
         if path.is_dir() or is_pack(path):
@@ -78,34 +79,34 @@ class Atlas:
             found = pyarrow.parquet.read_table(path)
             about = json.loads((found.schema.metadata or {})[ABOUT])
         except FileNotFoundError as error:
-            raise StoreError(f"There is no atlas {path}.") from error
+            raise StoreError(f"The atlas {path} does not exist.") from error
         except (OSError, KeyError, ValueError) as error:
             raise StoreError(
-                f"{path} is no atlas; `icy atlas --pack FOLDER --save FILE` makes one of results."
+                f"{path} is not an atlas; `icy atlas --pack FOLDER --save FILE` makes an atlas of results."
             ) from error
         return cls(found.to_pandas(), about, path.stem)
 
     @classmethod
     def of(cls, records: Iterable[Record], name: str = "atlas") -> Atlas:
-        """Make an atlas of some results; failed ones and pairs are left out.
+        """Make an atlas of some results.
 
         Args:
-            records: of senders and receivers; others are left out.
-            name: of the atlas, for tables and errors.
+            records: records of senders and receivers; failed runs and pairs are left out.
+            name: name of the atlas, for tables and errors.
 
         Raises:
             StoreError: no results are left.
         """
-        kept = [r for r in records if not r["failed"] and kind_of(r).name == "probe"]
-        if not kept:
-            raise StoreError("There is no result of a sender or a receiver here, of which an atlas could be made.")
-        return cls(to_long(kept), _about(kept), name)
+        probes = [r for r in records if not r["failed"] and kind_of(r).name == "probe"]
+        if not probes:
+            raise StoreError("An atlas needs results of senders or receivers, and these have none.")
+        return cls(to_long(probes), _about(probes), name)
 
     def save(self, path: str | Path) -> Path:
         """Write the atlas to a parquet file.
 
         Args:
-            path: of the .parquet file.
+            path: the .parquet file.
 
         Raises:
             StoreError: the file cannot be written.
@@ -124,7 +125,7 @@ class Atlas:
         return path
 
     def __post_init__(self) -> None:
-        if missing := [name for name in SETTING if name not in self.table]:  # of an older version of icy
+        if missing := [name for name in SETTING if name not in self.table]:  # written by an older version of icy
             object.__setattr__(self, "table", self.table.assign(**dict.fromkeys(missing, math.nan)))
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -156,10 +157,10 @@ class Atlas:
         return counts.reset_index().sort_values(["meanings", "protocol", "representation", "side"], kind="stable")
 
     def coverage(self) -> pd.DataFrame:
-        """Return what was measured and what is missing: a row per setting and model, a column per grammar.
+        """Return the number of seeds per setting and model (rows) and grammar (columns).
 
-        A cell is the number of seeds, or missing where the side cannot use the grammar. Each setting has a row for
-        every model of icy that works with its representation, measured or not.
+        A cell is missing if the side cannot use the grammar. Each setting has a row for every model of icy that works
+        with its representation, measured or not.
         """
         from icy.core.registry import registry
 
@@ -184,7 +185,7 @@ class Atlas:
             long: results in long form, of one setting.
 
         Raises:
-            InvalidSettingError: the atlas has nothing under this setting; the message says what it has.
+            InvalidSettingError: the atlas has no results under this setting; the message lists its settings.
         """
         first = long.iloc[0]
         same = np.ones(len(self.table), dtype=bool)
@@ -195,7 +196,7 @@ class Atlas:
             side = first["side"]
             raise InvalidSettingError(
                 f"The {self.name} has no {side}s under {_setting(first)}; it has {self._offers(side)}. "
-                "Give these settings, or compare with a results folder of your own."
+                "Use one of these settings, or compare with your own results folder."
             )
         return self.table[same]
 
@@ -207,22 +208,22 @@ class Atlas:
         )
 
     def place(self, result: Results) -> Placement:
-        """Place the rows of a result among those of the atlas.
+        """Place the rows of a result among the rows of the atlas.
 
         Args:
-            result: a ProbeResult, or its long table; of one setting.
+            result: a ProbeResult, or its long table, of one setting.
 
         Raises:
-            InvalidSettingError: the atlas has nothing under this setting, or the result has more than one.
+            InvalidSettingError: the atlas has no results under this setting, or the result has several settings.
         """
         long = long_of(result)
         long = long[~long["failed"].astype(bool)]
         if not len(long):
-            raise InvalidSettingError("None of the runs gave a result, so there is nothing to be placed.")
+            raise InvalidSettingError("All runs failed, so there is nothing to place.")
         if len(long[SETTING].drop_duplicates()) > 1:
             raise InvalidSettingError(
                 "Rows of several settings (sides, representations, protocols, ...) cannot be placed together: place "
-                "them one setting at a time."
+                "one setting at a time."
             )
         alike, measure = self.alike(long), str(long["measure"].iloc[0])
         means = _wide(long)
@@ -246,16 +247,16 @@ class Atlas:
 
 
 def atlas(path: str | Path | None = None) -> Atlas:
-    """Load the atlas that comes with icy, or one of your own (`Atlas.load`).
+    """Load the atlas that comes with icy, or your own atlas (`Atlas.load`).
 
     Args:
-        path: of a file that `Atlas.save` wrote; by default the atlas that comes with icy.
+        path: a file that `Atlas.save` wrote; by default the atlas that comes with icy.
     """
     return Atlas.load(path)
 
 
 def _about(records: Sequence[Record]) -> Facts:
-    """Return when, with which versions and on which devices some results were made."""
+    """Return dates, versions and devices of some results."""
     return {
         **circumstances(records),
         "packed": now()[:10],
@@ -266,7 +267,7 @@ def _about(records: Sequence[Record]) -> Facts:
 
 
 def _sides(grammar: str) -> tuple[str, ...]:
-    """Return the sides that can use a grammar; both for an unknown one, such as a plug-in's."""
+    """Return the sides that can use a grammar; both for an unknown grammar, such as a plug-in's."""
     from icy.grammars import grammar_sides
 
     try:
@@ -276,7 +277,7 @@ def _sides(grammar: str) -> tuple[str, ...]:
 
 
 def _setting(row: Series) -> str:
-    """Return a setting in words."""
+    """Return a setting as text."""
     parts = [f"{row['protocol']} to {row['target']:g}"]
     parts += [] if pd.isna(row["max_updates"]) else [f"{row['max_updates']} updates of each grammar"]
     parts += [str(row["representation"]), f"meanings {row['meanings']}"]
@@ -287,13 +288,13 @@ def _setting(row: Series) -> str:
 
 
 def _wide(long: pd.DataFrame, over_seeds: Literal["mean", "std"] = "mean") -> pd.DataFrame:
-    """Return means over seeds, or "std": a row per model, hidden size and options, a column per grammar."""
+    """Return means (or "std") over seeds: a row per model, hidden size and options, a column per grammar."""
     table = long.pivot_table(index=MODEL, columns="grammar", values="value", aggfunc=over_seeds, sort=False)
     return table[in_order(table.columns)]
 
 
 def _named(*tables: pd.DataFrame) -> list[pd.DataFrame]:
-    """Name the rows of tables by model, hidden size if that differs between any of them, and options."""
+    """Name the rows of tables by model, options, and hidden size if rows differ in it."""
     sizes = len({hidden for table in tables for _, hidden, _ in table.index}) > 1
     found = []
     for table in tables:
@@ -303,6 +304,6 @@ def _named(*tables: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def model_label(model: str, hidden: object, options: str, sizes: bool) -> str:
-    """Return the name of a model with its options, and with its hidden size where models differ in it (`sizes`)."""
+    """Return the name of a model with its options, and with its hidden size if `sizes`."""
     more = ", ".join([f"E={hidden}"] * sizes + [options] * bool(options))
     return f"{model} ({more})" if more else str(model)

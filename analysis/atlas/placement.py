@@ -1,4 +1,4 @@
-"""Placement of new models in the atlas: their ranks, and their neighbours in bias space."""
+"""Placement of new models in the atlas: their ranks, and their neighbors in bias space."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 
 LISTED_NEIGHBOURS, DRAWN_NEIGHBOURS = 5, 3
-MIN_SHARED = 2  # grammars, besides concat, that two rows must share to have a distance
+MIN_SHARED = 2  # two rows have a distance if they share at least this many grammars, without concat
 AXIS_NAMES = {"ratio": "steps to the target, as a ratio to concat's", "accuracy": "accuracy"}  # by measure
-BINS = 24  # of values of one grammar; dots in the same bin are drawn side by side
-DOTS_SPREAD = 0.34  # share of a column that these may take to either side
-RINGS = ("o", "s", "^")  # marks of neighbours
-RING_STEP = 0.16  # share of a column between neighbours, so that like values do not cover each other
+BINS = 24  # bins of values of one grammar; dots in the same bin are drawn side by side
+DOTS_SPREAD = 0.34  # fraction of a column that dots may take on each side
+RINGS = ("o", "s", "^")  # marks of neighbors
+RING_STEP = 0.16  # distance of neighbors as a fraction of a column, so that marks of similar values do not overlap
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Placement of new rows among those of an atlas. A notebook shows it as tables.
+    """Placement of new rows among the rows of an atlas. A notebook shows it as tables.
 
     Attributes:
         mine: means of the new rows, a column per grammar.
         others: means of the atlas's rows under the same setting.
         measure: "ratio", "accuracy" or "held_out".
-        setting: in words.
+        setting: the setting as text.
         atlas: name of the atlas.
-        about: how the atlas was made (`Atlas.about`).
-        cut: whether some ratios were cut at the cap; they are used as they are.
+        about: dates, versions and devices of the atlas (`Atlas.about`).
+        cut: whether some ratios were cut at the cap; they are not corrected.
         spreads: standard deviations over seeds of the new rows, like `mine`; NaN for a single seed.
-        cap: of ratios, at which error bars end.
+        cap: the cap of ratios, at which error bars end.
     """
 
     mine: pd.DataFrame
@@ -61,17 +61,20 @@ class Placement:
 
     @property
     def grammars(self) -> list[str]:
-        """Grammars that are compared: those of both, without concat, which ratios are relative to."""
+        """Grammars of both, without concat."""
         return [g for g in self.mine.columns if g in self.others.columns and g != "concat"]
 
     def rest(self, name: str) -> pd.DataFrame:
-        """Return the rows of the atlas without the one of this name."""
+        """Return the rows of the atlas without the row of this name."""
         return self.others.drop(index=name, errors="ignore")
 
     @cached_property
     def ranks(self) -> pd.DataFrame:
-        """A row per model and grammar: `value`; `rank` (1 learns the grammar most easily; equal values share the better
-        rank); `of`, the number of ranked models with this one; and `median` of the atlas."""
+        """A row per model and grammar.
+
+        Columns: `value`; `rank` (1: learns the grammar most easily; equal values share the better rank); `of`, the
+        number of ranked models including this model; and `median` of the atlas.
+        """
         rows = []
         for name, values in self.mine.iterrows():
             for grammar in self.grammars:
@@ -85,13 +88,13 @@ class Placement:
 
     @cached_property
     def neighbours(self) -> pd.DataFrame:
-        """The nearest rows of the atlas in bias space: model, neighbour, distance, grammars.
+        """The nearest rows of the atlas in bias space: model, neighbor, distance, grammars.
 
-        Rows that share most grammars with the model come first, and among these the nearest, since a distance over
-        few grammars is easily small.
+        Rows are sorted by the number of grammars that they share with the model, then by distance, since a distance
+        over few grammars is easily small.
 
         The distance is the root mean square, over shared grammars, of the difference in accuracy or in the binary
-        logarithm of the ratio, where 1 means twice as many steps.
+        logarithm of the ratio. A difference of 1 in the logarithm means twice as many steps.
         """
         rows = []
         for name in self.mine.index:
@@ -120,14 +123,14 @@ class Placement:
         return plot_placement(self, axes)
 
     def _tables(self) -> list[tuple[str, pd.DataFrame]]:
-        """Return the tables of each new row, ranks and neighbours, each with a sentence."""
+        """Return tables of ranks and of neighbors for each new row, each with a title."""
         found = []
         for name in self.mine.index:
             ranks = self.ranks.query("model == @name").drop(columns="model")
             near = self.neighbours.query("model == @name").drop(columns="model")
-            how = "fewest steps" if self.measure == "ratio" else "highest accuracy"
+            best = "fewest steps" if self.measure == "ratio" else "highest accuracy"
             among = f"{name} among {len(self.rest(str(name)))} of the {self.atlas}"
-            found.append((f"{among}: {self.setting}; rank 1 is the {how}", ranks))
+            found.append((f"{among}: {self.setting}; rank 1 is the {best}", ranks))
             found.append((f"Nearest in bias space ({self._unit()})", near))
         return found
 
@@ -135,13 +138,13 @@ class Placement:
         return "root mean square of log2 of the ratios" if self.measure == "ratio" else "root mean square of accuracies"
 
     def notes(self) -> list[str]:
-        """Return how the atlas was made, and what to know before using it."""
+        """Return notes on the runs of the atlas, and on its limits."""
         about = self.about
         lacking = self.others[self.grammars].isna().sum()
         thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
         made = f"{self.atlas}: {counted(about['runs'], 'run')}, {' to '.join(dict.fromkeys(about['made']))}"
         notes = [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
-        return [*notes, *(["ratios were cut, and the true ones are larger"] if self.cut else [])]
+        return [*notes, *(["some ratios were cut: the true ratios are larger"] if self.cut else [])]
 
     def __repr__(self) -> str:
         parts = [f"{sentence}\n\n{_formatted(table).to_string(index=False)}" for sentence, table in self._tables()]
@@ -158,13 +161,13 @@ def _formatted(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
-    """Draw models of the atlas as grey dots, the new rows as large marks with error bars, neighbours as rings.
+    """Draw models of the atlas as gray dots, the new rows as large marks with error bars, neighbors as rings.
 
     Error bars are standard deviations over seeds.
 
     Args:
-        placement: from `Atlas.place`.
-        axes: to draw on; by default those of a new figure.
+        placement: placement of `Atlas.place`.
+        axes: axes to draw on; by default a new figure.
 
     Returns:
         The figure.
@@ -189,7 +192,7 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
         low, high = ax.get_ylim()
         style.ratio_axis(ax.yaxis, low, high)
     style.legend(figure, [ax], axes is None, handles)
-    good = "low is easily learnt" if log else "high is easily learnt"
+    good = "low is easily learned" if log else "high is easily learned"
     spreads = placement.spreads
     several = spreads is not None and bool(spreads.notna().to_numpy().any())
     notes = [*(["error bars: standard deviation over seeds"] if several else []), *placement.notes()]
@@ -203,7 +206,7 @@ def _looks(placement: Placement) -> list[tuple[str, style.Look]]:
 
 
 def _nearest(placement: Placement) -> list[tuple[str, str]]:
-    """Return the nearest neighbours, each once, with the colour of the row that they are near."""
+    """Return the nearest neighbors, each once, with the color of the row that they are near."""
     looks = dict(_looks(placement))
     found: dict[str, str] = {}
     near = placement.neighbours.groupby("model", sort=False).head(DRAWN_NEIGHBOURS if len(looks) == 1 else 1)
@@ -214,7 +217,7 @@ def _nearest(placement: Placement) -> list[tuple[str, str]]:
 
 
 def _column(ax: Axes, place: int, values: pd.Series[float], log: bool) -> None:
-    """Draw the dots of one grammar, those of like values side by side."""
+    """Draw the dots of one grammar; similar values are side by side."""
     heights = np.log(values.to_numpy(float)) if log else values.to_numpy(float)
     if not len(heights):
         return

@@ -1,4 +1,4 @@
-"""Published agents of S2B: what trains them again, and how what was measured compares with what was printed."""
+"""Published agents of S2B: the jobs that train them again, and comparison of results with printed numbers."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pandas as pd
 
 from icy.analysis.row_types import Facts, Row, Series
 
-from .verdicts import DRAWN, judged_by_runs, verdict_of
+from .verdicts import DRAWN, judge_runs, verdict_of
 
-COLUMN = {"zsct": "value", "accuracy": "value"}  # of results, for a measure; others are called as they are
-SEEDS = 3  # of a table that does not say how many it had
+COLUMN = {"zsct": "value", "accuracy": "value"}  # columns of results by measure; other columns have the measure's name
+SEEDS = 3  # for tables that do not say how many seeds they had
 STIMULI = "stimuli"  # column of tables of the recall task
-LOSS, WITHOUT = "reconstruction", "without"  # a setting, and a column of tables of agents with and without it
+LOSS, WITHOUT = "reconstruction", "without"  # a setting and column, and the column's value for agents without the loss
 
 
 @dataclass(frozen=True)
 class AgentTable:
-    """How the agents of a published table were trained: arguments of the kind of job "s2b".
+    """Training of the agents of a published table: arguments of the kind of job "s2b".
 
     Attributes:
         preset: settings of learner and network.
-        learner: how the agents learned.
+        learner: learning algorithm of the agents.
         settings: changes to the learner's settings. All have the reconstruction loss, as the papers' agents did not
             learn without it; in a table with the column `reconstruction`, this column decides.
     """
@@ -44,18 +44,20 @@ AGENTS = {
     "metarg24/figure9": AgentTable("metarg24"),
 }
 ACQUIRED = "ease_of_acquisition"
-EPISODES_ACQUIRED = 20  # whose languages new listeners acquire; the papers do not say of how many theirs are
-GAME = MappingProxyType({"compat": "near32"})  # the numbers are those of the authors' program
+EPISODES_ACQUIRED = 20  # number of episodes from which new listeners learn the language; the papers do not say theirs
+GAME = MappingProxyType({"compat": "near32"})  # gives the numbers of the authors' program
 
 
-def agent_parts(table: str, wanted: pd.DataFrame, seeds: object = None, observations: int | None = None) -> list[Facts]:
-    """Return what trains the agents of published cells again: arguments of the table's kind of job, one dict per spec.
+def agent_parts(
+    table: str, reference: pd.DataFrame, seeds: object = None, observations: int | None = None
+) -> list[Facts]:
+    """Return the arguments of the jobs that train the agents of published cells again, one dict per spec.
 
     Args:
         table: id of the table, one of AGENTS.
-        wanted: its cells.
-        seeds: in place of as many as the table has.
-        observations: in place of the table's.
+        reference: its cells.
+        seeds: seeds; by default as many as the table has.
+        observations: number of observations; by default the table's.
 
     Example:
         >>> from icy.analysis import published
@@ -64,8 +66,8 @@ def agent_parts(table: str, wanted: pd.DataFrame, seeds: object = None, observat
         1000000
     """
     about = AGENTS[table]
-    trained = wanted[wanted["observations"].notna()]
-    if STIMULI in wanted:
+    trained = reference[reference["observations"].notna()]
+    if STIMULI in reference:
         return [
             {
                 "core": str(agent),
@@ -101,30 +103,30 @@ def agent_parts(table: str, wanted: pd.DataFrame, seeds: object = None, observat
 
 
 def _games(rows: pd.DataFrame) -> list[dict[str, list[int]]]:
-    """Return shots and samples of cells as few grids: samples with the same shots together."""
+    """Return shots and samples of cells as grids: samples with the same shots share a grid."""
     shots = {
         samples: tuple(sorted({int(n) for n in rows.loc[rows["samples"] == samples, "shots"]}))
         for samples in sorted({int(n) for n in rows["samples"]})
     }
     return [
-        {"shots": list(which), "samples": [samples for samples, own in shots.items() if own == which]}
-        for which in dict.fromkeys(shots.values())
+        {"shots": list(grid), "samples": [samples for samples, own in shots.items() if own == grid]}
+        for grid in dict.fromkeys(shots.values())
     ]
 
 
-def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Compare published cells of agents with results, and judge each; see `icy.analysis.literature.verdicts.judged`.
+def judge_agents(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts on published cells of agents, as `icy.analysis.literature.verdicts.judge_cells` does.
 
     Args:
         table: id of the table, one of AGENTS.
         long: results of the kind of job "s2b" in long form.
-        wanted: rows of `icy.analysis.published`.
+        reference: rows of `icy.analysis.published`.
 
     Returns:
-        As `judged`: the number of values stands under `representation`, shots and samples under `grammar`, in per cent.
+        As `judge_cells`, in per cent; the number of values is in `representation`, shots and samples are in `grammar`.
     """
-    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
-    cells = wanted.rename(columns={"agent": "model"})
+    runs = [_runs(long, cell) for cell in reference.to_dict("records")]
+    cells = reference.rename(columns={"agent": "model"})
     if STIMULI in cells:
         cells = cells.assign(representation="recall", grammar=cells[STIMULI])
     else:
@@ -134,16 +136,16 @@ def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Da
     if LOSS in cells:
         cells["model"] += ", " + cells[LOSS] + " reconstruction"
         cells["grammar"] += [f", K={k}" for k in cells["distractors"]]
-    return judged_by_runs(cells, runs, _verdict)
+    return judge_runs(cells, runs, _verdict)
 
 
 def _verdict(cell: Series) -> str:
-    """Return the verdict on a cell; the paper may draw its number without printing it."""
+    """Return the verdict on a cell; DRAWN if the paper draws its number without printing it."""
     return DRAWN if cell["seeds"] and math.isnan(cell["published"]) else verdict_of(cell)
 
 
 def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
-    """Return the results that are of a cell, in per cent."""
+    """Return the results of a cell, in per cent."""
     name = COLUMN.get(cell["measure"], cell["measure"])
     if (STIMULI not in cell and pd.isna(cell["shots"])) or name not in long or not len(long):
         return long[:0]

@@ -15,17 +15,27 @@ from icy.records.long_table import EXTRA
 
 from .catalogue import KEYS, PAIR_KEYS, end_to_end, supervised
 
-NAMES = {"mean": "published", "standard_error": "published_error"}  # of published columns next to measured ones
+NAMES = {"mean": "published", "standard_error": "published_error"}  # new names of published columns
 TRAINED_AS = ["preset", "settings", "options"]  # columns in which runs of one published cell may differ
-# Lengths of the papers' games: 50,000 updates from scratch; after pre-training 20 times concat's, at most 10,000.
+# Length of the papers' games: 50,000 updates from scratch; after pre-training 20 times concat's updates, up to 10,000.
 SCRATCH_STEPS, DRIFT_CAP, DRIFT_MOST = 50_000, 20, 10_000
-EQUIVALENT = 0.2  # of the published value: the margin of a test of equivalence
+EQUIVALENT = 0.2  # margin of the test of equivalence, as a fraction of the published value
 CHANCE = {"sender": 1 / 4, "receiver": 1 / 10}  # accuracy per token of 4, and per attribute of 10 values
-# Tokens or attributes in a reading of the papers' preset, 128 meanings; an accuracy near 1 is not known better than a
-# binomial share of so many.
+# Number of tokens or attributes in an evaluation of the papers' preset, 128 meanings. The error of an accuracy near 1
+# is at least the binomial error of this number.
 READ = {"sender": 128 * 16, "receiver": 128 * 5}
 NEAR_ONE = 0.996
-FOUND = ["source", "table", "icy", "icy_error", "seeds", "published", "published_error", "distance", "within"]
+AGREEMENT_COLUMNS = [
+    "source",
+    "table",
+    "icy",
+    "icy_error",
+    "seeds",
+    "published",
+    "published_error",
+    "distance",
+    "within",
+]
 
 
 def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
@@ -34,23 +44,23 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
     Args:
         long: results in long form, as `icy.records.long_table.to_long` makes.
         table: name of one published table; by default all.
-        by: further columns that tell results apart.
+        by: further columns that distinguish results.
 
     Returns:
         One row per model, preset, changed settings, grammar and published table: mean (`icy`), its standard error and
         number of seeds, the published mean and error, `distance` in combined standard errors, and `within`, whether
-        the two agree by the 95 % interval of their difference (`with_distance`).
+        the 95 % interval of the difference contains 0 (`with_distance`).
     """
     good = long[_as_published(long)].copy()
     good["model"] = good["model"].str.replace(r"^\w+/", "", regex=True)
     keys = [*by, *KEYS, *TRAINED_AS]
     cells = _measured(good, keys)
     both = with_distance(cells.merge(supervised(table), on=KEYS).rename(columns=NAMES))
-    return both[[*keys, *FOUND]]
+    return both[[*keys, *AGREEMENT_COLUMNS]]
 
 
 def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
-    """Compare pairs trained end to end for as long as the papers' with published values; see `agreement`.
+    """Compare pairs trained end to end, as long as in the papers, with published values; see `agreement`.
 
     Returns:
         As `agreement`, with a row per pair, link, grammar of pre-training and measure.
@@ -62,7 +72,7 @@ def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] 
     names = [name for name in (*keys, "seed") if name != "measure"]
     tall = good[[*names, *measures]].melt(names, measures, "measure", "value").dropna(subset="value")
     both = with_distance(_measured(tall, keys).merge(theirs, on=PAIR_KEYS).rename(columns=NAMES))
-    return both[[*keys, *FOUND]]
+    return both[[*keys, *AGREEMENT_COLUMNS]]
 
 
 def _measured(good: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -75,20 +85,23 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
 
     If one of the two has no error (a single seed, or a paper that prints none), its runs are assumed to vary as much
     as the other's. The error from rounding is known, so it takes no degrees of freedom. The error of a run's accuracy
-    is at least that of a reading near 1, 0.0014 for senders and 0.0025 for receivers: runs that all read 1.000 are not
-    without error.
+    is at least the error of an evaluation near 1, 0.0014 for senders and 0.0025 for receivers, even if all runs have
+    1.000.
 
     Args:
-        cells: with the columns icy, icy_error, seeds, published, published_error, n (the paper's runs) and rounding;
-            with measure and side, if accuracies are among them.
+        cells: cells with the columns icy, icy_error, seeds, published, published_error, n (the paper's runs) and
+            rounding; and with measure and side, if there are accuracies.
 
     Returns:
-        The cells with `combined_error`; `distance` in units of it, NaN if neither has an error; `freedom`, the degrees
-        of freedom of the distance as Student's t (Welch's, or those of the one that has an error); `p`, the
-        probability of such a distance or a larger one if both measure the same thing, NaN if unknown; `within`, whether
-        the 95 % interval of the difference holds 0; `margin`, 20 % of the published value, which counts from chance for
-        accuracies; and `equivalence`: "equivalent" if the 90 % interval of the difference is within the margin (two
-        one-sided tests at 5 %), "further away" if it is outside, else "unclear"; "" without a margin.
+        The cells with new columns:
+
+        - `combined_error`, and `distance` in units of it; NaN if neither has an error;
+        - `freedom`, the degrees of freedom of the distance as Student's t (Welch's, or of the only known error);
+        - `p`, the two-sided p-value of the distance; NaN if unknown;
+        - `within`, whether the 95 % interval of the difference contains 0;
+        - `margin`, 20 % of the published value; for accuracies, 20 % of its difference from chance;
+        - `equivalence`: "equivalent" if the 90 % interval of the difference is within the margin (two one-sided tests
+          at 5 %), "further away" if it is outside, else "unclear"; "" without a margin.
     """
     seeds = cells["seeds"].clip(lower=1).astype(float)
     runs = cells["n"].fillna(seeds).astype(float)
@@ -113,7 +126,7 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_accuracies(cells: pd.DataFrame, by_side: Mapping[str, float]) -> pd.Series[float]:
-    """Return a number by the side of each cell that is an accuracy of a sender or receiver, and 0 for other cells."""
+    """Return a number by side for each cell that is an accuracy of a sender or receiver, and 0 for other cells."""
     if "side" not in cells or "measure" not in cells:
         return pd.Series(0.0, cells.index)
     return cells["side"].map(by_side).where(cells["measure"].eq("accuracy")).fillna(0.0).astype(float)
@@ -131,14 +144,14 @@ def _equivalence(p: NDArray[np.float64], margin: pd.Series[float]) -> list[str]:
 
 
 def _as_published(long: pd.DataFrame) -> pd.Series[bool]:
-    """Return which results are comparable with the tables: no options, 5x10, V = 4, w = 4, and the papers' cap."""
+    """Return whether each result is comparable with the tables: no options, 5x10, V = 4, w = 4, and the papers' cap."""
     sizes = long["meanings"].eq("5x10") & long["vocab_size"].eq(4) & long["word_length"].eq(4)
     models = long["options"].fillna("").eq("") & ~long["failed"].astype(bool)
     return models & sizes & (long["measure"].ne("ratio") | long["cap"].eq(20))
 
 
 def _at_published_lengths(long: pd.DataFrame) -> pd.Series[bool]:
-    """Return which games of pairs are as long as the papers'."""
+    """Return whether each end-to-end run is as long as in the papers."""
     steps, most = (pd.to_numeric(long[name], errors="coerce") for name in ("game_steps", "most"))
     scratch = long["grammar"].eq(SCRATCH) & steps.ge(SCRATCH_STEPS)
     drift = long["grammar"].ne(SCRATCH) & steps.isna() & long["cap"].eq(DRIFT_CAP) & most.eq(DRIFT_MOST)

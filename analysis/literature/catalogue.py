@@ -1,6 +1,6 @@
 """The papers' tables as data: a catalogue, and a tidy table for each.
 
-The files are in `analysis/data/published`; the head of `tables.toml` there explains their columns.
+The files are in `analysis/data/published`; the start of `tables.toml` there explains their columns.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 PAPERS_CI95 = 1.96  # half the width of the papers' 95 % intervals, in standard errors
 DATA = Path(__file__).parents[1] / "data" / "published"
-# Columns that identify a cell that `icy probe` can measure, and one that `icy e2e` can.
+# Columns that identify a cell that `icy probe` can measure, and a cell that `icy e2e` can measure.
 KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
 PAIR_KEYS = ["representation", "model", "hidden_size", "grammar", "measure"]
 NUMBERS = ["measure", "mean", "error", "error_kind", "n", "printed", "bound", "rounding", "standard_error"]
-# Columns that stay whole numbers where some are missing.
+# Columns of whole numbers with missing values.
 WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots", "distractors", "observations")
 
 
@@ -38,25 +38,25 @@ class PublishedTable:
 
     Attributes:
         id: name in icy, as in "perkins21/table13".
-        title: one line.
-        measured: what its numbers are.
+        title: title in one line.
+        measured: description of its numbers.
         source: short name of the paper, as in "Perkins21".
-        citation: of the paper.
+        citation: citation of the paper.
         aliases: names of other tables with the same numbers or in the same file.
         excerpts: names of other tables and figures, also of other papers, that print some of its numbers.
-        protocol: how models were trained, if they were.
+        protocol: the protocol of training, if models were trained.
         meanings: attributes and values, as in "5x10"; "" if they differ between rows or there are none.
-        vocab_size: number of tokens; None likewise.
-        word_length: tokens per attribute; None likewise.
-        runs: number of runs behind each mean; None if it differs between rows or is unknown.
-        seeds: of these runs, if the paper or its command names them.
+        vocab_size: number of tokens; None if it differs between rows or there is none.
+        word_length: tokens per attribute; None if it differs between rows or there is none.
+        runs: number of runs of each mean; None if it differs between rows or is unknown.
+        seeds: seeds of these runs, if the paper or its command names them.
         ddof: delta degrees of freedom of printed deviations, which were divided by n - ddof; None if unknown.
-        caveats: what to know before using the numbers.
-        inferred: what in the data was inferred and is not in the paper.
-        reproduce: the means to measure it again: a kind of job ("probe", "e2e", "s2b", "games"), "steps" (probes, by
+        caveats: limits of the numbers.
+        inferred: parts of the data that were inferred and are not in the paper.
+        reproduce: the way to measure it again: a kind of job ("probe", "e2e", "s2b", "games"), "steps" (probes, by
             their updates), "metrics", or "".
-        shown_by: where `reproduce` is "", a sentence with the command or the page that shows the thing.
-        page: the page of the documentation about it, without ".md", where results/reproduced has none.
+        shown_by: if `reproduce` is "", a sentence that names the command or the page with this content.
+        page: the page of the documentation about it, without ".md", if results/reproduced has none.
 
     Example:
         >>> from icy.analysis import find_table
@@ -87,7 +87,7 @@ class PublishedTable:
 
     @property
     def label(self) -> str:
-        """Its numbers in the paper, as in "13/14", or its name if it has none."""
+        """Its numbers in the paper, as in "13/14", or its name if it has no number."""
         return "/".join(name.partition("/")[2].removeprefix("table") for name in (self.id, *self.aliases))
 
     @property
@@ -104,7 +104,7 @@ class PublishedTable:
 
     @property
     def rows(self) -> int:
-        """Number of numbers it holds."""
+        """Number of rows of its file, one per number."""
         return len(self.path.read_text(encoding="utf-8").splitlines()) - 1
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -118,9 +118,9 @@ class PublishedFinding:
 
     Attributes:
         id: name in icy, as in "metarg22/recall".
-        title: one line; "" if icy knows the number of the thing alone.
+        title: title in one line; "" if icy has only its number.
         words: its content.
-        shown_by: a sentence with the command or the page that shows the thing.
+        shown_by: a sentence that names the command or the page with this content.
         source: short name of the paper.
         aliases: its numbers, as in "metarg22/figure4".
         page: the page of the documentation about it, without ".md".
@@ -136,7 +136,7 @@ class PublishedFinding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names that `icy reproduce` answers to, in lower case."""
+        """All names that `icy reproduce` accepts for it, in lower case."""
         return (self.id, *self.aliases)
 
 
@@ -145,9 +145,9 @@ class PublishedName:
     """A table or figure by one of its names, as `icy list published` lists it.
 
     Attributes:
-        name: as in "icy22/table16".
-        of: the table or finding that it is, or is a part of.
-        title: one line.
+        name: name, as in "icy22/table16".
+        of: the table or finding with this name, or that contains it.
+        title: title in one line.
     """
 
     name: str
@@ -161,7 +161,7 @@ class PublishedName:
 
 
 def published_sources() -> dict[str, dict[str, str]]:
-    """Return the papers by the first part of the names of their tables: for each its `name` and `citation`."""
+    """Return `name` and `citation` of each paper, by the first part of the names of its tables."""
     return {key: {name: one[name] for name in ("name", "citation")} for key, one in _file()["source"].items()}
 
 
@@ -209,11 +209,10 @@ def why_not_measured(name: str) -> str:
     if found.is_measured:
         return ""
     if not found.of.shown_by:
-        known = f"icy knows {found.name} by its number alone, and does not know which of its numbers are printed there"
+        known = f"icy has no numbers of {found.name}"
         return f"{known}; {_targets(found.of.source)}"
-    what = f"{found.name} ({found.of.title})"
     words = found.of.words + " " if isinstance(found.of, PublishedFinding) else ""
-    return f"`icy reproduce` does not measure {what}. {words}{found.of.shown_by}"
+    return f"`icy reproduce` does not measure {found.name} ({found.of.title}). {words}{found.of.shown_by}"
 
 
 def _targets(source: str) -> str:
@@ -242,7 +241,7 @@ def find_published(name: str) -> PublishedName:
 
 
 def _unknown(name: str) -> UnknownNameError:
-    """Make an error for a name of no table or figure, which suggests none of another number."""
+    """Make an error for an unknown name; suggestions have the same number."""
     paper, _, rest = "".join(name.lower().split()).partition("/")
     number = _numbered(rest or paper)[1]
     hint = "`icy list published` shows all."
@@ -254,7 +253,7 @@ def _unknown(name: str) -> UnknownNameError:
 
 
 def published_tables() -> list[PublishedTable]:
-    """Return every published table that icy holds, paper by paper."""
+    """Return all published tables, paper by paper."""
     return list(_catalogue())
 
 
@@ -262,16 +261,16 @@ def find_table(name: str) -> PublishedTable:
     """Return the published table of this name.
 
     Args:
-        name: as in "perkins21/table13", "Perkins21/13" or "perkins21/table14", which shares the file of 13.
+        name: name, as in "perkins21/table13", "Perkins21/13" or "perkins21/table14", which shares the file of 13.
 
     Raises:
-        UnknownNameError: there is no such table.
+        UnknownNameError: an unknown table.
     """
     tables = {known: table for table in _catalogue() for known in table.names}
     found = tables.get("".join(name.lower().split()))
     if found is not None:
         return found
-    raise UnknownNameError(f"icy holds no numbers of {find_published(name).name}; `icy list published` shows all.")
+    raise UnknownNameError(f"icy has no numbers of {find_published(name).name}; `icy list published` shows all.")
 
 
 def published(name: str) -> pd.DataFrame:
@@ -281,19 +280,19 @@ def published(name: str) -> pd.DataFrame:
         name: as for `find_table`.
 
     Returns:
-        The columns `source` and `table`, those that identify the number and differ between tables, and
+        The columns `source` and `table`, columns that identify the number (different between tables), and
 
-        - `measure`, what the number is;
+        - `measure`, the name of the measure;
         - `mean`, `error`, and `error_kind`: "sem", "ci95", "sd", or "none" if the paper gives no error;
-        - `n`, the number of runs or games behind the mean, if known;
+        - `n`, the number of runs or games of the mean, if known;
         - `printed`, the text of the paper;
         - `bound`, a lower bound of the value in place of a mean, if a run was stopped early;
         - `rounding`, the standard deviation of the rounding error;
-        - `standard_error` of the mean, including rounding. Deviations are divided by n - 1 here, whatever the paper
-          divides by (n, where it does not say). NaN without an error or without `n`.
+        - `standard_error` of the mean, including rounding. Deviations are converted to division by n - 1; the paper is
+          assumed to divide by n if it does not say. NaN without an error or without `n`.
 
     Raises:
-        UnknownNameError: there is no such table.
+        UnknownNameError: an unknown table.
 
     Example:
         >>> from icy.analysis import published
@@ -311,7 +310,7 @@ def supervised(table: str = "") -> pd.DataFrame:
     """Return the published cells that `icy probe` can measure, of all tables or one, with the columns of KEYS.
 
     A cell with the same numbers in several tables of a paper, such as RNNAutoReg:LSTM in Icy22 tables 3, 4 and 5, is
-    returned once, under the first.
+    returned once, with the first table.
     """
     whole = _together("probe", table)[["source", "table", *KEYS, *NUMBERS]]
     return whole.drop_duplicates(["source", *KEYS, "measure", "mean", "error", "n"], ignore_index=True)
@@ -330,11 +329,11 @@ def _together(reproduce: str, table: str) -> pd.DataFrame:
 
     tables = [t for t in _catalogue() if t.reproduce == reproduce]
     if table:
-        asked = find_table(table)
-        if asked not in tables:
+        chosen = find_table(table)
+        if chosen not in tables:
             known = [name for t in tables for name in t.names]
             raise unknown(f"published table for `icy {reproduce}`", table, known, "`icy list published` shows all.")
-        tables = [asked]
+        tables = [chosen]
     return pd.concat([_read(t) for t in tables], ignore_index=True)
 
 
@@ -374,7 +373,7 @@ def _source(id: str) -> dict[str, str]:
 
 @cache
 def _read(table: PublishedTable) -> pd.DataFrame:
-    cells = read_csv_table(table.path, texts=(), missing=[""])  # "none" is a word here
+    cells = read_csv_table(table.path, texts=(), missing=[""])  # "none" is not a missing value here
     text = read_csv_table(table.path, texts=None)
     cells["printed"] = _printed(text)
     cells["rounding"] = _rounding(cells, text["mean"])
@@ -386,19 +385,19 @@ def _read(table: PublishedTable) -> pd.DataFrame:
             cells[name] = cells[name].astype("Int64")
     cells.insert(0, "source", table.source)
     cells.insert(1, "table", table.label)
-    which = list(text.columns[: list(text.columns).index("measure")])
-    rest = [name for name in text.columns if name not in (*which, *NUMBERS, "place")]
-    return cells[["source", "table", *which, *NUMBERS, *rest]]
+    keys = list(text.columns[: list(text.columns).index("measure")])
+    rest = [name for name in text.columns if name not in (*keys, *NUMBERS, "place")]
+    return cells[["source", "table", *keys, *NUMBERS, *rest]]
 
 
 def _printed(text: pd.DataFrame) -> pd.Series[str]:
-    """Return the text of the paper: the column `printed` if it has one, else mean and error."""
+    """Return the printed text: the column `printed` if there is one, else mean and error."""
     usual = text["mean"] + ("±" + text["error"]).where(text["error"] != "", "")
     return text["printed"].where(text["printed"] != "", usual) if "printed" in text else usual
 
 
 def _rounding(cells: pd.DataFrame, mean: pd.Series[str]) -> pd.Series[float]:
-    """Return the standard deviation of an error spread evenly over one unit of the last printed place."""
+    """Return the standard deviation of a rounding error, uniform over one unit of the last printed digit."""
     last = 10.0 ** -mean.str.partition(".")[2].str.len()
     place = cells["place"].fillna(last) if "place" in cells else last
     return (place / math.sqrt(12)).where(cells["mean"].notna())
@@ -408,6 +407,6 @@ def _standard_error(cells: pd.DataFrame, ddof: int | None) -> pd.Series[float]:
     n = cells["n"].astype(float)
     scale = cells["error_kind"].map({"sem": 1.0, "ci95": 1 / PAPERS_CI95, "sd": 1.0, "none": math.nan})
     scale = scale.where(cells["error_kind"] != "sd", n**-0.5)
-    # Perkins21 and Icy22 divide the population deviation by sqrt(n); with so few runs the sample deviation is fair.
+    # Perkins21 and Icy22 divide the population deviation by sqrt(n); the sample deviation is unbiased for few runs.
     unbiased = 1.0 if ddof == 1 else (n / (n - 1)) ** 0.5
     return ((cells["error"] * scale * unbiased) ** 2 + cells["rounding"] ** 2) ** 0.5

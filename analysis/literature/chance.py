@@ -1,4 +1,4 @@
-"""Agreement by chance: how cells of two equal tables would compare, where the cells of a row share a run of concat."""
+"""Agreement by chance: comparison of two tables with equal true means, if the cells of a row share a run of concat."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 from icy.analysis.statistics import CONFIDENCE, LEAST_SPREAD, Values, student
 from icy.core.streams import stream
 
-# Correlation of the distances of cells that share a run of concat. It is 1/2 if concat varies as much as the others do;
-# in the tables measured so far it is 0.06 to 0.46.
+# Correlation of the distances of cells that share a run of concat. It is 1/2 if concat varies as much as the other
+# grammars; in the tables measured so far it is 0.06 to 0.46.
 SHARED = 0.5
 NODES = 64  # of quadratures
 LEAST_ROWS = 6  # with fewer, no mean difference is significant at 5 %
-MOST_ENUMERATED = 12  # rows of which all exchanges are counted
-EXCHANGES = 10_000  # drawn for more rows
+MOST_ENUMERATED = 12  # up to this many rows, all exchanges are counted
+EXCHANGES = 10_000  # random exchanges for more rows
 Counts = NDArray[np.int64]
 
 
 @cache
 def agreement_share(ours: int, theirs: int) -> float:
-    """Return how often Welch's 95 % interval of a difference holds 0 if two sets of runs have one distribution.
+    """Return the probability that Welch's 95 % interval contains 0 if two sets of runs have the same distribution.
 
-    It is more than 95 % with few runs. Runs are taken to be normal, with one variance.
+    It is more than 95 % with few runs. Runs are assumed to be normal, with equal variances.
 
     Args:
         ours: number of runs, at least 2.
@@ -56,7 +56,7 @@ def count_interval(shares: Sequence[float] | Values, rows: Sequence[Hashable]) -
     equal truth, the interval holds 97 to 99 % of the counts.
 
     Args:
-        shares: probability of each cell to agree.
+        shares: probability that each cell agrees.
         rows: row of each cell.
 
     Example:
@@ -69,16 +69,16 @@ def count_interval(shares: Sequence[float] | Values, rows: Sequence[Hashable]) -
 
 
 def count_p(agree: int, shares: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
-    """Return the probability that so few cells or fewer agree by chance; see `count_interval`."""
+    """Return the probability that `agree` or fewer cells agree by chance; see `count_interval`."""
     found = _count_distribution(np.asarray(shares, float), _numbered(rows))
     return float(min(1.0, found[: agree + 1].sum()))
 
 
 def combined_p(p: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
-    """Return the combined p-value of all cells, where the cells of a row are correlated.
+    """Return the combined p-value of all cells, with correlated cells in a row.
 
     This is Fisher's combination with the variance of correlated tests (Brown 1975, "A Method for Combining
-    Non-Independent, One-Sided Tests of Significance"), here of two-sided tests whose distances are correlated (SHARED).
+    Non-Independent, One-Sided Tests of Significance"), here for two-sided tests with correlated distances (SHARED).
 
     Args:
         p: p-value of each cell.
@@ -103,11 +103,11 @@ def mean_difference_p(differences: Sequence[float] | Values, rows: Sequence[Hash
     sign of all its differences. All exchanges are counted, or EXCHANGES random ones if there are more than 12 rows.
 
     Args:
-        differences: of each cell; log ratios or differences, which change their sign if the two are exchanged.
+        differences: signed difference of each cell, such as a log ratio; it changes sign if the two are exchanged.
         rows: row of each cell.
 
     Returns:
-        NaN with fewer than six rows, which cannot be significant at 5 %.
+        The p-value; NaN with fewer than six rows, which cannot be significant at 5 %.
 
     Example:
         >>> mean_difference_p([1, 2, 1, 3, 1, 2], "abcdef")
@@ -147,18 +147,18 @@ def _count_distribution(shares: Values, numbers: Counts) -> Values:
     inside = scipy.special.ndtr((limits[:, None] - part) / rest) - scipy.special.ndtr((-limits[:, None] - part) / rest)
     total = np.ones(1)
     for row in range(int(numbers.max(initial=-1)) + 1):
-        given = np.ones((len(nodes), 1))  # probability of every count, given the part that the cells of the row share
+        counts = np.ones((len(nodes), 1))  # probability of every count, given the shared part of the row's distances
         for one in inside[numbers == row]:
             agrees = one[:, None]
-            given = np.pad(given * (1 - agrees), ((0, 0), (0, 1))) + np.pad(given * agrees, ((0, 0), (1, 0)))
-        total = np.convolve(total, weights @ given)
+            counts = np.pad(counts * (1 - agrees), ((0, 0), (0, 1))) + np.pad(counts * agrees, ((0, 0), (1, 0)))
+        total = np.convolve(total, weights @ counts)
     return total
 
 
 @cache
 def _fisher_covariance() -> float:
-    """Return the covariance of -2 ln p of two two-sided tests whose distances are correlated (SHARED)."""
+    """Return the covariance of -2 ln p of two two-sided tests with correlated distances (SHARED)."""
     nodes, weights = _normal_nodes()
     distance = np.sqrt(SHARED) * nodes[:, None] + np.sqrt(1 - SHARED) * nodes
-    given = (-2 * np.log(2 * scipy.special.ndtr(-np.abs(distance)))) @ weights
-    return float(weights @ given**2 - (weights @ given) ** 2)
+    means = (-2 * np.log(2 * scipy.special.ndtr(-np.abs(distance)))) @ weights  # conditional on the shared part
+    return float(weights @ means**2 - (weights @ means) ** 2)

@@ -1,4 +1,4 @@
-"""What the numbers of CBM24 claim beyond their digits, and whether measured games bear it out."""
+"""Claims of CBM24 that its numbers support, and tests of these claims on measured games."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pandas as pd
 
 from .games import WHICH
 
-NEARLY_NONE = 0.01  # of paraphrases; as printed
-COLLAPSED = 0.1  # AMI of rules of four concepts in Thing; printed are .03 and .05
+NEARLY_NONE = 0.01  # largest rate of paraphrases that counts as nearly none, as printed
+COLLAPSED = 0.1  # limit of the AMI of rules of four concepts in Thing; the paper has .03 and .05
 WIDE = 64  # bits of a word
-NEAR_PERFECT, NEAR_ZERO = 0.95, 0.1  # accuracy and CBM of wide words; printed are .97 and .99, .01 and .01
-FEWEST = 3  # games of a world that a correlation is taken over
+NEAR_PERFECT, NEAR_ZERO = 0.95, 0.1  # limits of accuracy and CBM of wide words; the paper has .97 and .99, .01 and .01
+FEWEST = 3  # least number of games of a world for a correlation
 HOLDS, FAILS, IN_PART, UNKNOWN = "holds", "does not hold", "holds in part", "not measured"
 
 
@@ -35,24 +35,24 @@ class GameMeans:
         return self.message_length == self.rule_length
 
 
-Finding = tuple[str, bool]  # what was compared, with numbers, and whether it is as claimed
+Finding = tuple[str, bool]  # description of a comparison with its numbers, and whether it supports the claim
 Games = list[GameMeans]
 
 
 def claims(games: Games) -> pd.DataFrame:
-    """Judge the claims of the printed numbers, of CLAIMS.
+    """Test the claims in CLAIMS on measured games.
 
     Args:
-        games: that were measured; see `games_of_results`.
+        games: measured games; see `games_of_results`.
 
     Returns:
-        A row per claim, with the columns `claim`, `said`, `found` and `verdict`.
+        A row per claim, with the columns `claim` (a letter), `said` (its text), `found` (comparisons) and `verdict`.
     """
     rows = []
-    for letter, (said, judge) in CLAIMS.items():
+    for letter, (text, judge) in CLAIMS.items():
         found = list(judge(games))
         rows.append(
-            {"claim": letter, "said": said, "found": "; ".join(f for f, _ in found), "verdict": _verdict(found)}
+            {"claim": letter, "said": text, "found": "; ".join(f for f, _ in found), "verdict": _verdict(found)}
         )
     return pd.DataFrame(rows)
 
@@ -75,7 +75,7 @@ def games_of_results(long: pd.DataFrame) -> Games:
 
 
 def games_of_table(cells: pd.DataFrame) -> Games:
-    """Return the rows of a published table, of `icy.analysis.literature.games.with_names`, as games."""
+    """Return the rows of a published table as games, from `icy.analysis.literature.games.with_names`."""
     return [
         _game(rows, dict(zip(rows["measure"], rows["mean"], strict=True)))
         for _, rows in cells.groupby("row", sort=False)
@@ -94,9 +94,9 @@ MEASURES = ("accuracy", "cbm", "ami", "ambiguity_rate", "paraphrase_rate", "unma
 def _pairs(
     games: Games, measure: str, same: Callable[[GameMeans], object], first: object, by: str
 ) -> Iterator[tuple[GameMeans, GameMeans]]:
-    """Yield pairs of games that agree in `same`, one with a value `first` of an attribute and one with another."""
-    there = [game for game in games if measure in game.values]
-    for one, other in product(there, there):
+    """Yield pairs of games with equal `same`: the first has the value `first` of the attribute `by`, the second not."""
+    measured = [game for game in games if measure in game.values]
+    for one, other in product(measured, measured):
         if getattr(one, by) == first and getattr(other, by) != first and same(one) == same(other):
             yield one, other
 
@@ -128,27 +128,27 @@ def _title(game: GameMeans) -> str:
 
 
 def _unused(games: Games) -> Iterator[Finding]:
-    for game in _of_one_concept(games):
+    for game in _one_concept_games(games):
         words, missed = game.values["unique_words"], game.values["unmatched_rate"]
-        said = f"{game.channel} {game.world}: {words:.0f} words, {missed:.2f} unmatched"
+        text = f"{game.channel} {game.world}: {words:.0f} words, {missed:.2f} unmatched"
         if game.channel == "gs":
-            yield said, words < game.word_size and missed > NEARLY_NONE
+            yield text, words < game.word_size and missed > NEARLY_NONE
         elif game.channel == "qt":
-            yield said, missed <= NEARLY_NONE
+            yield text, missed <= NEARLY_NONE
 
 
-def _of_one_concept(games: Games) -> Iterable[GameMeans]:
+def _one_concept_games(games: Games) -> Iterable[GameMeans]:
     return [g for g in games if g.rule_length == 1 and g.concepts and "unmatched_rate" in g.values]
 
 
 def _paraphrases(games: Games) -> Iterator[Finding]:
     for game in [g for g in games if g.concepts and "paraphrase_rate" in g.values]:
         rate = game.values["paraphrase_rate"]
-        said = f"{game.channel} {_title(game)}: {rate:.2f}"
+        text = f"{game.channel} {_title(game)}: {rate:.2f}"
         if game.channel == "gs":
-            yield said, rate <= NEARLY_NONE + 0.005
+            yield text, rate <= NEARLY_NONE + 0.005
         elif game.channel == "qt":
-            yield said, rate > NEARLY_NONE
+            yield text, rate > NEARLY_NONE
 
 
 def _collapse(games: Games) -> Iterator[Finding]:
@@ -159,14 +159,14 @@ def _collapse(games: Games) -> Iterator[Finding]:
 def _wide(games: Games) -> Iterator[Finding]:
     for game in [g for g in games if g.channel == "qt" and g.word_size == WIDE and g.rule_length == 1]:
         accuracy, score = game.values["accuracy"], game.values["cbm"]
-        said = f"{game.world}: accuracy {accuracy:.3f}, CBM {score:.3f}"
-        yield said, accuracy > NEAR_PERFECT and score < NEAR_ZERO
+        text = f"{game.world}: accuracy {accuracy:.3f}, CBM {score:.3f}"
+        yield text, accuracy > NEAR_PERFECT and score < NEAR_ZERO
 
 
 def _correlation(games: Games) -> Iterator[Finding]:
     for world in dict.fromkeys(game.world for game in games):
-        there = [g for g in games if g.world == world and g.concepts and g.channel in PUBLISHED_CHANNELS]
-        values = pd.DataFrame([g.values for g in there if {"ami", "accuracy"} <= set(g.values)])
+        own = [g for g in games if g.world == world and g.concepts and g.channel in PUBLISHED_CHANNELS]
+        values = pd.DataFrame([g.values for g in own if {"ami", "accuracy"} <= set(g.values)])
         if len(values) >= FEWEST and values["ami"].nunique() > 1 and values["accuracy"].nunique() > 1:
             found = values["ami"].corr(values["accuracy"])
             yield f"{world}: Pearson's correlation {found:.2f} over {len(values)} games", found > 0
@@ -176,8 +176,8 @@ def _ambiguity(games: Games) -> Iterator[Finding]:
     for game in [g for g in games if g.concepts and g.channel in PUBLISHED_CHANNELS]:
         if {"ambiguity_rate", "paraphrase_rate"} <= set(game.values):
             ambiguous, paraphrases = game.values["ambiguity_rate"], game.values["paraphrase_rate"]
-            said = f"{game.channel} {_title(game)}: ambiguous {ambiguous:.2f}, paraphrases {paraphrases:.2f}"
-            yield said, ambiguous > paraphrases
+            text = f"{game.channel} {_title(game)}: ambiguous {ambiguous:.2f}, paraphrases {paraphrases:.2f}"
+            yield text, ambiguous > paraphrases
 
 
 PUBLISHED_CHANNELS = ("gs", "qt")

@@ -1,4 +1,4 @@
-"""Published games: what trains their agents again, how measured values compare, and what the paper claims of them."""
+"""Published games: the jobs that train their agents again, and comparison of results with printed numbers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from icy.analysis.table_cells import Reference, TableCell
 from icy.records.long_table import SYNONYMS
 
 from .catalogue import find_table, published
-from .verdicts import judged_by_runs
+from .verdicts import judge_runs
 
 GameKey = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
-SEEDS = 3  # of a table whose rows were trained once
+SEEDS = 3  # the table's rows were trained once
 WHICH = ("world", "channel", "rule_length", "word_size", "message_length")
 ARGUMENTS = MappingProxyType({"world": "world", "channel": "channel", "rule_length": "rule_length"})
 
 
 @dataclass(frozen=True)
 class GameTable:
-    """How the agents of a published table of games were trained.
+    """Training of the agents of a published table of games.
 
     Attributes:
-        given: arguments of the kind of job "games" that all rows share.
-        by_size: whether the names of rows say the size of words.
+        arguments: arguments of the kind of job "games" that all rows share.
+        by_size: whether the names of rows contain the size of words.
     """
 
-    given: Facts = field(default_factory=dict)
+    arguments: Facts = field(default_factory=dict)
     by_size: bool = False
 
 
@@ -59,19 +59,19 @@ def with_names(cells: pd.DataFrame, table: str) -> pd.DataFrame:
     return cells.assign(row=names)
 
 
-def game_parts(table: str, wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
-    """Return what trains the agents of published cells again: arguments of the kind of job "games", a dict per row.
+def game_parts(table: str, reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
+    """Return the arguments of the jobs ("games") that train the agents of published cells again, a dict per row.
 
     Args:
         table: id of the table, one of GAMES.
-        wanted: its cells, with the names of their rows.
-        seeds: in place of SEEDS.
+        reference: its cells, with the names of their rows.
+        seeds: seeds; by default SEEDS.
     """
     parts = []
-    for _, rows in wanted.groupby("row", sort=False):
+    for _, rows in reference.groupby("row", sort=False):
         first = rows.iloc[0]
         own = {name: first[name] if name in ("world", "channel") else int(first[name]) for name in WHICH}
-        parts.append({**GAMES[table].given, **own, "seeds": SEEDS if seeds is None else seeds})
+        parts.append({**GAMES[table].arguments, **own, "seeds": SEEDS if seeds is None else seeds})
     return parts
 
 
@@ -85,7 +85,7 @@ class PublishedRow:
     values: Mapping[str, float]
     table: str
 
-    def beside(self, measure: str, cell: TableCell) -> TableCell:
+    def with_reference(self, measure: str, cell: TableCell) -> TableCell:
         """Return a cell with the published value of its measure, if there is one."""
         if measure not in self.values or not cell.seeds:
             return cell
@@ -99,7 +99,7 @@ def references(table: str) -> dict[GameKey, PublishedRow]:
     """Return the rows of a published table of games, by world, channel, rule length, word size and message length.
 
     Raises:
-        UnknownNameError: there is no such table of games.
+        UnknownNameError: an unknown table of games.
     """
     found = find_table(table)
     if found.id not in GAMES:
@@ -118,24 +118,24 @@ def _row(cell: Row) -> GameKey:
     return (str(cell["world"]), str(cell["channel"]), *numbers)  # type: ignore[return-value]
 
 
-def judged_games(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Compare published cells of games with results, and judge each; see `icy.analysis.literature.verdicts.judged`.
+def judge_games(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts on published cells of games, as `icy.analysis.literature.verdicts.judge_cells` does.
 
     Args:
         table: id of the table, one of GAMES.
         long: results of the kind of job "games" in long form, with the column `world`.
-        wanted: rows of `icy.analysis.published`, with the names of their rows.
+        reference: rows of `icy.analysis.published`, with the names of their rows.
 
     Returns:
-        As `judged`: the world stands under `representation`, and the name of the row under `model`.
+        As `judge_cells`; the world is in `representation`, and the name of the row is in `model`.
     """
-    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
-    cells = wanted.rename(columns={"row": "model"}).assign(representation=wanted["world"].str.title(), grammar="")
-    return judged_by_runs(cells, runs)
+    runs = [_runs(long, cell) for cell in reference.to_dict("records")]
+    cells = reference.rename(columns={"row": "model"}).assign(representation=reference["world"].str.title(), grammar="")
+    return judge_runs(cells, runs)
 
 
 def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
-    """Return the values and failures of the results that are of a cell."""
+    """Return the values and failures of the results of a cell."""
     rows = rows_of(long, cell)
     return (
         rows[[cell["measure"], "failed"]].set_axis(["value", "failed"], axis=1) if cell["measure"] in rows else rows[:0]

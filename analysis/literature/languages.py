@@ -1,4 +1,4 @@
-"""Published metrics of grammars: how the same metrics of icy's languages compare with the printed numbers."""
+"""Published metrics of grammars: comparison of the same metrics of icy's languages with the printed numbers."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import pandas as pd
 from icy.analysis.row_types import Row
 from icy.grammars import make_language
 
-from .verdicts import judged_by_runs
+from .verdicts import judge_runs
 
 
-def judged_languages(wanted: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
-    """Measure published cells of residual entropy again, and judge each; see `icy.analysis.literature.verdicts.judged`.
+def judge_languages(reference: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
+    """Measure published cells of residual entropy again, and return verdicts as `literature.verdicts.judge_cells` does.
 
     Each cell is measured on the languages of its grammar, one per seed.
 
     Args:
-        wanted: rows of `icy.analysis.published`.
-        seeds: of the languages.
+        reference: rows of `icy.analysis.published`.
+        seeds: seeds of the languages.
 
     Returns:
-        As `judged`, with the space in the place of `representation` and the search in that of the model.
+        As `judge_cells`; the space is in `representation`, and the search is in `model`.
     """
-    cells = wanted.rename(columns={"search": "model"}).assign(representation=wanted["meanings"])
-    return judged_by_runs(cells, [_values(cell, seeds) for cell in wanted.to_dict("records")])
+    cells = reference.rename(columns={"search": "model"}).assign(representation=reference["meanings"])
+    return judge_runs(cells, [_values(cell, seeds) for cell in reference.to_dict("records")])
 
 
 def _values(cell: Row, seeds: Sequence[int]) -> pd.DataFrame:
@@ -33,6 +33,6 @@ def _values(cell: Row, seeds: Sequence[int]) -> pd.DataFrame:
     from icy.metrics import residual_entropy
 
     sizes = cell["meanings"], int(cell["vocab_size"]), int(cell["word_length"])
-    how = {"search": cell["search"], "normalised": bool(cell["normalised"])}
-    values = [residual_entropy(make_language(cell["grammar"], *sizes, seed), **how).value for seed in seeds]
+    options = {"search": cell["search"], "normalised": bool(cell["normalised"])}
+    values = [residual_entropy(make_language(cell["grammar"], *sizes, seed), **options).value for seed in seeds]
     return pd.DataFrame({"value": values, "failed": False})

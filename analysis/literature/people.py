@@ -1,4 +1,4 @@
-"""The published people of Icy22 as rows of the table of the study, with the counts behind the printed means."""
+"""The people of Icy22 as rows of the study's table, with counts derived from the printed means."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ STUDY_COLUMNS = (
 def published_people() -> pd.DataFrame:
     """Return the published accuracies on held-out items, scores and minutes: a row per dataset, grammar and metric.
 
-    An accuracy is what the counts give: where several counts fit what is printed, `value` is their middle and `low` and
-    `high` are the least and the largest. `persons` is the number of games.
+    Accuracies are computed from counts. If several counts fit the printed numbers, `value` is their middle, and `low`
+    and `high` are the smallest and the largest. `persons` is the number of games.
 
     Example:
         >>> people = published_people()
@@ -34,23 +34,23 @@ def published_people() -> pd.DataFrame:
     return pd.DataFrame([_row(found) for found in tables.to_dict("records")], columns=list(STUDY_COLUMNS))
 
 
-def _row(found: Row) -> Facts:
-    exact = found["measure"] == "acc_holdout"
-    least, most = (found[name] / found["items"] if exact else math.nan for name in ("correct_min", "correct_max"))
+def _row(cell: Row) -> Facts:
+    exact = cell["measure"] == "acc_holdout"
+    least, most = (cell[name] / cell["items"] if exact else math.nan for name in ("correct_min", "correct_max"))
     row = {
         "agent_kind": PUBLISHED,
         "agent": PEOPLE,
         "protocol": "played",
         "preset": PUBLISHED,
-        "dataset": found["dataset"],
-        "grammar": found["grammar"],
-        "metric": "exact" if exact else found["measure"],
+        "dataset": cell["dataset"],
+        "grammar": cell["grammar"],
+        "metric": "exact" if exact else cell["measure"],
         "split": "held-out" if exact else "game",
-        "value": (least + most) / 2 if exact else found["mean"],
-        "items": found["items"] if exact else math.nan,
-        "persons": found["n"],
+        "value": (least + most) / 2 if exact else cell["mean"],
+        "items": cell["items"] if exact else math.nan,
+        "persons": cell["n"],
         "low": least,
         "high": most,
-        "printed": found["printed"],
+        "printed": cell["printed"],
     }
     return {**dict.fromkeys(STUDY_COLUMNS), **row}

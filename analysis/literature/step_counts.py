@@ -1,4 +1,4 @@
-"""Published numbers of updates to a target accuracy: what trains their models again, and how the counts compare."""
+"""Published numbers of updates to a target accuracy: jobs that train their models again, and comparison of counts."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import pandas as pd
 
 from icy.analysis.row_types import Facts, Row, Series
 
-from .verdicts import USUAL_SIZE, judged_by_runs, verdict_of
+from .verdicts import USUAL_SIZE, judge_runs, verdict_of
 
 SEEDS = 5  # the paper does not say how many runs it had
-HIDDEN = 50  # of models without hidden units, which still need a number
-CHECK_EVERY = 10  # updates; the smallest printed number is 31
+HIDDEN = 50  # hidden size for models without hidden units, as the job needs a number
+CHECK_EVERY = 10  # updates between evaluations; the smallest printed number is 31
 LEAST_CAP, SLACK, CAP_STEP = 15, 1.4, 5
-FAR_ERRORS = 3  # standard errors that icy's mean is below a printed bound, to differ from it
-LEFT_OUT = ("shuf",)  # a grammar for receivers: a sender can only learn it by heart
+FAR_ERRORS = 3  # icy's mean differs from a printed bound if it is this many standard errors below
+LEFT_OUT = ("shuf",)  # a grammar for receivers: a sender can only memorize it
 
 
-def step_parts(wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
-    """Return what trains the models of published cells again: arguments of `icy.probe`, one dict per space and model.
+def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
+    """Return the arguments of `icy.probe` that train the models of published cells again, a dict per space and model.
 
-    Other grammars than concat are trained for at most `cap` times concat's updates: for SLACK times the largest
-    printed ratio of the model, and for LEAST_CAP at least.
+    Grammars other than concat are trained for at most `cap` times concat's updates. The cap is SLACK times the largest
+    printed ratio of the model, and at least LEAST_CAP.
 
     Args:
-        wanted: the cells, with the column `meanings`.
-        seeds: in place of SEEDS.
+        reference: the cells, with the column `meanings`.
+        seeds: seeds; by default SEEDS.
 
     Example:
         >>> from icy.analysis import published
@@ -35,7 +35,7 @@ def step_parts(wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
         ('sender/FC2L', ['perm', 'rot', 'hol'], 0.9, 45)
     """
     parts = []
-    for (meanings, model, target), rows in wanted.groupby(["meanings", "model", "target"], sort=False):
+    for (meanings, model, target), rows in reference.groupby(["meanings", "model", "target"], sort=False):
         grammars = [str(g) for g in dict.fromkeys(rows["grammar"]) if g not in ("concat", *LEFT_OUT)]
         hidden = rows["hidden_size"].iloc[0]
         parts.append(
@@ -60,27 +60,27 @@ def _cap(rows: pd.DataFrame) -> int:
     return LEAST_CAP if math.isnan(ratio) else max(LEAST_CAP, CAP_STEP * math.ceil(SLACK * ratio / CAP_STEP))
 
 
-def judged_steps(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Compare published numbers of updates with results, and judge each; see `icy.analysis.literature.verdicts.judged`.
+def judge_steps(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts on published numbers of updates, as `icy.analysis.literature.verdicts.judge_cells` does.
 
-    The paper does not say how many runs it had, so each number counts as that of a single run. Where it prints a lower
-    bound, or where icy's runs were cut, the verdict is "differs" only if the two exclude each other.
+    The paper does not say how many runs it had, so each number counts as a single run. If it prints a lower bound, or
+    icy's runs were cut, the verdict is "differs" only if the two are incompatible.
 
     Args:
         long: results of `icy.probe` in long form.
-        wanted: rows of `icy.analysis.published`.
+        reference: rows of `icy.analysis.published`.
 
     Returns:
-        As `judged`, with the space in the place of `representation`, and with the column `bound`.
+        As `judge_cells`, with the space in `representation`, and with the column `bound`.
     """
-    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
-    known = wanted.fillna({"n": 1, "hidden_size": USUAL_SIZE}).astype({"n": int, "hidden_size": int})
-    cells = judged_by_runs(known.assign(representation=wanted["meanings"]), runs, _verdict)
-    return cells.assign(bound=wanted["bound"].to_list())
+    runs = [_runs(long, cell) for cell in reference.to_dict("records")]
+    known = reference.fillna({"n": 1, "hidden_size": USUAL_SIZE}).astype({"n": int, "hidden_size": int})
+    cells = judge_runs(known.assign(representation=reference["meanings"]), runs, _verdict)
+    return cells.assign(bound=reference["bound"].to_list())
 
 
 def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
-    """Return the steps of the results that are of a cell."""
+    """Return the steps of the results of a cell."""
     if not len(long) or cell["measure"] != "steps":
         return long[:0]
     of = long["model"].eq(f"sender/{cell['model']}") & long["meanings"].eq(cell["meanings"])
@@ -89,7 +89,7 @@ def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
 
 
 def _verdict(cell: Series) -> str:
-    """Return the verdict on a cell. Its published or its measured number may be a lower bound."""
+    """Return the verdict on a cell. The published or the measured number may be a lower bound."""
     bound = cell["bound"]
     if not cell["seeds"]:
         return verdict_of(cell)

@@ -20,24 +20,24 @@ from .agreement import EQUIVALENT, NAMES, with_distance
 from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
 
 USUAL_SIZE = 128  # hidden size of the papers' models
-FAR = 0.99  # confidence of the interval beyond which a cell differs
-MIN_CELLS = 5  # that are decided, for a verdict on all
+FAR = 0.99  # a cell differs if the interval of this confidence does not contain 0
+MIN_CELLS = 5  # least number of decided cells for a verdict on the table
 DECIDED = ("agrees", "near", "differs", "failed")
-BY_DESIGN = ("concat", "hol")  # accuracies after as many updates as concat takes: of concat the target, of hol chance
+BY_DESIGN = ("concat", "hol")  # accuracies after concat's updates: the target for concat, chance for hol
 LEFT_OUT = "concat was stopped at the target, and hol is at chance"
-LOG = ("ratio", "steps")  # measures whose signed differences are logarithms of quotients
-ROW = ("representation", "side", "model", "hidden_size")  # what the cells of a row share
-LARGEST_SHIFT = 1e3  # in standard errors; beyond, the noncentral t distribution is not computed well
+LOG = ("ratio", "steps")  # measures with logarithms of quotients as signed differences
+ROW = ("representation", "side", "model", "hidden_size")  # columns that identify a row
+LARGEST_SHIFT = 1e3  # in standard errors; the noncentral t distribution is inaccurate for larger shifts
 DRAWN = "drawn"
-UNDECIDED = {  # verdict on undecided cells: the reason, for a number of them
-    "unfinished": "{} of which seeds are still to be trained",
+UNDECIDED = {  # verdict on undecided cells: the reason, with the number of cells
+    "unfinished": "{} with seeds still to be trained",
     "one seed": "{} of one seed",
     "cut in both": "{} cut at the cap in both",
     "cut in one": "{} cut at the cap in one of the two",
     DRAWN: "{} that the paper draws without numbers",
     "undecided": "{} without an error here or in the paper",
 }
-DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # and a separator of thousands; of other measures (3, "")
+DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # decimals and separator of thousands; (3, "") for other measures
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
     *(*CELL, "icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error"),
@@ -45,39 +45,39 @@ COLUMNS = [
 ]
 
 
-def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Compare published cells with results, and judge each.
+def judge_cells(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Compare each published cell with results, and return a verdict on it.
 
     The verdict on a cell is
 
-    - "agrees": the 95 % interval of the difference, by Welch's t, holds 0;
-    - "near": its 99 % interval does;
-    - "differs": neither does;
-    - "unfinished": of a ratio, icy has fewer runs than of another grammar of the model, as where training was stopped:
-      the seeds that learn fast end first, so that its mean is too low;
-    - "one seed": icy has a single run, of which the spread is unknown;
-    - "cut in both": all runs were cut at the cap here and in the paper, so that both are larger, and no more is known;
-    - "cut in one": all were in one of the two, so that its ratio is larger than it says, and the other is not so far
-      away that it differs all the same;
+    - "agrees": the 95 % interval of the difference, by Welch's t, contains 0;
+    - "near": only the 99 % interval contains 0;
+    - "differs": the 99 % interval does not contain 0;
+    - "unfinished": for a ratio, icy has fewer runs than for another grammar of the model, such as after an interrupted
+      training. Seeds that learn fast end first, so its mean is too low;
+    - "one seed": icy has a single run, and the spread is unknown;
+    - "cut in both": all runs were cut at the cap, in icy and in the paper. Both ratios are larger than printed;
+    - "cut in one": all runs were cut in icy or in the paper, so its ratio is larger than printed, and the distance does
+      not reach "differs";
     - "undecided": neither has an error, or icy's mean is undefined;
     - "failed": no seed gave a result;
     - "missing": it was not measured.
 
-    Means over runs of which some were cut are compared like all others, since the papers cut their runs likewise. If
-    one of the two has no error (a paper that prints none), its runs are assumed to vary as much as the other's.
+    Means over runs with some cut runs are compared like other means, since the papers cut their runs in the same way.
+    If one of the two has no error (a paper that prints none), its runs are assumed to vary as much as the other's.
 
-    "agrees" alone is weak evidence, since few runs have wide intervals. So there is `equivalence` as well, by two
-    one-sided tests (`icy.analysis.literature.agreement.with_distance`), and `by_design`, whether a cell agrees whatever
-    the model learns: an accuracy after as many updates as concat takes, on concat or hol.
+    "agrees" alone is weak evidence, since few runs have wide intervals. So there is also `equivalence`, by two
+    one-sided tests (`icy.analysis.literature.agreement.with_distance`), and `by_design`: whether a cell agrees whatever
+    the model learns. This holds for accuracies after concat's number of updates, on concat or hol.
 
     Args:
         long: results in long form.
-        wanted: rows of `icy.analysis.published`.
+        reference: rows of `icy.analysis.published`.
 
     Returns:
-        A row per row of `wanted`, with the columns of COLUMNS; `n` is the number of the paper's runs.
+        A row per row of `reference`, with the columns of COLUMNS; `n` is the number of the paper's runs.
     """
-    theirs = wanted.rename(columns=NAMES)
+    theirs = reference.rename(columns=NAMES)
     if "side" not in theirs:
         theirs["side"] = "pair"
     cells = theirs.merge(_measured(long, theirs), on=CELL, how="left")
@@ -87,14 +87,13 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     cells = with_verdicts(cells, [verdict_of(cell) for _, cell in cells.iterrows()])
     place = {grammar: i for i, grammar in enumerate(in_order(cells["grammar"]))}
     cells = cells.sort_values("grammar", key=lambda names: names.map(place), kind="stable")
-    models = {name: i for i, name in enumerate(dict.fromkeys(wanted["model"]))}
+    models = {name: i for i, name in enumerate(dict.fromkeys(reference["model"]))}
     cells = cells.sort_values("model", key=lambda names: names.map(models), kind="stable")
     return cells.sort_values("representation", ascending=False, kind="stable")[COLUMNS].reset_index(drop=True)
 
 
 def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
-    """Add verdicts to cells of `with_distance`, and which agree by design; only cells that are compared keep their
-    equivalence."""
+    """Add verdicts and `by_design` to cells of `with_distance`; only compared cells keep their equivalence."""
     cells = cells.assign(verdict=list(verdicts))
     known = cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")
     accuracy = cells["measure"].eq("accuracy") & cells["side"].isin(["sender", "receiver"])
@@ -103,13 +102,13 @@ def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
 
 
 def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Return mean, standard error and counts of every cell; a pair has one for each of its measures."""
+    """Return mean, standard error and counts of every cell; a pair has a cell for each measure."""
     pairs = long["side"].eq("pair")
     alone = long[~pairs].assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))
     names = [name for name in theirs["measure"].unique() if name in long]
     tall = long[pairs].drop(columns=["measure", "value"])
-    kept = [*CELL[:-1], "failed", "cut", "cap"]
-    both = pd.concat([alone[[*kept, "measure", "value"]], tall.melt(kept, names, "measure", "value")])
+    columns = [*CELL[:-1], "failed", "cut", "cap"]
+    both = pd.concat([alone[[*columns, "measure", "value"]], tall.melt(columns, names, "measure", "value")])
     both["value"] = both["value"].where(~both["failed"].astype(bool))
     groups = both.groupby(CELL, sort=False)
     found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
@@ -120,7 +119,7 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict_of(cell: Series) -> str:
-    """Return the verdict on a cell with its counts and the probability of its distance; see `judged`."""
+    """Return the verdict on a cell with its counts and the probability of its distance; see `judge_cells`."""
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
     if cell["measure"] == "ratio" and cell["tried"] < cell["row_tried"]:
@@ -146,19 +145,19 @@ def _all_cut(cell: Series) -> tuple[bool, bool]:
     return ours, bool(cell["published"] >= cap - CAP_SLACK)
 
 
-def judged_by_runs(
+def judge_runs(
     cells: pd.DataFrame, runs: Sequence[pd.DataFrame], verdict: Callable[[Series], str] = verdict_of
 ) -> pd.DataFrame:
-    """Judge published cells by the runs of each; see `judged`.
+    """Return verdicts on published cells from the runs of each cell; see `judge_cells`.
 
     Args:
         cells: rows of `icy.analysis.published`, with the columns of CELL. Without a side or a hidden size, they are of
             a pair of the usual size.
-        runs: those of each cell, with the columns `value`, `failed`, and `cut` if runs may be cut.
-        verdict: on a cell with its counts.
+        runs: the runs of each cell, with the columns `value`, `failed`, and `cut` if runs may be cut.
+        verdict: function that returns the verdict on a cell with its counts.
 
     Returns:
-        As `judged`.
+        As `judge_cells`.
     """
     usual = {name: value for name, value in (("side", "pair"), ("hidden_size", USUAL_SIZE)) if name not in cells}
     found = [_summary(one) for one in runs]
@@ -188,31 +187,31 @@ class Verdict:
     """Verdict on a table.
 
     Attributes:
-        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells" if fewer than five are
-            decided; "undecided" if none is; or "not measured".
+        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells" if fewer than five cells are
+            decided; "undecided" if none is decided; or "not measured".
         cells: number of cells.
         measured: number of cells with a result, or that failed.
-        by_design: number of measured cells that agree by design, and are left out of all that follows.
+        by_design: number of measured cells that agree by design. All following attributes leave them out.
         undecided: number of measured cells that are undecided, by their verdict.
-        failed: measured cells in which no seed gave a result; they do not agree.
-        agree: measured cells that agree by Welch's 95 % interval.
-        expected: number of cells expected to agree if the runs of both have one distribution: more than 95 % of those
-            that did not fail, as Welch's intervals of few runs are wide; NaN if there are none.
-        chance: the 95 % interval of that number, where the cells of a row share their run of concat.
-        if_off: number of cells expected to agree if the true mean of each is 20 % from the published one; NaN likewise.
-        equivalent: cells that are equivalent within 20 % (two one-sided tests).
-        further: cells that are further away than 20 % (one-sided test).
-        together: probability of such distances or larger ones over all decided cells, if the true means are
-            equal (Fisher's combination of p-values, with correlated cells in a row); NaN likewise.
-        mean_difference: mean signed difference of icy from the paper: of ratios and updates the geometric mean of the
-            quotients less 1, else in units of the table; NaN likewise.
-        relative: whether that is a share.
-        mean_difference_p: its p-value, by exchanges of whole rows; NaN with fewer than six.
-        larger: share of the cells in which icy's value is larger; equal ones count half. NaN likewise.
+        failed: number of measured cells without a result of any seed; they do not agree.
+        agree: number of measured cells that agree by Welch's 95 % interval.
+        expected: number of cells expected to agree if the runs of both have one distribution: more than 95 % of the
+            compared cells, as Welch's intervals of few runs are wide; NaN if no cell is compared.
+        chance: the 95 % interval of the number that agree in this case. The cells of a row share their run of concat.
+        if_off: number of cells expected to agree if each true mean is 20 % from the published mean; NaN as above.
+        equivalent: number of cells that are equivalent within 20 % (two one-sided tests).
+        further: number of cells that are further away than 20 % (one-sided test).
+        together: p-value of the distances of all compared cells, if the true means are equal (Fisher's combination of
+            p-values, with correlated cells in a row); NaN as above.
+        mean_difference: mean signed difference of icy from the paper: for ratios and updates the geometric mean of the
+            quotients minus 1, else in units of the table; NaN as above.
+        relative: whether the mean difference is a fraction.
+        mean_difference_p: its p-value, by exchanges of whole rows; NaN with fewer than six rows.
+        larger: fraction of cells with a larger value in icy; equal values count half. NaN as above.
         larger_p: its p-value, by the same exchanges.
         rows: number of rows with a compared cell.
         difference: median absolute difference from the published values, in units of the table.
-        correlation: Spearman's, between measured and published means over cells; NaN below three.
+        correlation: Spearman's correlation between measured and published means over cells; NaN below three cells.
     """
 
     word: str
@@ -239,12 +238,12 @@ class Verdict:
 
     @property
     def decided(self) -> int:
-        """Number of measured cells that are compared or failed; cells that agree by design do not count."""
+        """Number of measured cells that are compared or failed, without cells that agree by design."""
         return self.measured - self.by_design - sum(self.undecided.values())
 
     @classmethod
     def of(cls, cells: pd.DataFrame, rows: Sequence[str] = ROW) -> Verdict:
-        """Judge a table by its cells, from `judged`.
+        """Return the verdict on a table from its cells.
 
         Undecided cells and cells that agree by design do not count. "reproduced" means that at least five cells are
         compared, that none failed, and that none of four tests is significant at 5 %: of the number of cells that
@@ -252,17 +251,17 @@ class Verdict:
         signed difference.
 
         Args:
-            cells: from `judged`.
-            rows: columns that name the row of a cell. The cells of a row are not independent.
+            cells: cells of `judge_cells`.
+            rows: columns that identify the row of a cell. The cells of a row are not independent.
         """
-        there = cells[cells["verdict"].ne("missing")]
-        left_out = there["by_design"].fillna(False).astype(bool)
-        counted = there[~left_out]
+        measured = cells[cells["verdict"].ne("missing")]
+        left_out = measured["by_design"].fillna(False).astype(bool)
+        counted = measured[~left_out]
         counts = counted["verdict"].value_counts()
         known = counted[counted["verdict"].isin(DECIDED) & counted["verdict"].ne("failed")]
         undecided = {name: int(counts[name]) for name in UNDECIDED if name in counts}
         agree, failed = int(counts.get("agrees", 0)), int(counts.get("failed", 0))
-        found = known if len(known) else there[there["verdict"].ne("failed")]
+        found = known if len(known) else measured[measured["verdict"].ne("failed")]
         of_rows = list(known[list(rows)].itertuples(index=False, name=None))
         shares = [_agreement_share(cell) for cell in known.to_dict("records")]
         some = bool(len(known))
@@ -275,7 +274,7 @@ class Verdict:
         return cls(
             word=_word(len(known), agree, failed, sum(undecided.values()), passed),
             cells=len(cells),
-            measured=len(there),
+            measured=len(measured),
             by_design=int(left_out.sum()),
             undecided=undecided,
             failed=failed,
@@ -301,7 +300,7 @@ class Verdict:
 
     @property
     def phrase(self) -> str:
-        """The word, with "so far" if it covers a part of the table."""
+        """The word, with "so far" if only a part of the table was measured."""
         if self.word in ("not measured", "undecided", "too few cells"):
             return self.word
         if self.decided + self.by_design == self.cells:
@@ -310,7 +309,7 @@ class Verdict:
 
     @property
     def by_chance(self) -> str:
-        """The number of cells that agree by chance, with its interval; "-" if none is decided."""
+        """The number of cells that agree by chance, with its interval; "-" if no cell is decided."""
         return "-" if math.isnan(self.expected) else f"{self.expected:.1f} ({self.chance[0]} to {self.chance[1]})"
 
     @property
@@ -325,7 +324,7 @@ class Verdict:
 
     @property
     def upwards(self) -> str:
-        """The share of cells in which icy's value is larger, with its p-value; "-" if no cell is decided."""
+        """The fraction of cells with a larger value in icy, with its p-value; "-" if no cell is decided."""
         if math.isnan(self.larger):
             return "-"
         return f"{100 * self.larger:.0f} %" + ("" if math.isnan(self.larger_p) else f" (p {p_text(self.larger_p)})")
@@ -352,7 +351,7 @@ class Verdict:
         )
 
     def _about_known(self) -> str:
-        """Return what is known of the decided cells; "" if all failed."""
+        """Return the statistics of the decided cells as text; "" if all failed."""
         if math.isnan(self.expected):
             return ""
         off = f"{EQUIVALENT:.0%}".replace("%", " %")
@@ -367,7 +366,7 @@ class Verdict:
 
 
 def _word(known: int, agree: int, failed: int, undecided: int, passed: bool) -> str:
-    """Return the word for a table, with numbers of cells, and whether it passed all tests."""
+    """Return the word for a table, from its numbers of cells and whether it passed all tests."""
     decided = known + failed
     if not known:
         if undecided:
@@ -381,7 +380,7 @@ def _word(known: int, agree: int, failed: int, undecided: int, passed: bool) -> 
 
 
 def _passed(known: pd.DataFrame, tests: Sequence[float]) -> bool:
-    """Return whether all tests, given by their p-values, and that of the furthest cell are not significant."""
+    """Return whether none of the tests is significant, from their p-values and the p-value of the furthest cell."""
     far = known["verdict"].ne("agrees") & (known["p"] * len(known) < 1 - CONFIDENCE)
     return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
 
@@ -389,14 +388,14 @@ def _passed(known: pd.DataFrame, tests: Sequence[float]) -> bool:
 def _agreement_share(cell: Row) -> float:
     """Return the probability that a cell agrees if the runs of both have one distribution."""
     if math.isnan(cell["published_error"]) or math.isnan(cell["icy_error"]):
-        return CONFIDENCE  # one of the two has the other's error, and the distance is Student's t
+        return CONFIDENCE  # one of the two is assigned the other's error, so the distance is Student's t
     ours = int(cell["seeds"])
     theirs: int = ours if pd.isna(cell["n"]) else int(cell["n"])
     return agreement_share(ours, theirs) if min(ours, theirs) > 1 else CONFIDENCE
 
 
 def _agree_if_off(known: pd.DataFrame) -> float:
-    """Return how many cells would agree if each true mean were 20 % from the published one."""
+    """Return the expected number of cells that agree if each true mean is 20 % from the published mean."""
     freedom, error = (known[name].to_numpy(float) for name in ("freedom", "combined_error"))
     shift = np.minimum(known["margin"].to_numpy(float) / np.maximum(error, np.finfo(float).tiny), LARGEST_SHIFT)
     edge = student(freedom)
@@ -405,7 +404,7 @@ def _agree_if_off(known: pd.DataFrame) -> float:
 
 
 def _signed(known: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
-    """Return signed differences of icy from the paper, which change their sign if the two are exchanged."""
+    """Return signed differences of icy from the paper; for `relative`, of logarithms."""
     ours, theirs = (known[name].to_numpy(float) for name in ("icy", "published"))
     if relative:
         ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
@@ -422,25 +421,27 @@ def _correlation(cells: pd.DataFrame) -> float:
 
 
 def model_name(model: str, hidden: int) -> str:
-    """Return the name of a model in a table, with its hidden size if that is not the papers' usual one."""
+    """Return the name of a model in a table, with its hidden size unless it is the papers' usual size."""
     return model if hidden == USUAL_SIZE else f"{model}, E={hidden}"
 
 
-def shown(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return cells of `judged` as text: model, grammar, icy, seeds, published, distance, verdict and equivalence."""
+def cells_as_text(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return cells as text: model, grammar, icy, seeds, published, distance, verdict and equivalence."""
     several = cells["measure"].nunique() > 1
     rows = []
     for cell in cells.to_dict("records"):
-        how = DECIMALS.get(cell["measure"], (3, ""))
+        style = DECIMALS.get(cell["measure"], (3, ""))
         away = cell["distance"]
         rows.append(
             {
                 "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
-                "icy": number(cell["icy"], cell["icy_error"], *how) + CUT * (cell["cut"] > 0) if cell["seeds"] else "-",
+                "icy": number(cell["icy"], cell["icy_error"], *style) + CUT * (cell["cut"] > 0)
+                if cell["seeds"]
+                else "-",
                 "seeds": str(cell["seeds"]),
-                "published": _printed(cell, how),
+                "published": _printed(cell, style),
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",
                 "verdict": cell["verdict"],
                 "within 20 %": "left out" if cell["by_design"] else cell["equivalence"] or "-",
@@ -449,9 +450,9 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _printed(cell: Row, how: tuple[int, str]) -> str:
-    """Return a published number as text: the bound of a run that was stopped early; "-" where it is only drawn."""
+def _printed(cell: Row, style: tuple[int, str]) -> str:
+    """Return a published number as text: the bound of a run that was stopped early; "-" if the paper only draws it."""
     bound = cell.get("bound")
     if bound is not None and not math.isnan(bound):
         return f">{bound:,.0f}"
-    return "-" if math.isnan(cell["published"]) else number(cell["published"], cell["published_error"], *how)
+    return "-" if math.isnan(cell["published"]) else number(cell["published"], cell["published_error"], *style)

@@ -1,4 +1,4 @@
-"""Plots of results: one function per kind, which takes results and optionally axes, and returns the figure.
+"""Plots of results: one function per kind. Each takes results and optionally axes, and returns the figure.
 
     >>> from icy.analysis.plots import KINDS
     >>> sorted(KINDS)
@@ -16,19 +16,22 @@ from typing import Any
 from icy.analysis.style import plot_style
 from icy.core.errors import unknown
 
-# Name: (module with the function of this name, what the plot shows).
+# Name: (module with the function of this name, description of the plot).
 KINDS = {
     "heat": (
         "heat_map",
         "A heat map of the bias table: a row per model, a column per grammar, the mean in each cell; "
-        "of one model, bars.",
+        "for a single model, bars.",
     ),
-    "bars": ("bar_panels", "Bars with errors: groups of them by grammar for few models, a panel per grammar for many."),
+    "bars": ("bar_panels", "Bars with errors: groups by grammar for few models, a panel per grammar for many."),
     "curves": ("learning_curves", "Accuracy over updates: a panel per model, a line per grammar, bands over seeds."),
-    "ratios": ("ratio_dots", "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows where cut."),
+    "ratios": (
+        "ratio_dots",
+        "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows for cut runs.",
+    ),
     "tradeoff": (
         "tradeoff_front",
-        "What is learnt of compositional against noise grammars: models ranked, best at the front.",
+        "Accuracy or ratio on compositional grammars against noise grammars: models ranked, best at the front.",
     ),
     "parameters": (
         "parameter_counts",
@@ -43,7 +46,7 @@ def plot_function(kind: str) -> Callable[..., Any]:
     """Import and return the function that draws a kind of plot.
 
     Raises:
-        UnknownNameError: there is no such kind.
+        UnknownNameError: an unknown kind.
     """
     if kind not in KINDS:
         raise unknown("plot", kind, list(KINDS), "`icy plot --list` describes them.")

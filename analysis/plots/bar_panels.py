@@ -20,8 +20,8 @@ from icy.records.load import Results
 from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
 
 UNMEASURED = "–"
-FEW = 5  # most models whose bars are drawn in groups by default
-ROW_HEIGHT, GROUPS_HEIGHT = 0.16, 2.1  # inches, of one bar and of a panel of groups
+FEW = 5  # up to this many models, bars are drawn in groups by default
+ROW_HEIGHT, GROUPS_HEIGHT = 0.16, 2.1  # height of one bar and of a panel of groups, in inches
 BY = ("grammar", "measure")
 ERROR = {"elinewidth": 0.9, "capsize": 1.5, "capthick": 0.9, "ecolor": "black"}
 
@@ -37,24 +37,24 @@ def bars(
 ) -> Figure:
     """Draw bars with errors, in the form of Icy22 figure 3.
 
-    Bars of ratios start at 1, which is concat's, on a logarithmic axis. A dagger marks a mean over runs of which some
-    were cut at the cap.
+    Bars of ratios start at 1, the ratio of concat, on a logarithmic axis. A dagger marks a mean over runs if some were
+    cut at the cap.
 
     Args:
         results: a ProbeResult, or its long table.
-        by: "measure" for one panel with a group of bars per grammar, or "grammar" for a panel per grammar; either way
-            with a bar per model. By default "measure" for up to five models. Sides, protocols and representations have
-            panels of their own.
+        by: "measure" for one panel with a group of bars per grammar, or "grammar" for a panel per grammar; both have a
+            bar per model. The default is "measure" for up to five models, else "grammar". Sides, protocols and
+            representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: by default what was measured; "" for none.
-        width: of a new figure, in inches.
-        axes: to draw on, one per panel; by default those of a new figure.
+        title: title; by default the measure and its setting, "" for none.
+        width: width of a new figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no results, another spread or `by`, a wrong number of axes, or too many rows to be read.
+        InvalidSettingError: no results, an unknown spread or `by`, a wrong number of axes, or too many rows to read.
 
     Example:
         >>> import pandas as pd
@@ -68,7 +68,7 @@ def bars(
     long = measured(results)
     parts = blocks(long)
     if by not in (None, *BY):
-        raise InvalidSettingError(f"Bars are drawn by {' or '.join(BY)}, not by '{by}'.")
+        raise InvalidSettingError(f"`by` must be {' or '.join(BY)}; not '{by}'.")
     most = max(len(part.lines) for part in parts)
     draw = _by_measure if (by or ("measure" if most <= FEW else "grammar")) == "measure" else _by_grammar
     figure, drawn = draw(parts, spread, width or style.WIDTH, axes)
@@ -79,12 +79,12 @@ def bars(
 
 
 def _lack(parts: Sequence[ResultBlock], spread: str) -> bool:
-    """Return whether a model was not measured on a grammar on which others were."""
+    """Return whether a model was not measured on a grammar on which other models were measured."""
     return any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
 
 
 def _shown(part: ResultBlock) -> list[str]:
-    """Return the grammars with bars: not concat where values are ratios to it."""
+    """Return the grammars with bars; for ratios, without concat."""
     return [g for g in part.grammars if not (part.is_ratio and g == BASELINE)] or part.grammars
 
 
@@ -122,12 +122,12 @@ def _groups(ax: Axes, part: ResultBlock, labels: Sequence[str], spread: str, roo
     style.tidy(ax, grid="y")
     ax.set_ylabel(part.axis)
     ax.tick_params(axis="x", length=0, labelsize=style.MEDIUM)
-    ax.set_xlim(-0.5, len(grammars) - 0.5)  # also where nothing was measured
+    ax.set_xlim(-0.5, len(grammars) - 0.5)  # includes grammars without a value
     style.name_block(ax, part.name)
 
 
 def _fill(place: int) -> Facts:
-    """Return the fill of a model: a colour for the screen, a hatch for grey print."""
+    """Return the fill of a model: a color for the screen, a hatch for gray print."""
     return {
         "facecolor": style.COLOURS[place % 7],
         "hatch": style.HATCHES[place % len(style.HATCHES)],
@@ -143,15 +143,15 @@ def _by_grammar(
     parts: Sequence[ResultBlock], spread: str, width: float, axes: Axes | Sequence[Axes] | None
 ) -> tuple[Figure, list[Axes]]:
     """Draw one or more rows of panels per block; return the figure and its panels."""
-    wanted = [(part, grammar) for part in parts for grammar in _shown(part)]
+    panels = [(part, grammar) for part in parts for grammar in _shown(part)]
     if axes is None:
         sizes = [(part.name, len(_shown(part))) for part in parts]
         figure, drawn = style.grids(sizes, width, [ROW_HEIGHT * len(part.lines) + 0.5 for part in parts])
         refuse_crowd((figure.get_figwidth(), figure.get_figheight()), parts)
     else:
-        drawn = style.given_axes([f"{p.name}, {g}" if p.name else g for p, g in wanted], axes)
+        drawn = style.given_axes([f"{p.name}, {g}" if p.name else g for p, g in panels], axes)
         figure = style.figure_of(drawn[0])
-    for ax, (part, grammar) in zip(drawn, wanted, strict=True):
+    for ax, (part, grammar) in zip(drawn, panels, strict=True):
         _panel(ax, part, part.lines, grammar, spread)
         place, count = _shown(part).index(grammar), len(_shown(part))
         across = style.across(count, width) if axes is None else 1
@@ -233,5 +233,5 @@ def _scale(ax: Axes, along: str, part: ResultBlock, spread: str) -> None:
     if part.is_ratio:
         style.ratio_axis(ax.xaxis if along == "x" else ax.yaxis, low, high)
     elif along == "x":
-        ax.xaxis.set_major_locator(MultipleLocator(0.5))  # more would run into those of the next panel
+        ax.xaxis.set_major_locator(MultipleLocator(0.5))  # more ticks would overlap the next panel's
         ax.xaxis.set_major_formatter("{x:g}")

@@ -8,31 +8,32 @@ from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.row_types import Series
-from icy.analysis.tables.differences import LEVEL, ResultsComparison, telling
+from icy.analysis.tables.differences import LEVEL, ResultsComparison, identifying_columns
 from icy.core.errors import InvalidSettingError
 
 ROW = 0.19  # inches
-ROOM = 1.3  # times, beside the largest and the smallest quotient
+ROOM = 1.3  # factor between the limits of the axis and the smallest and largest quotient
 UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # larger in the second, and smaller
 
 
-def differences(found: ResultsComparison, width: float | None = None) -> Figure:
-    """Draw each cell's effect with its 95 % interval, and the pairs of runs behind it as small dots.
+def differences(comparison: ResultsComparison, width: float | None = None) -> Figure:
+    """Draw each cell's effect with its 95 % interval, and its pairs of runs as small ticks.
 
-    Ratios, on a logarithmic axis, and other values have a panel each. An effect that Holm's correction leaves is in
-    colour; one that is only a bound is a hollow arrow. An interval that goes on beyond the axis ends in an arrow.
+    Ratios, on a logarithmic axis, and other values have separate panels. An effect that is significant after Holm's
+    correction is in color. An effect that is only a bound is a hollow arrow. An interval beyond the axis ends in an
+    arrow.
 
     Args:
-        found: two results held against each other.
-        width: of the figure in inches.
+        comparison: comparison of two results.
+        width: width of the figure in inches.
 
     Raises:
         InvalidSettingError: more cells than fit on a page.
     """
-    cells = found.cells.reset_index(drop=True)
+    cells = comparison.cells.reset_index(drop=True)
     cells = cells[cells["effect"].notna()]
     if not len(cells):
-        raise InvalidSettingError("There is no difference to draw: every cell was cut in both results.")
+        raise InvalidSettingError("Cannot draw differences: every cell was cut in both results.")
     if len(cells) * ROW > style.TALLEST - 1:
         raise InvalidSettingError(
             f"{len(cells)} cells do not fit on a page; choose some with --model or --grammar, or save the table."
@@ -43,8 +44,8 @@ def differences(found: ResultsComparison, width: float | None = None) -> Figure:
     names = ["ratios" if part["measure"].iloc[0] == "ratio" else "values" for part in parts]
     figure, axes = style.panels(names, None, size, 1, gridspec_kw={"height_ratios": counts})
     for ax, part in zip(axes, parts, strict=True):
-        _panel(ax, part, found)
-    shown = {_looks(cell, found) for _, cell in cells.iterrows()}
+        _panel(ax, part, comparison)
+    shown = {_looks(cell, comparison) for _, cell in cells.iterrows()}
     entries = [(label, style.Look(colour)) for label, colour in sorted(shown)]
     if cells["bound"].ne("").any():
         entries.append(("a bound: further that way", style.Look("black", marker=">", hollow=True)))
@@ -52,16 +53,16 @@ def differences(found: ResultsComparison, width: float | None = None) -> Figure:
     return figure
 
 
-def _looks(cell: Series, found: ResultsComparison) -> tuple[str, str]:
-    """Return what is known of a cell, and its colour."""
-    first, second = found.names
+def _looks(cell: Series, comparison: ResultsComparison) -> tuple[str, str]:
+    """Return the legend text of a cell, and its color."""
+    first, second = comparison.names
     if not cell["p_holm"] < LEVEL:
-        return f"not told from {first}", style.DIM
+        return f"not significantly different from {first}", style.DIM
     larger = cell["effect"] > (1.0 if cell["measure"] == "ratio" else 0.0)
     return (f"larger in {second}", UP) if larger else (f"smaller in {second}", DOWN)
 
 
-def _panel(ax: Axes, part: pd.DataFrame, found: ResultsComparison) -> None:
+def _panel(ax: Axes, part: pd.DataFrame, comparison: ResultsComparison) -> None:
     ratio = part["measure"].iloc[0] == "ratio"
     if ratio:
         ax.set_xscale("log")
@@ -69,24 +70,24 @@ def _panel(ax: Axes, part: pd.DataFrame, found: ResultsComparison) -> None:
     for y, (place, cell) in enumerate(part.iterrows()):
         if y % 2 == 0:
             ax.axhspan(y - 0.5, y + 0.5, color="#f3f3f3", zorder=0, linewidth=0)
-        runs = found.runs[found.runs["cell"] == place]
+        runs = comparison.runs[comparison.runs["cell"] == place]
         gaps = runs["second"] / runs["first"] if ratio else runs["difference"]
         ax.plot(gaps, [y] * len(gaps), "|", color=style.GREY, markersize=5, markeredgewidth=0.8, zorder=2)
-        _, colour = _looks(cell, found)
+        _, colour = _looks(cell, comparison)
         face = "white" if cell["bound"] else colour
         mark = cell["bound"] or "o"  # "<" and ">" are marks too
         ax.plot([cell["effect"]], [y], mark, markersize=4.5, markerfacecolor=face, markeredgecolor=colour, zorder=4)
     low, high = _ends(ax, ratio)
     for y, (_, cell) in enumerate(part.iterrows()):
         if cell["test"] == "t":
-            colour = _looks(cell, found)[1]
+            colour = _looks(cell, comparison)[1]
             ax.plot([cell["low"], cell["high"]], [y, y], color=colour, linewidth=1.2, zorder=3)
             for end, mark, beyond in ((low, "<", cell["low"] < low), (high, ">", cell["high"] > high)):
                 if beyond:
                     ax.plot([end], [y], mark, color=colour, markersize=4, clip_on=False, zorder=3)
-    first, second = found.names
-    what = f"{second} / {first}, of geometric means" if ratio else f"{second} - {first}"
-    ax.set_xlabel(f"{what}; lines: 95 % intervals, ticks: seeds")
+    first, second = comparison.names
+    effect = f"{second} / {first}, of geometric means" if ratio else f"{second} - {first}"
+    ax.set_xlabel(f"{effect}; lines: 95 % intervals, ticks: seeds")
     ax.set(ylim=(len(part) - 0.5, -0.5), xlim=(low, high))
     ax.set_yticks(range(len(part)), _labels(part))
     style.tidy(ax, grid="x")
@@ -96,12 +97,13 @@ def _panel(ax: Axes, part: pd.DataFrame, found: ResultsComparison) -> None:
 
 
 def _ends(ax: Axes, ratio: bool) -> tuple[float, float]:
-    """Return limits with room around effects and seeds; of few seeds, intervals are too wide to show whole."""
+    """Return limits with room around effects and seeds; intervals of few seeds may be wider than the axis."""
     low, high = ax.get_xlim()
     return (low / ROOM, high * ROOM) if ratio else (low - (high - low) / 4, high + (high - low) / 4)
 
 
 def _labels(part: pd.DataFrame) -> list[str]:
-    """Return what tells cells apart, without what they lack, such as settings of none."""
-    rows = part[telling(part)].astype(object).where(part[telling(part)].notna(), "").to_numpy().tolist()
+    """Return the labels of cells: the values of their identifying columns, without empty values."""
+    columns = part[identifying_columns(part)]
+    rows = columns.astype(object).where(columns.notna(), "").to_numpy().tolist()
     return [", ".join(text for value in row if (text := str(value))) for row in rows]

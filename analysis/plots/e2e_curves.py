@@ -31,12 +31,12 @@ PANELS = {  # columns of the curves, and labels of their axes
     "accuracy": "end-to-end\naccuracy",
     "topsim": "topsim",
 }
-FROM_SCRATCH = "#882255"  # a colour that no grammar has
-# Accuracies above this need an axis on which 0.95, 0.99 and 1 are apart: a logarithmic one of the error, 1 - accuracy.
+FROM_SCRATCH = "#882255"  # a color that no grammar has
+# With larger accuracies, the axis is logarithmic in the error (1 - accuracy), to separate 0.95, 0.99 and 1.
 CLOSE = 0.9
-LEAST_ERROR = 0.02  # added to the error, so that 1 has a place
+LEAST_ERROR = 0.02  # added to the error, so that an accuracy of 1 is on the axis
 ACCURACIES = (0, 0.5, 0.8, 0.9, 0.95, 1)  # ticks
-# Columns in which games from scratch always differ from others; the two share a panel all the same.
+# Columns in which games from scratch always differ from others. They share a panel nevertheless.
 SCRATCH_DIFFERS = ("target", "cap", "most", "pretrain_representation", "game_steps", "report_every")
 
 
@@ -50,40 +50,39 @@ def e2e(
 ) -> Figure:
     """Draw the evaluations of games over updates: a row of panels per pair, a line per grammar, a band over seeds.
 
-    A line goes as far as all seeds of its grammar do. Axes of accuracies that come close to 1 are logarithmic in the
-    error.
+    A line ends with the shortest run of its grammar. The axis of accuracies close to 1 is logarithmic in the error.
 
     Args:
         results: an EndToEndResult, or its curves (`EndToEndResult.curves`).
-        spread: of the band, "sem", "sd" or "ci95".
-        title: by default what was played; "" for none.
-        width: of a new figure, in inches.
-        axes: to draw on, one per panel; by default those of a new figure.
+        spread: spread of the band, "sem", "sd" or "ci95".
+        title: title; by default the setting of the games, "" for none.
+        width: width of a new figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no end-to-end runs, another spread, or a wrong number of axes.
+        InvalidSettingError: no end-to-end runs, an unknown spread, or a wrong number of axes.
     """
     checked_spread(spread)
     curves = _curves(results)
-    wanted = [name for name in PANELS if curves[name].notna().any()]
+    measures = [name for name in PANELS if curves[name].notna().any()]
     pairs = _pairs(curves)
-    names = [f"{name} of {pair.label}" for pair in pairs for name in wanted]
+    names = [f"{name} of {pair.label}" for pair in pairs for name in measures]
     grammars = set(curves["grammar"])
-    width = style.width_of(width, style.NARROWEST * len(wanted) + 1.1 * (grammars != {SCRATCH}))
-    across = style.across(len(wanted), width) if axes is None else len(wanted)
-    if axes is None:  # titles belong to rows, so that long ones do not widen the first panel
-        figure, drawn = style.grids([(pair.label, len(wanted)) for pair in pairs], width, [1.3] * len(pairs))
+    width = style.width_of(width, style.NARROWEST * len(measures) + 1.1 * (grammars != {SCRATCH}))
+    across = style.across(len(measures), width) if axes is None else len(measures)
+    if axes is None:  # titles belong to rows, so that long titles do not widen the first panel
+        figure, drawn = style.grids([(pair.label, len(measures)) for pair in pairs], width, [1.3] * len(pairs))
     else:
         drawn = style.given_axes(names, axes)
         figure = style.figure_of(drawn[0])
-    close = [name for name in wanted if "accuracy" in name and curves[name].max() > CLOSE]
+    close = [name for name in measures if "accuracy" in name and curves[name].max() > CLOSE]
     for place, ax in enumerate(drawn):
-        pair, panel = pairs[place // len(wanted)], wanted[place % len(wanted)]
+        pair, panel = pairs[place // len(measures)], measures[place % len(measures)]
         draw_panel(ax, pair.long, panel, spread, close=panel in close)
-        if axes is not None and place % len(wanted) == 0:
+        if axes is not None and place % len(measures) == 0:
             room = 0.9 * ax.get_window_extent().width / figure.dpi
             name = style.wrapped(pair.label, room, style.MEDIUM)
             style.name_block(ax, name)
@@ -100,7 +99,9 @@ def _notes(curves: pd.DataFrame, spread: str, close: bool) -> list[str]:
     seeds = curves.groupby(["model", "grammar"])["seed"].nunique()
     fewest, most = int(seeds.min()), int(seeds.max())
     of = counted(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-    notes = ["one seed each"] if most == 1 else [f"line and band: mean ± {SPREADS[spread][0]}, as far as all do; {of}"]
+    notes = (
+        ["one seed each"] if most == 1 else [f"line and band: mean ± {SPREADS[spread][0]}, while all seeds run; {of}"]
+    )
     return notes + (["axes of accuracies are logarithmic in the error"] if close else [])
 
 
@@ -120,19 +121,19 @@ def _curves(results: HasRecords | pd.DataFrame) -> pd.DataFrame:
     elif set(PANELS) <= set(results):
         curves = results
     else:
-        curves = game_curves(records_of(results, "e2e"))  # raises, as a table holds no curves
+        curves = game_curves(records_of(results, "e2e"))  # raises an error, as a table has no curves
     if not len(curves) or not {*PANELS, "steps", "seed", "representation"} <= set(curves):
         raise InvalidSettingError(
-            "There are no curves of end-to-end runs in these results: `icy e2e` trains a sender and a receiver "
-            "together, and `icy plot curves` draws those that learnt alone."
+            "These results have no curves of end-to-end runs: `icy e2e` trains a sender and a receiver together; "
+            "`icy plot curves` draws models that were trained alone."
         )
     return without_hashes(curves)
 
 
 def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", close: bool = False) -> None:
-    """Draw one measure of one pair over updates; hide the axes where it was not measured.
+    """Draw one measure of one pair over updates; hide the axes if it was not measured.
 
-    An axis of accuracies that come `close` to 1 is logarithmic in the error.
+    If `close`, the axis is logarithmic in the error, for accuracies close to 1.
     """
     if not curves[panel].notna().any():
         ax.set_axis_off()
@@ -142,7 +143,7 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", 
     for grammar in grammars:
         part = curves[curves["grammar"] == grammar]
         runs = part.pivot_table(index="steps", columns="seed", values=panel).sort_index()
-        runs = runs.dropna()  # a mean over fewer seeds would jump where one ends
+        runs = runs.dropna()  # else the mean would jump when a seed ends
         if not len(runs):
             continue
         mean, error = runs.mean(axis=1), runs.apply(SPREADS[spread][1], axis=1).fillna(0)
@@ -153,7 +154,7 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", 
     ax.set_ylabel(used[panel].heading(PANELS[panel]) if panel in used else PANELS[panel])
     style.tidy(ax)
     ax.margins(x=0)
-    ax.xaxis.set_major_locator(MaxNLocator(3))  # more numbers of five digits would overlap
+    ax.xaxis.set_major_locator(MaxNLocator(3))  # more five-digit numbers would overlap
     if close:
         _error_axis(ax)
     elif "accuracy" in panel:

@@ -1,4 +1,4 @@
-"""Bias of senders against how compositional the languages are that they invent."""
+"""Bias of senders against the compositionality of their emergent languages."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from icy.analysis import style
 from icy.analysis.emergence import Emergence
 
 HEIGHT = 2.9  # inches
-SHOWN = ("topsim", "above_chance")
+SCORES = ("topsim", "above_chance")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def plot_emergence(
-    found: Emergence, bias: str = "bias", scores: Sequence[str] = SHOWN, axes: Sequence[Axes] | None = None
+    emergence: Emergence, bias: str = "bias", scores: Sequence[str] = SCORES, axes: Sequence[Axes] | None = None
 ) -> Figure:
     """Draw a panel per score: senders by their bias and by the score of their languages, with the correlation.
 
-    Senders of one family have one mark. Error bars are standard errors over seeds.
+    Senders of one family have the same mark. Error bars are standard errors over seeds.
 
     Args:
-        found: bias and emergence.
-        bias: column on the horizontal axis, "bias" or "against_holistic".
-        scores: columns on the vertical axes.
-        axes: to draw on, one per score; by default those of a new figure.
+        emergence: biases of senders, and scores of their languages.
+        bias: column on the x axis, "bias" or "against_holistic".
+        scores: columns on the y axes.
+        axes: axes to draw on, one per score; by default a new figure.
 
     Returns:
         The figure.
     """
     figure, drawn = style.panels(
-        [found.heading(name) for name in scores], axes, (style.WIDTH, HEIGHT), len(scores), sharex=True
+        [emergence.heading(name) for name in scores], axes, (style.WIDTH, HEIGHT), len(scores), sharex=True
     )
-    families = list(dict.fromkeys(name.partition(":")[0] for name in found.table.index))
+    families = list(dict.fromkeys(name.partition(":")[0] for name in emergence.table.index))
     for ax, score in zip(drawn, scores, strict=True):
         for place, family in enumerate(families):
-            part = found.table[[name.partition(":")[0] == family for name in found.table.index]]
+            part = emergence.table[[name.partition(":")[0] == family for name in emergence.table.index]]
             error = part[f"{score}_sd"] / np.sqrt(part["seeds"])
             ax.errorbar(
                 part[bias], part[score], yerr=error.fillna(0), fmt=MARKS[place % len(MARKS)], markersize=4,
                 linewidth=0.7, color=style.COLOURS[place % len(style.COLOURS)], label=family,
             )  # fmt: skip
-        rho = found.correlation(score, bias)
-        style.head(ax, f"{found.heading(score)}\nSpearman {rho}", style.WIDTH / len(scores))
+        rho = emergence.correlation(score, bias)
+        style.head(ax, f"{emergence.heading(score)}\nSpearman {rho}", style.WIDTH / len(scores))
         ax.set_xlabel("bias towards composition (log ratio)")
-        ax.set_ylabel(found.heading(score))
+        ax.set_ylabel(emergence.heading(score))
         style.tidy(ax, "both")
     style.legend(figure, drawn, axes is None, drawn[0].get_legend_handles_labels()[0])
     return figure

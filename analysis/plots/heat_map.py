@@ -23,19 +23,19 @@ from icy.records.load import Results
 from .bar_panels import bars
 from .panels import Line, ResultBlock, blocks, measured, title_and_notes
 
-COLOURS = "viridis"  # perceptually uniform, also under colour blindness and in grey; bright means easy
+COLOURS = "viridis"  # perceptually uniform, also under color blindness and in gray; bright means easy
 MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
-KEYS = 0.52  # inches, of a row of colour bars below with their names
-KEY_WIDTH, NARROWEST_KEY = 2.0, 1.4  # inches, of one of them; narrower ones stand in several rows
-NAME, GAP = 0.2, 0.12  # inches, above a panel: its name, and the space around grammars
-ABOUT, PADDING = 0.9, 0.15  # inches, left for title and notes, and where there are none
-MOST_SINGLE = 3  # most panels of a row each that are drawn as bars
-FEWEST = 4  # rows of a panel that stand together where it is continued in another column
+KEYS = 0.52  # height of a row of color bars with their names, in inches
+KEY_WIDTH, NARROWEST_KEY = 2.0, 1.4  # usual and least width of a color bar, in inches
+NAME, GAP = 0.2, 0.12  # inches above a panel: its name, and the space around grammars
+ABOUT, PADDING = 0.9, 0.15  # inches with title and notes, and without
+MOST_SINGLE = 3  # up to this many panels with one row each are drawn as bars
+FEWEST = 4  # least number of rows of a panel in a column, if it is continued in the next
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Sizes of cells, in inches, and of letters in points."""
+    """Width and height of cells, in inches, and sizes of names and numbers, in points."""
 
     width: float
     height: float
@@ -54,14 +54,14 @@ def _small() -> Cells:
 
 @dataclass(frozen=True)
 class HeatPanel:
-    """Some rows of a block, drawn on axes of their own."""
+    """Some rows of a block, drawn on separate axes."""
 
     block: ResultBlock
     lines: Sequence[Line]
     name: str
 
     def head(self, cells: Cells) -> float:
-        """Return the inches that its name and grammars take."""
+        """Return the height of its name and grammars, in inches."""
         grammars = self.block.grammars
         tilted = style.tilt(grammars, cells.width, size=cells.names)
         tall = cells.names
@@ -71,7 +71,7 @@ class HeatPanel:
         return NAME * bool(self.name) + GAP + tall / 72
 
     def height(self, cells: Cells) -> float:
-        """Return the inches that it takes."""
+        """Return its height in inches."""
         return self.head(cells) + cells.height * len(self.lines)
 
 
@@ -80,16 +80,16 @@ def heat(
 ) -> Figure:
     """Draw the bias table as a heat map: a row per model, a column per grammar, the mean in each cell.
 
-    Bright cells were learnt easily. A dagger marks a mean over runs of which some were cut at the cap; cells that were
-    not measured are hatched. The colours of ratios are logarithmic; those of accuracies go from 0 to 1. What is too
-    tall for a page has smaller cells, and then several columns of panels. A single model is drawn
-    as bars with errors (`bars`), unless axes are given.
+    Bright cells were learned easily. A dagger marks a mean over runs if some were cut at the cap; cells that were not
+    measured are hatched. The color scale of ratios is logarithmic; the scale of accuracies is from 0 to 1. A figure
+    that is too tall for a page gets smaller cells, and then several columns of panels. A single model is drawn as bars
+    with errors (`bars`), unless axes are given.
 
     Args:
-        results: a ProbeResult, or its long table. Sides, protocols and representations have a panel each.
-        title: by default what was measured; "" for none.
-        width: of a new figure, in inches.
-        axes: to draw on, one per panel; by default those of a new figure.
+        results: a ProbeResult, or its long table. Sides, protocols and representations have separate panels.
+        title: title; by default the measure and its setting, "" for none.
+        width: width of a new figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Returns:
         The figure.
@@ -154,23 +154,23 @@ def _across(panels: Sequence[HeatPanel], cells: Cells) -> float:
 
 
 def _key_rows(keys: int, width: float) -> int:
-    """Return in how many rows the keys stand below a figure of this width, so that their names do not overlap."""
+    """Return the number of rows of color bars below a figure of this width, so that their names do not overlap."""
     return -(-keys // max(1, int(width / NARROWEST_KEY)))
 
 
 def _page(panels: Sequence[HeatPanel], width: float | None, keys: int) -> tuple[list[list[HeatPanel]], Cells]:
-    """Return columns of panels that fit on a page with so many keys, and the size of their cells."""
+    """Return columns of panels that fit on a page with this number of color bars, and the size of their cells."""
     usual, small = _usual(), _small()
     room = style.TALLEST - KEYS * _key_rows(keys, width or max(4.0, _across(panels, small))) - ABOUT
     if sum(panel.height(usual) for panel in panels) <= room:
         return [list(panels)], usual
     most = max(1, int(width / _across(panels, small))) if width else len(panels) * 100
     count, columns = 1, _columns(panels, small, room)
-    while len(columns) > most:  # a given width has no room for them: taller ones
+    while len(columns) > most:  # too many for this width: make columns taller
         room *= 1.1
         columns = _columns(panels, small, room)
     count, least = len(columns), sum(panel.height(small) for panel in panels) / len(columns)
-    while least < room:  # columns of like height
+    while least < room:  # find columns of similar height
         if len(found := _columns(panels, small, least)) <= count:
             return found, small
         least += small.height
@@ -178,26 +178,26 @@ def _page(panels: Sequence[HeatPanel], width: float | None, keys: int) -> tuple[
 
 
 def _columns(panels: Sequence[HeatPanel], cells: Cells, room: float) -> list[list[HeatPanel]]:
-    """Put panels into columns that are not taller than `room`, continuing a panel in the next where it must be."""
+    """Put panels into columns that are not taller than `room`; split a panel if it does not fit."""
     columns: list[list[HeatPanel]] = [[]]
-    left = room
+    room_left = room
     for panel in panels:
         rest: HeatPanel | None = panel
         while rest is not None:
             count = len(rest.lines)
-            fit = int((left - rest.head(cells)) / cells.height + 1e-6)
+            fit = int((room_left - rest.head(cells)) / cells.height + 1e-6)
             if fit < min(FEWEST, count) and columns[-1]:
                 columns.append([])
-                left = room
+                room_left = room
                 continue
             now, rest = _split(rest, fit if fit >= count else max(1, min(fit, count - FEWEST)))
             columns[-1].append(now)
-            left -= now.height(cells)
+            room_left -= now.height(cells)
     return columns
 
 
 def _split(panel: HeatPanel, count: int) -> tuple[HeatPanel, HeatPanel | None]:
-    """Return the first rows of a panel, and the others if there are any."""
+    """Return the first rows of a panel, and the rest, or None if there are no more."""
     if count >= len(panel.lines):
         return panel, None
     name = panel.name if panel.name.endswith("(continued)") else f"{panel.name} (continued)".strip()
@@ -207,9 +207,9 @@ def _split(panel: HeatPanel, count: int) -> tuple[HeatPanel, HeatPanel | None]:
 def _new_figure(
     columns: Sequence[Sequence[HeatPanel]], cells: Cells, width: float, about: float, keys: float
 ) -> tuple[Figure, list[Axes], GridSpecBase]:
-    """Return a figure with axes for panels in columns, and a place below them for what colours mean.
+    """Return a figure with axes for panels in columns, and a grid below them for color bars.
 
-    `about` are the inches that title and notes take, `keys` those of what colours mean.
+    `about` and `keys` are the heights of title and notes, and of color bars, in inches.
     """
     tallest = max(sum(panel.height(cells) for panel in column) for column in columns)
     figure = style.figure(width, tallest + keys + max(about, PADDING))
@@ -224,13 +224,13 @@ def _new_figure(
     return figure, drawn, page[1].subgridspec(1, 1)
 
 
-# -- what colours mean -------------------------------------------------------------------------------------------------
+# -- color bars --------------------------------------------------------------------------------------------------------
 
 
 def _colours(measure: str, panels: Sequence[HeatPanel]) -> tuple[Normalize, Colormap]:
-    """Return the colours of a measure, which all its panels share.
+    """Return the color scale of a measure, which all its panels share.
 
-    Those of accuracies go from 0 to 1; those of ratios are logarithmic around 1, which is concat's.
+    The scale of accuracies is from 0 to 1; the scale of ratios is logarithmic and includes 1, the ratio of concat.
     """
     same = [panel.block for panel in panels if panel.block.measure == measure]
     cells = [line.cell(grammar, "sd") for part in same for line in part.lines for grammar in part.grammars]
@@ -244,7 +244,7 @@ def _colours(measure: str, panels: Sequence[HeatPanel]) -> tuple[Normalize, Colo
 def _keys_below(
     figure: Figure, place: GridSpecBase, scales: Sequence[tuple[str, Normalize, Colormap]], hatched: bool
 ) -> None:
-    """Draw a colour bar per measure, side by side in rows, and what hatching means."""
+    """Draw a color bar per measure, side by side in rows, and a legend of hatching."""
     keys = len(scales) + hatched
     width = figure.get_figwidth()
     rows = _key_rows(keys, width)
@@ -269,7 +269,7 @@ def _keys_beside(
     scales: dict[str, tuple[Normalize, Colormap]],
     hatched: bool,
 ) -> None:
-    """Draw colour bars next to given axes: one for all if they measure the same, else one each."""
+    """Draw color bars next to given axes: a common one if all show one measure, else one for each axes."""
     groups = [list(axes)] if len(scales) == 1 else [[ax] for ax in axes]
     for group, part in zip(groups, parts, strict=False):
         norm, colours = scales[part.measure]
@@ -320,8 +320,8 @@ def _number(cell: TableCell, decimals: int) -> str:
 
 
 def _letters(cells: Sequence[TableCell], usual: float, room: float, part: ResultBlock) -> tuple[int, float]:
-    """Return decimals and size of the numbers in cells of `room` inches: fewer decimals before too small letters."""
-    for decimals in (2, 1, 0) if part.is_ratio else (2, 1):  # an accuracy without decimals would say nothing
+    """Return decimals and size of the numbers in cells of `room` inches: fewer decimals if letters are too small."""
+    for decimals in (2, 1, 0) if part.is_ratio else (2, 1):  # accuracies need at least one decimal
         widest = max((style.text_size(_number(cell, decimals), usual)[0] for cell in cells), default=1.0)
         size = min(usual, usual * 66 * room / widest)
         if size >= style.LEAST:

@@ -14,9 +14,9 @@ from icy.analysis import style
 
 DIRECTIONS = ((1, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (0, -1), (1, -1), (-1, -1))  # in order of preference
 DISTANCES = (4.5, 9.0, 15.0, 23.0, 33.0, 45.0, 60.0)  # points
-LEADER = 12.0  # points; farther labels have a line to their point
+LEADER = 12.0  # points; labels at a larger distance have a line to their point
 MARK, STROKE = 3.5, 1.0  # half the width of a mark and of a line, in points
-COVERED, CROSSED = 100.0, 0.5  # costs per square point that lies on a mark or text, and on a line
+COVERED, CROSSED = 100.0, 0.5  # costs per square point of overlap with a mark or text, and with a line
 
 Polyline: TypeAlias = Sequence[tuple[float, float]]  # corners of a line, in data coordinates
 Array: TypeAlias = NDArray[np.float64]  # of boxes, [n, 4]: left, bottom, right, top; of places, [n, 2]; in points
@@ -31,17 +31,17 @@ OFFSETS = np.array([
 def place_labels(
     ax: Axes, points: Polyline, texts: Sequence[str], lines: Sequence[Polyline] = (), size: float | None = None
 ) -> list[Annotation]:
-    """Write a text next to each point, where it covers as little as possible of marks, lines and other texts.
+    """Write a text next to each point, with as little overlap as possible with marks, lines and other texts.
 
     Texts are placed one after another, each at the cheapest of several offsets. Call this last, when the axes have
-    their limits and everything else that takes room in the figure is drawn.
+    their limits and everything else is drawn.
 
     Args:
         ax: axes of the points.
         points: data coordinates.
-        texts: one per point.
+        texts: one text per point.
         lines: drawn lines to avoid.
-        size: of the letters, in points; by default `style.SMALL`.
+        size: size of the letters, in points; by default `style.SMALL`.
     """
     size = size or style.SMALL
     figure = style.figure_of(ax)
@@ -49,13 +49,13 @@ def place_labels(
     scale = 72 / figure.dpi
     where = scale * ax.transData.transform(points)
     strokes = [_along(scale * ax.transData.transform(line)) for line in lines]
-    taken = np.concatenate([_around(where, MARK), *strokes])
-    weights = np.concatenate([np.full(len(where), COVERED), np.full(len(taken) - len(where), CROSSED)])
+    occupied = np.concatenate([_around(where, MARK), *strokes])
+    weights = np.concatenate([np.full(len(where), COVERED), np.full(len(occupied) - len(where), CROSSED)])
     written = []
     for place, point, text in zip(where, points, texts, strict=True):
         boxes = _boxes(place, style.text_size(text, size))
-        best = int(np.argmin(_costs(boxes, taken, weights, scale * np.array(ax.bbox.extents))))
-        taken, weights = np.concatenate([taken, boxes[best : best + 1]]), np.append(weights, COVERED)
+        best = int(np.argmin(_costs(boxes, occupied, weights, scale * np.array(ax.bbox.extents))))
+        occupied, weights = np.concatenate([occupied, boxes[best : best + 1]]), np.append(weights, COVERED)
         written.append(_write(ax, point, text, OFFSETS[best], size))
     return written
 
@@ -78,16 +78,16 @@ def _boxes(place: Array, extent: tuple[float, float]) -> Array:
     return np.concatenate([lowest - 1, lowest + np.array(extent) + 1], axis=1)
 
 
-def _costs(boxes: Array, taken: Array, weights: Array, frame: Array) -> Array:
-    """Return the cost of each box: what it covers, how much of it is outside the frame, and its distance."""
+def _costs(boxes: Array, occupied: Array, weights: Array, frame: Array) -> Array:
+    """Return the cost of each box: its overlap with marks and lines, its area outside the frame, and its distance."""
     area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     outside = area - _overlaps(boxes, frame.reshape(1, 4))[:, 0]
-    costs: Array = _overlaps(boxes, taken) @ weights + COVERED * outside + np.hypot(*OFFSETS.T)
+    costs: Array = _overlaps(boxes, occupied) @ weights + COVERED * outside + np.hypot(*OFFSETS.T)
     return costs
 
 
 def _overlaps(some: Array, others: Array) -> Array:
-    """Return the area that each of some boxes shares with each of others."""
+    """Return the areas of the intersections of each of `some` boxes with each of `others`."""
     low = np.maximum(some[:, None, :2], others[None, :, :2])
     high = np.minimum(some[:, None, 2:], others[None, :, 2:])
     areas: Array = np.prod(np.clip(high - low, 0, None), axis=2)

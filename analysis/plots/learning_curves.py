@@ -25,11 +25,11 @@ from icy.records.record import Record
 from .panels import ResultBlock, blocks, records_of, title_and_notes
 
 PANEL_HEIGHT = 1.35  # inches
-LOG_FROM = 8  # ratio of the longest run's steps to the shortest's above which the axis is logarithmic
+LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
 THIN: Facts = {"linewidth": 0.6, "alpha": 0.6}
 DOTTED: Facts = {"color": style.GREY, "linewidth": style.LINE, "linestyle": ":"}
 SURVIVAL = "survival"  # the measure of chains of learners
-RECONSTRUCTED = "reconstructed"  # a number of a point of the curves of agents of S2B
+RECONSTRUCTED = "reconstructed"  # column of the curves of S2B agents
 TARGET: Facts = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
 
 
@@ -44,25 +44,26 @@ def curves(
 ) -> Figure:
     """Draw accuracy at every evaluation: a panel per model, a line per grammar, a band over seeds.
 
-    Of agents with a reconstruction loss (`icy s2b train`), a dotted line is the mean reconstruction accuracy.
+    For agents with a reconstruction loss (`icy s2b train`), a dotted line shows the mean reconstruction accuracy.
 
     The runs of a grammar may differ in length. The thick line and the band cover the evaluations that all its seeds
-    have; after these each seed is a thin line, up to a mark where it ended, which is hollow if it was cut at the cap.
+    have. After these, each seed is a thin line. A mark shows the end of the run; it is hollow if the run was cut at the
+    cap.
 
     Args:
-        results: a ProbeResult; a table holds no curves.
-        spread: of the band, "sem", "sd" or "ci95".
-        log: whether the axis of updates is logarithmic, after the first evaluation; by default where runs differ
-            greatly in length.
-        title: by default what was measured; "" for none.
-        width: of a new figure, in inches.
-        axes: to draw on, one per panel; by default those of a new figure.
+        results: a ProbeResult; a table has no curves.
+        spread: spread of the band, "sem", "sd" or "ci95".
+        log: whether the axis of updates is logarithmic, after the first evaluation; by default if runs differ greatly
+            in length.
+        title: title; by default the measure and its setting, "" for none.
+        width: width of a new figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no curves, only end-to-end runs, another spread, or a wrong number of axes.
+        InvalidSettingError: no curves, only end-to-end runs, an unknown spread, or a wrong number of axes.
     """
     checked_spread(spread)
     records = [r for r in records_of(results, "curves") if _has_accuracy(r)]
@@ -99,17 +100,16 @@ def curves(
 
 def _nothing(records: Sequence[Record]) -> str:
     if not records:
-        return "These are end-to-end runs alone, which have a plot of their own: `icy plot e2e` and the same results."
+        return "These results have only end-to-end runs; `icy plot e2e` draws them."
     failed = sum(bool(r["failed"]) for r in records)
     return (
-        f"There is no learning curve in {counted(len(records), 'result')} ({failed} failed): give the results "
-        "folder of a "
-        "probe, which keeps the readings of every check."
+        f"{counted(len(records), 'result', 'have')} no learning curve ({failed} failed): use the results folder of "
+        "a probe, which has every evaluation."
     )
 
 
 def _has_accuracy(record: Record) -> bool:
-    """Whether the learning curve of a record is one of accuracy; curves of pairs have a plot of their own."""
+    """Return whether the learning curve of a record is of accuracy; curves of pairs have a separate plot."""
     kind = kind_of(record)
     return not kind.plot and "accuracy" in kind.curve
 
@@ -146,7 +146,7 @@ def _reconstruction(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look]) 
 
 
 def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
-    """Draw one grammar: the mean as far as all seeds go, then each seed to its end."""
+    """Draw one grammar: the mean up to the end of the shortest run, then each seed to its end."""
     every = part.pivot_table(index="steps", columns="key", values="accuracy").sort_index()
     shared = every.dropna()
     mean = shared.mean(axis=1)
@@ -200,7 +200,7 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
 
 
 def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame, reconstructed: bool) -> list[Line2D]:
-    """Return the lines of a legend: one per grammar, and the reconstruction and the target where there are any."""
+    """Return the lines of a legend: one per grammar, and reconstruction and target if the plot shows them."""
     mark: Facts = {"markeredgewidth": 0.7, "linewidth": style.LINE}
     lines = [replace(look, hollow=False).handle(grammar, 3.5, **mark) for grammar, look in looks.items()]
     lines += [Line2D([], [], **DOTTED, label="reconstruction accuracy")] if reconstructed else []
@@ -209,7 +209,7 @@ def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame, reconstructed:
 
 def _notes(runs: pd.DataFrame, spread: str, lost: int) -> list[str]:
     seeds = runs["seed"].nunique()
-    several = f"line and band: mean ± {SPREADS[spread][0]}, as far as all seeds go; thin: each seed to its end; "
+    several = f"line and band: mean ± {SPREADS[spread][0]}, while all seeds run; thin: each seed to its end; "
     marks = ("mark" if seeds == 1 else f"{several}mark") + ": where a run ended"
     marks += ", hollow if it was cut at the cap" if runs["reason"].eq("cap").any() else ""
     return [marks] + (

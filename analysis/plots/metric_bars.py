@@ -21,8 +21,8 @@ ERROR = {"elinewidth": 1}
 def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """Draw a panel per metric with a bar per language and its standard deviation over seeds.
 
-    Of a single language, metrics share a panel, with a bar and the value of each; those beyond -1 and 1 have another.
-    Below each axis are the conventions of the metric.
+    A single language has a bar per metric, with its value: a panel for values from -1 to 1, and a panel for others. The
+    conventions of a metric are below its axis.
 
     Args:
         scores: rows of `icy.metrics.evaluate`, with the column `name`.
@@ -53,7 +53,7 @@ def _entitle(ax: Axes, used: Convention, width: float, notes: Sequence[str]) -> 
 
 
 def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used: Sequence[Convention]) -> Figure:
-    """Draw a bar per metric of one language, with its value, in a panel of shares and a panel of larger numbers."""
+    """Draw a bar per metric of one language, with its value; values beyond -1 and 1 have a separate panel."""
     headings = {one.metric: one.heading(one.metric.replace("_", " ")) for one in used}
     means = scores[list(metrics)].astype(float).mean()
     parts = [part for part in (means[~(means.abs() > 1)], means[means.abs() > 1]) if len(part)]
@@ -98,7 +98,7 @@ def _notes(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
 
 
 def _reasons(scores: pd.DataFrame, metric: str) -> list[str]:
-    """Return why the sizes of a language alone fix or bound its value, each reason once."""
+    """Return the reasons why the size of a language determines or bounds its value, each once."""
     notes = scores.get(f"{metric}_note", pd.Series(dtype=str))
     return [str(note) for note in notes.dropna().unique() if note]
 
@@ -119,7 +119,7 @@ def _draw_chance(ax: Axes, scores: pd.DataFrame, metric: str, y: float) -> float
 
 
 def _spread(scores: pd.DataFrame, metric: str, names: list[str]) -> pd.Series[float]:
-    """Return the standard deviation of each language over seeds, of a single seed the metric's own error."""
+    """Return the standard deviation of each language over seeds; for a single seed, the metric's own error."""
     spread = scores.groupby("name")[metric].std(ddof=1).reindex(names)
     if f"{metric}_error" in scores:
         spread = spread.fillna(scores.groupby("name")[f"{metric}_error"].mean().reindex(names))

@@ -21,7 +21,7 @@ from icy.records.load import NONE, Results, long_of, records_in
 from icy.records.long_table import ROW
 from icy.records.record import Record
 
-LARGEST = 25.0  # inches, of a figure that can be read; two pages and a half
+LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
 BLOCK = ("side", "protocol", "measure", "representation")  # columns in which the results of one block agree
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
 AXIS_NAMES = {  # by measure
@@ -36,7 +36,7 @@ class Line:
     """One row of a bias table: a model under one setting.
 
     Attributes:
-        label: name of the model, and the settings that tell it from other lines.
+        label: name of the model, and the settings that distinguish it from other lines.
         model: full name.
         long: its rows of the long table.
     """
@@ -47,7 +47,7 @@ class Line:
     _cells: dict[tuple[str, str], TableCell | None] = field(default_factory=dict, repr=False)
 
     def cell(self, grammar: str, spread: str) -> TableCell | None:
-        """Return its cell on a grammar; None if that was not measured."""
+        """Return the cell of a grammar; None if it was not measured."""
         if (grammar, spread) not in self._cells:
             part = self.long[self.long["grammar"] == grammar]
             self._cells[grammar, spread] = cell_in_row(part, spread, log=spread == "ci95") if len(part) else None
@@ -55,15 +55,15 @@ class Line:
 
     @property
     def cap(self) -> float:
-        """The cap of its ratios; infinite for other measures, and where it is unknown."""
+        """The cap of its ratios; infinite for other measures, and if unknown."""
         first = self.long.iloc[0]
         return math.inf if first["measure"] != "ratio" or pd.isna(first["cap"]) else float(first["cap"])
 
     def bar(self, cell: TableCell) -> tuple[float, float]:
-        """Return the lengths of the error bar of one of its cells, down and up."""
+        """Return the lengths of the error bar of a cell, down and up."""
         ratio = bool(self.long["measure"].iloc[0] == "ratio")
         if ratio and cell.log is not None and not any(map(math.isnan, cell.log.interval)):
-            # The interval is of the geometric mean, and the bar is drawn from the arithmetic one.
+            # The interval is of the geometric mean, but the bar starts at the arithmetic mean.
             low, high = cell.log.interval
             return max(0.0, cell.mean - low), max(0.0, min(high, self.cap) - cell.mean)
         return error_lengths(cell.mean, cell.spread, ratio, self.cap)
@@ -74,7 +74,7 @@ class ResultBlock:
     """Results that can share an axis: of one side, protocol, measure and representation.
 
     Attributes:
-        name: what tells it from other blocks; "" if it is the only one.
+        name: name that distinguishes it from other blocks; "" if it is the only block.
         measure: "accuracy", "ratio", "held_out" or "end_to_end".
         long: its rows of the long table.
     """
@@ -95,7 +95,7 @@ class ResultBlock:
 
     @property
     def is_ratio(self) -> bool:
-        """Whether its values are ratios: small ones are good, and the axis is logarithmic."""
+        """Whether its values are ratios: small values are good, and the axis is logarithmic."""
         return self.measure == "ratio"
 
     @cached_property
@@ -104,17 +104,17 @@ class ResultBlock:
         return self.lines_over()
 
     def lines_over(self, *together: str) -> list[Line]:
-        """Return its lines where rows that differ only in the given columns share one."""
+        """Return its lines; rows that differ only in the columns `together` share a line."""
         apart = [name for name in ROW[1:] if name not in together]
         varying = [name for name in apart if self.long[name].nunique(dropna=False) > 1]
         return lines_of(self.long, varying, sides=self.long["side"].nunique(dropna=False) > 1)
 
 
 def measured(results: Results) -> pd.DataFrame:
-    """Return results in long form as they are drawn: the value of a pair is its end-to-end accuracy.
+    """Return results in long form for plots: the value of a pair is its end-to-end accuracy.
 
     Raises:
-        InvalidSettingError: no results, or a value that cannot be one.
+        InvalidSettingError: no results, or an invalid value.
     """
     long = without_hashes(long_of(results))
     pairs = long["side"].eq("pair")
@@ -125,7 +125,7 @@ def measured(results: Results) -> pd.DataFrame:
 
 
 def blocks(long: pd.DataFrame) -> list[ResultBlock]:
-    """Split results by side, protocol, measure and representation, as far as these differ."""
+    """Split results by side, protocol, measure and representation."""
     varying = [name for name in BLOCK if long[name].nunique(dropna=False) > 1]
     if not varying:
         return [ResultBlock("", str(long["measure"].iloc[0]), long)]
@@ -147,7 +147,7 @@ def lines_of(long: pd.DataFrame, varying: Sequence[str], sides: bool) -> list[Li
 
     Args:
         long: rows of the long table, or curves.
-        varying: columns that tell settings apart.
+        varying: columns that distinguish settings.
         sides: whether labels have the side of a model.
     """
     found = []
@@ -164,11 +164,11 @@ def records_of(results: Results, kind: str) -> list[Record]:
     """Return the records of results, for plots that need curves.
 
     Args:
-        results: that hold records; a table does not.
+        results: results with records; a table has none.
         kind: name of the plot, for the error.
 
     Raises:
-        InvalidSettingError: a table, or no results.
+        InvalidSettingError: `results` is a table, or is empty.
     """
     records = records_in(results)
     if records is not None:
@@ -176,37 +176,37 @@ def records_of(results: Results, kind: str) -> list[Record]:
             raise InvalidSettingError(NONE)
         return list(records)
     raise InvalidSettingError(
-        f"The plot '{kind}' needs the readings of every check, which a table does not hold: give the results folder, "
-        "or a ProbeResult."
+        f"The plot '{kind}' needs every evaluation of training, and a table does not have them: use the results "
+        "folder, or a ProbeResult."
     )
 
 
 def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str, list[str]]:
-    """Return title and notes of the bias table: what was measured, what the spread is, what was cut and failed.
+    """Return title and notes of the bias table: the measure and its setting, the spread, cut runs and failed runs.
 
     Args:
         long: results.
-        spread: None where the plot does not show it.
+        spread: spread of the plot; None if it shows none.
     """
     table = bias_table(long, spread or "sd", log=False)
     notes = [note for note in table.notes if spread or not note.startswith("mean ±")]
     if spread == "ci95" and long["measure"].eq("ratio").any():
-        of_ratios = f"{SPREADS[spread][0]}, of ratios on the log scale"
-        notes = [note.replace(SPREADS[spread][0], of_ratios) for note in notes]
+        on_log_scale = f"{SPREADS[spread][0]}, of ratios on the log scale"
+        notes = [note.replace(SPREADS[spread][0], on_log_scale) for note in notes]
     if notes and notes[0].startswith("mean ±") and (long["cut"].astype(bool) & long["measure"].eq("ratio")).any():
         notes[0] += "; error bars end at the cap" if long["cap"].notna().any() else ""
     return table.title, notes
 
 
 def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
-    """Refuse a new figure that nobody could read.
+    """Raise an error if a new figure would be too large to read.
 
     Args:
         size: its width and height, in inches.
-        parts: what it would show.
+        parts: blocks that it would show.
 
     Raises:
-        InvalidSettingError: it is larger than LARGEST either way.
+        InvalidSettingError: the width or the height is larger than LARGEST.
     """
     width, height = size
     if max(width, height) <= LARGEST:
@@ -215,16 +215,16 @@ def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
     varying = [name for name in ("protocol", *ROW[1:]) if long[name].nunique(dropna=True) > 1]
     example = f", as in --where {varying[0]}={long[varying[0]].dropna().iloc[0]}" if varying else ""
     raise InvalidSettingError(
-        f"These results have {counted(rows, 'row')} in {counted(len(parts), 'panel')}, whose plot would be "
+        f"These results have {counted(rows, 'row')} in {counted(len(parts), 'panel')}. Their plot would be "
         f"{width:.0f} by {height:.0f} inches, too large to read: choose some with --model, --grammar or "
         f"--where{example}; `icy plot heat` draws many rows."
     )
 
 
 def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: bool) -> tuple[float, float]:
-    """Return the limits of an axis that shows lines with their errors; of ratios also 1, which is concat's."""
-    wanted = list(grammars)
-    cells = [(line, line.cell(grammar, spread)) for line in lines for grammar in wanted]
+    """Return the limits of an axis for lines with their errors; for ratios it includes 1, the ratio of concat."""
+    names = list(grammars)
+    cells = [(line, line.cell(grammar, spread)) for line in lines for grammar in names]
     found = [(cell.mean, *line.bar(cell)) for line, cell in cells if cell is not None and cell.seeds]
     high = max([mean + up for mean, _, up in found], default=1.0)
     if not ratio:
@@ -237,7 +237,7 @@ def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: b
 def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf) -> tuple[float, float]:
     """Return the lengths of an error bar, down and up.
 
-    That of a ratio stays above 0, for a logarithmic axis, and below the cap, beyond which nothing can be measured.
+    The error bar of a ratio ends above 0, for a logarithmic axis, and at the cap, the largest ratio that is measured.
     """
     length = spread if math.isfinite(spread) else 0.0
     return (min(length, 0.9 * mean), min(length, max(0.0, cap - mean))) if ratio else (length, length)

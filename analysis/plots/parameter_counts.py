@@ -24,7 +24,7 @@ from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, t
 
 PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
 MARK = 4.0  # points
-FARTHEST, STEP = 10.0, 0.5  # points: how far a mark is moved aside, and by how much at a time
+FARTHEST, STEP = 10.0, 0.5  # most that a mark is moved aside, and the step, in points
 Point = tuple[int, TableCell]  # number of parameters, and the result
 
 
@@ -38,23 +38,23 @@ def parameters(
 ) -> Figure:
     """Draw results against the number of parameters: a panel per grammar, a line per model through its hidden sizes.
 
-    For more than seven models a colour stands for a family and a mark for a cell, and marks of models with two layers
-    are hollow; panels are larger, each with limits of its own, and marks that would cover each other are moved aside.
-    An arrow upwards marks a mean ratio over runs of which some were cut at the cap.
+    With more than seven models, colors show families, mark shapes show cells, and hollow marks show two layers. Panels
+    are then larger, each with its own limits, and marks that would cover each other are moved aside. An arrow upward
+    marks a mean ratio over runs if some were cut at the cap.
 
     Args:
-        results: a ProbeResult, or its long table. Sides, protocols and representations have panels each.
+        results: a ProbeResult, or its long table. Sides, protocols and representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: by default what was measured; "" for none.
-        width: of a new figure, in inches.
-        axes: to draw on, one per panel; by default those of a new figure.
+        title: title; by default the measure and its setting, "" for none.
+        width: width of a new figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no model has parameters, one has several settings, another spread, or a wrong number of
-            axes.
+        InvalidSettingError: no model has parameters, a model has several settings, an unknown spread, or a wrong
+            number of axes.
     """
     checked_spread(spread)
     every = measured(results)
@@ -62,38 +62,38 @@ def parameters(
     long = every[every["size"].fillna(0) > 0]
     if not len(long):
         raise InvalidSettingError(_nothing(every))
-    wanted = [(part, g) for part in blocks(long) for g in part.grammars if not (part.is_ratio and g == BASELINE)]
-    if not wanted:
-        raise InvalidSettingError("Of ratios concat alone is nothing to draw: its ratio is 1; give other grammars too.")
-    _refuse_settings([part for part, _ in wanted])
+    shown = [(part, g) for part in blocks(long) for g in part.grammars if not (part.is_ratio and g == BASELINE)]
+    if not shown:
+        raise InvalidSettingError("These ratios are only of concat, so all are 1; add results of other grammars.")
+    _refuse_settings([part for part, _ in shown])
     width = width or style.WIDTH
     looks = style.model_looks(map(str, long["model"].unique()))
     crowd = len(looks) > style.PER_MODEL
-    counts = [(part, sum(other is part for other, _ in wanted)) for part in dict.fromkeys(part for part, _ in wanted)]
-    figure, drawn = _panels(wanted, counts, crowd, width, axes)
-    for ax, (part, grammar) in zip(drawn, wanted, strict=True):
+    counts = [(part, sum(other is part for other, _ in shown)) for part in dict.fromkeys(part for part, _ in shown)]
+    figure, drawn = _panels(shown, counts, crowd, width, axes)
+    for ax, (part, grammar) in zip(drawn, shown, strict=True):
         _panel(ax, part, grammar, crowd, spread)
         ax.set_title(grammar if axes is None or not part.name else f"{grammar}\n{part.name}", fontsize=style.MEDIUM)
     _label(drawn, counts, width, 1 if axes is not None else 2 if crowd else None)
     style.legend(figure, drawn, axes is None, _handles(looks))
     style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(every, long, spread))
     if crowd:
-        figure.draw_without_rendering()  # fixes the positions of the axes, by which marks are moved
-    for ax, (part, grammar) in zip(drawn, wanted, strict=True):
+        figure.draw_without_rendering()  # fixes the positions of the axes, which moving marks needs
+    for ax, (part, grammar) in zip(drawn, shown, strict=True):
         _models(ax, part, grammar, looks, spread)
     return figure
 
 
 def _panels(
-    wanted: Sequence[tuple[ResultBlock, str]],
+    shown: Sequence[tuple[ResultBlock, str]],
     counts: Sequence[tuple[ResultBlock, int]],
     crowd: bool,
     width: float,
     axes: Axes | Sequence[Axes] | None,
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Return the figure and an axes per panel: new ones, the panels of each block together, or those that are given."""
+    """Return the figure and the axes of panels: `axes`, or a new figure with the panels of each block together."""
     if axes is not None:
-        drawn = style.given_axes([f"{g}, {part.name}" if part.name else g for part, g in wanted], axes)
+        drawn = style.given_axes([f"{g}, {part.name}" if part.name else g for part, g in shown], axes)
         return style.figure_of(drawn[0]), drawn
     heights = [LARGE_PANEL if crowd else PANEL_HEIGHT] * len(counts)
     shapes = [(part.name, count) for part, count in counts]
@@ -103,7 +103,7 @@ def _panels(
 
 
 def _label(axes: Sequence[Axes], counts: Sequence[tuple[ResultBlock, int]], width: float, most: int | None) -> None:
-    """Label the axes of the panels of each block, at most so many side by side."""
+    """Label the axes of the panels of each block, with at most `most` side by side."""
     start = 0
     for part, count in counts:
         across = min(style.across(count, width), most or count)
@@ -112,18 +112,18 @@ def _label(axes: Sequence[Axes], counts: Sequence[tuple[ResultBlock, int]], widt
 
 
 def _refuse_settings(parts: Sequence[ResultBlock]) -> None:
-    """Refuse several settings of one model, which would have the same mark.
+    """Raise an error if a model has several settings, which would have the same mark.
 
     Raises:
-        InvalidSettingError: there are several.
+        InvalidSettingError: a model has several settings.
     """
     for part in parts:
         for (model, _), rows in part.long.groupby(["model", "grammar"], sort=False):
             varying = [name for name in ROW if name != "hidden_size" and rows[name].nunique(dropna=False) > 1]
             if varying:
                 raise InvalidSettingError(
-                    f"{model} is here with several values of {', '.join(varying)}, whose marks would be the same; "
-                    f"choose one, as in --where {varying[0]}={rows[varying[0]].iloc[0]}."
+                    f"{model} has several values of {', '.join(varying)}, and their marks would be the same; "
+                    f"choose one value, as in --where {varying[0]}={rows[varying[0]].iloc[0]}."
                 )
 
 
@@ -159,7 +159,7 @@ def _panel(ax: Axes, part: ResultBlock, grammar: str, crowd: bool, spread: str) 
 
 
 def _models(ax: Axes, part: ResultBlock, grammar: str, looks: dict[str, style.Look], spread: str) -> None:
-    """Draw the models of one panel; of many, set apart."""
+    """Draw the models of one panel; if there are many, move marks apart."""
     found: list[tuple[Line, list[Point]]] = []
     for line in part.lines_over("hidden_size"):
         rows = line.long[line.long["grammar"] == grammar]
@@ -171,24 +171,24 @@ def _models(ax: Axes, part: ResultBlock, grammar: str, looks: dict[str, style.Lo
 
 
 def _set_apart(ax: Axes, points: Sequence[Point]) -> dict[Point, float]:
-    """Return the place on the axis of each point, moved aside as little as keeps their marks from covering others."""
+    """Return the x coordinate of each point, moved aside as little as possible so that marks do not overlap."""
     scale = 72 / style.figure_of(ax).dpi
     found: dict[Point, float] = {}
-    taken = np.empty((0, 2))
+    occupied = np.empty((0, 2))
     for size, cell in sorted(points, key=lambda point: (point[0], point[1].mean)):
         own = scale * ax.transData.transform((size, cell.mean))
         steps = np.arange(0, FARTHEST + STEP, STEP)
         places = own + np.column_stack([np.column_stack([steps, -steps]).ravel(), np.zeros(2 * len(steps))])
-        nearest = np.min(np.hypot(*(places[:, None] - taken[None]).T).T, axis=1, initial=math.inf)
+        nearest = np.min(np.hypot(*(places[:, None] - occupied[None]).T).T, axis=1, initial=math.inf)
         free = np.flatnonzero(nearest >= MARK + 0.5)
         best = places[free[0] if len(free) else int(nearest.argmax())]
-        taken = np.vstack([taken, best])
+        occupied = np.vstack([occupied, best])
         found[size, cell] = float(ax.transData.inverted().transform(best / scale)[0])
     return found
 
 
 def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, aside: Mapping[Point, float]) -> None:
-    """Draw one model through its sizes, with errors, and an arrow upwards where runs were cut."""
+    """Draw a line through the sizes of a model, with errors, and an arrow upward if runs were cut."""
     if not points:
         return
     sizes, means = [aside.get(point, point[0]) for point in points], [cell.mean for _, cell in points]

@@ -17,8 +17,8 @@ from icy.records.load import Results
 
 from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
 
-ROW_HEIGHT, LEAST_HEIGHT = 0.3, 0.18  # inches, of rows, and of those that would not fit on a page otherwise
-BAND = 0.72  # share of a row's height over which the dots of its grammars are spread
+ROW_HEIGHT, LEAST_HEIGHT = 0.3, 0.18  # usual height of a row, and least height to fit on a page, in inches
+BAND = 0.72  # fraction of a row's height over which the dots of its grammars are spread
 MARK = 4.5  # points
 
 
@@ -32,22 +32,22 @@ def ratios(
 ) -> Figure:
     """Draw acquisition ratios: a row per model, a dot with error bar per grammar, on a logarithmic axis.
 
-    Concat's ratio is 1. A hollow dot with an arrow to the right is a mean over runs of which some were cut at the cap:
-    the true ratio is larger.
+    Concat's ratio is 1. A hollow dot with an arrow to the right is a mean over runs if some were cut at the cap: the
+    true ratio is larger.
 
     Args:
-        results: a ProbeResult, or its long table, of the protocol `acquire`; others are left out. Sides and
-            representations have a panel each.
+        results: a ProbeResult, or its long table, of the protocol `acquire`; other protocols are left out. Sides and
+            representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: by default what was measured; "" for none.
-        width: of a new figure, in inches.
-        axes: to draw on, one per panel; by default those of a new figure.
+        title: title; by default the measure and its setting, "" for none.
+        width: width of a new figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no ratios, another spread, a wrong number of axes, or too many rows to be read.
+        InvalidSettingError: no ratios, an unknown spread, a wrong number of axes, or too many rows to be read.
     """
     checked_spread(spread)
     every = measured(results)
@@ -79,10 +79,10 @@ def ratios(
 
 def _nothing(protocols: Sequence[str]) -> str:
     if "acquire" in protocols:
-        return "Of the protocol 'acquire' there is concat alone, to which ratios are taken: probe another grammar too."
+        return "The results of the protocol 'acquire' have only concat, and its ratio is 1: probe another grammar too."
     return (
-        f"There are no acquisition ratios in these results, which are of the protocol {' and '.join(protocols)}; "
-        f"`icy probe --protocol acquire` measures them, and `icy plot bars` draws what is there."
+        f"These results have no acquisition ratios: their protocol is {' and '.join(protocols)}; "
+        f"`icy probe --protocol acquire` measures ratios, and `icy plot bars` draws these results."
     )
 
 
@@ -107,7 +107,7 @@ def _panel(ax: Axes, part: ResultBlock, looks: dict[str, style.Look], spread: st
 
 
 def _row(ax: Axes, y: int, line: Line, part: ResultBlock, looks: dict[str, style.Look], spread: str) -> None:
-    """Draw the dots of one model, slightly apart in height so that none hides another."""
+    """Draw the dots of one model at slightly different heights, so that they do not overlap."""
     step = BAND / max(1, len(part.grammars))
     for i, grammar in enumerate(part.grammars):
         cell = line.cell(grammar, spread)

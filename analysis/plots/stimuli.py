@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from icy.analysis import style
 from icy.analysis.statistics import Values
 
-STEPS, REACH = 200, 4.0  # of the curve of a density: points, and standard deviations to either side
+STEPS, REACH = 200, 4.0  # of the curve of a density: points, and standard deviations on each side
 
 
 def plot_stimuli(
@@ -20,10 +20,10 @@ def plot_stimuli(
 
     Args:
         sizes: number of values of each dimension, [N].
-        means: of the densities, [N, values].
+        means: means of the densities, [N, values].
         deviations: standard deviations of the densities, [N, values].
-        samples: drawn from them, [N, values, O].
-        title: of the figure.
+        samples: samples drawn from the densities, [N, values, O].
+        title: title of the figure.
     """
     figure = style.figure(style.WIDTH, 1.5 * len(sizes) + 0.7)
     axes = figure.subplots(len(sizes), 1, squeeze=False, sharex=True)[:, 0]

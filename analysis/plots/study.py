@@ -18,9 +18,9 @@ from icy.analysis.literature.people import PUBLISHED
 from icy.analysis.order import in_order
 from icy.core.errors import InvalidSettingError
 
-SPREAD = 0.72  # of the room of a grammar that its agents take
+SPREAD = 0.72  # fraction of a grammar's width that its agents take
 PANEL_HEIGHT = 1.9  # inches
-WINDOW = 8  # examples that a curve is averaged over: as many as between two cards
+WINDOW = 8  # number of examples of the moving average: as many as between two cards
 TITLE = "Secret Spy Codes: held-out items that are exactly right"
 
 
@@ -28,15 +28,15 @@ def draw_study(report: pd.DataFrame, title: str | None = None, width: float = st
     """Draw accuracy on held-out items: a panel per dataset, a group per grammar, a mark per agent with its interval.
 
     Args:
-        report: as `icy.analysis.tables.study.study_report` makes it.
-        title: by default what is shown; "" for none.
-        width: of the figure, in inches.
+        report: report of `icy.analysis.tables.study.study_report`.
+        title: title; by default a description, "" for none.
+        width: width of the figure, in inches.
 
     Raises:
         InvalidSettingError: the report is empty.
     """
     if not len(report):
-        raise InvalidSettingError("There is nothing to draw: the report is empty.")
+        raise InvalidSettingError("Cannot draw an empty report.")
     named = report.assign(label=_labels(report))
     datasets = sorted(named["dataset"].unique(), reverse=True)
     figure = style.figure(width, PANEL_HEIGHT * len(datasets) + 0.5)
@@ -52,7 +52,7 @@ def draw_study(report: pd.DataFrame, title: str | None = None, width: float = st
 
 
 def _labels(report: pd.DataFrame) -> list[str]:
-    """Return the names of agents, with protocol and preset where they differ within a kind of agents."""
+    """Return the names of agents, with protocol and preset if these differ within a kind of agents."""
     labels = []
     for row in report.to_dict("records"):
         own = report[report["agent_kind"] == row["agent_kind"]]
@@ -62,7 +62,7 @@ def _labels(report: pd.DataFrame) -> list[str]:
 
 
 def _looks(named: pd.DataFrame) -> dict[str, style.Look]:
-    """Return the look of every agent; hollow under further protocols and presets. The published people are black."""
+    """Return the look of every agent: black for published people, hollow marks for further protocols and presets."""
     colours = [colour for colour in style.COLOURS if colour != "#000000"]
     found = {label: style.Look("#000000", marker="_") for label in named.loc[named["agent_kind"] == PUBLISHED, "label"]}
     others = named[named["agent_kind"] != PUBLISHED].drop_duplicates("label")
@@ -96,26 +96,26 @@ def _draw_dataset(ax: Axes, part: pd.DataFrame, grammars: Sequence[str], looks: 
 def _notes(named: pd.DataFrame) -> list[str]:
     notes = ["lines: 95 % interval of the mean, by bootstrap of persons (of machines: instances)"]
     if (named["agent_kind"] == PUBLISHED).any():
-        notes.append("people (Icy22): middle and range of the counts that fit what is printed")
+        notes.append("people (Icy22): middle and range of the counts that fit the printed numbers")
     return notes
 
 
 def draw_course(items: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
     """Draw the share of right answers over the course of a game: a panel per dataset and grammar, a line per agent.
 
-    Lines are of ordinary items, averaged over as many examples as a number of cards lasts; crosses are held-out items.
+    Lines are moving averages of ordinary items over the number of examples between two cards; marks are held-out items.
 
     Args:
-        items: one row per item: agent, dataset, grammar, example (from 1), correct and held_out, as
-            `icy.study.rows.items_of_records` makes them.
-        title: by default what is shown; "" for none.
-        width: of the figure, in inches.
+        items: one row per item, as `icy.study.rows.items_of_records` returns: agent, dataset, grammar, example (from
+            1), correct and held_out.
+        title: title; by default a description, "" for none.
+        width: width of the figure, in inches.
 
     Raises:
-        InvalidSettingError: there are no items.
+        InvalidSettingError: `items` is empty.
     """
     if not len(items):
-        raise InvalidSettingError("There is nothing to draw: there are no items.")
+        raise InvalidSettingError("Cannot draw a course without items.")
     datasets, grammars = sorted(items["dataset"].unique(), reverse=True), in_order(items["grammar"].unique())
     names = [f"{dataset}, {grammar}" for dataset in datasets for grammar in grammars]
     across = len(grammars)
@@ -143,23 +143,23 @@ def _draw_line(ax: Axes, own: pd.DataFrame, look: style.Look) -> None:
     usual = 100 * own[~held_out].groupby("example")["correct"].mean()
     smooth = usual.rolling(WINDOW, min_periods=1, center=True).mean()
     ax.plot(smooth.index, smooth, color=look.colour, linestyle=look.dash, linewidth=1.0)
-    asked = 100 * own[held_out].groupby("example")["correct"].mean()
+    marks = 100 * own[held_out].groupby("example")["correct"].mean()
     ax.plot(
-        asked.index, asked, look.marker, color=look.colour, markerfacecolor=look.face, markersize=3.5, clip_on=False
+        marks.index, marks, look.marker, color=look.colour, markerfacecolor=look.face, markersize=3.5, clip_on=False
     )
 
 
 def draw_design(design: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
-    """Draw what the order of cards makes answerable: a panel per dataset and preset, a bar per held-out item.
+    """Draw which held-out items the order of cards makes answerable: a panel per dataset and preset, bars per item.
 
-    Bars are how many other cards had the item's colour, and its shape, when it was asked; the crosses are the share of
-    these items that a perfect composer gets right, with the codes of earlier held-out items told and not told.
+    The bars of an item are the numbers of earlier cards with its color, and with its shape. The marks are the share of
+    right answers of a perfect composer, with errors in earlier held-out items corrected and not corrected.
 
     Args:
         design: one row per dataset, preset and held-out item: `item` (its name or number), `colour`, `shape`, `told`
-            and `untold`.
-        title: by default what is shown; "" for none.
-        width: of the figure, in inches.
+            (errors are corrected) and `untold` (they are not).
+        title: title; by default a description, "" for none.
+        width: width of the figure, in inches.
     """
     keys = list(dict.fromkeys(zip(design["dataset"], design["preset"], strict=True)))
     names = [f"{dataset}, {preset}" for dataset, preset in keys]
@@ -174,7 +174,7 @@ def draw_design(design: pd.DataFrame, title: str | None = None, width: float = s
     seconds[-1].set_ylabel("composer right, %", fontsize=style.MEDIUM)
     axes[0].set_ylabel("other cards that showed it")
     style.legend(figure, axes, True, _design_handles(), loc="outside lower center", ncols=4)
-    style.entitle(figure, axes, True, title, "What the order of cards makes answerable")
+    style.entitle(figure, axes, True, title, "Held-out items that the order of cards makes answerable")
     return figure
 
 

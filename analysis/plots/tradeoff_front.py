@@ -20,14 +20,13 @@ from icy.records.load import Results
 from .labels import Polyline, place_labels
 from .panels import Line, ResultBlock, blocks, measured, refuse_crowd, title_and_notes
 
-# Grammars that an architecture with a bias towards composition learns well, and badly (arrows of Perkins21's tables 9
-# to 11).
+# Grammars that an architecture with a compositional bias learns well, and badly (arrows of Perkins21's tables 9 to 11).
 COMPOSITIONAL = ("shuf", "shufdet")
 NOISE = ("rot", "pairsum", "proj")
 PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, for one panel across and for two
-NAMED = 12  # most models with names at their points; more have ranks there, and their names in a legend
-WIDER = 8.5  # inches, of one of several panels with a legend
-LISTED, LONGEST = 0.135, 32  # inches, of one name in the legend; names in a column of it, where panels are several
+MOST_NAMED = 12  # up to this many models have names at their points; more have ranks there, and names in a legend
+WIDER = 8.5  # width of each of several panels with a legend, in inches
+LISTED, LONGEST = 0.135, 32  # height of a name in the legend, in inches; names per column, if there are several panels
 BETTER = "better: upper left"
 MARK = 5.5  # points
 
@@ -42,8 +41,8 @@ class Point:
         compositional: mean over the compositional grammars and seeds.
         errors: lengths of the error bars of both, down and up; 0 for a single seed.
         cut: whether any run was cut at the cap.
-        rank: 1 for the best.
-        front: whether no other model is better in one of the two and at least as good in the other.
+        rank: 1 for the best model.
+        front: whether no other model is better on one axis and at least as good on the other.
     """
 
     line: Line
@@ -56,7 +55,7 @@ class Point:
 
     @property
     def place(self) -> tuple[float, float]:
-        """Its data coordinates."""
+        """Data coordinates."""
         return self.noise, self.compositional
 
 
@@ -72,22 +71,22 @@ def tradeoff(
 
     The vertical axis is the accuracy on shufdet (for receivers the mean of shuf and shufdet), the horizontal axis the
     mean over rot, pairsum and proj, both averaged per seed. The upper left is better: a model there learns
-    compositional grammars and not noise. Models are ranked by the difference of the two. For ratios both axes are
-    logarithmic and inverted, so that the upper left is better again, and models are ranked by the quotient.
+    compositional grammars and not noise. Models are ranked by the difference of the two. For ratios, both axes are
+    logarithmic and inverted, so that the upper left is also better, and models are ranked by the quotient.
 
     Args:
-        results: a ProbeResult, or its long table. Sides, protocols and representations have a panel each.
+        results: a ProbeResult, or its long table. Sides, protocols and representations have separate panels.
         spread: "sd", "sem" or "ci95".
-        title: by default what was measured; "" for none.
-        width: of a new figure, in inches.
-        axes: to draw on, one per panel; by default those of a new figure.
+        title: title; by default the measure and its setting, "" for none.
+        width: width of a new figure, in inches.
+        axes: axes to draw on, one per panel; by default a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no model has all these grammars, another spread, a wrong number of axes, or too many rows
-            to be read.
+        InvalidSettingError: no model has all these grammars, an unknown spread, a wrong number of axes, or too many
+            rows to be read.
     """
     checked_spread(spread)
     long = measured(results)
@@ -121,16 +120,16 @@ def tradeoff(
 
 
 def _named(points: Sequence[Sequence[Point]], width: float) -> bool:
-    """Return whether models have names at their points: there are few, and there is room for them."""
+    """Return whether models have names at their points: there are few models, and enough room."""
     longest = max(style.text_size(_name(point), style.SMALL)[0] for found in points for point in found) / 72
-    return max(map(len, points)) <= NAMED and longest < 0.5 * width / min(2, len(points))
+    return max(map(len, points)) <= MOST_NAMED and longest < 0.5 * width / min(2, len(points))
 
 
 def _size(points: Sequence[Sequence[Point]], named: bool, width: float | None) -> tuple[tuple[float, float], int]:
-    """Return width and height of a new figure, in inches, and how many panels stand side by side.
+    """Return width and height of a new figure, in inches, and the number of panels side by side.
 
-    Two do if their models have names at their points. Of panels with a legend more stand side by side, on a wider
-    figure, where they would be taller than a page.
+    This is two if models have names at their points. Panels with a legend are also put side by side, on a wider figure,
+    if they would be taller than a page.
     """
     listed = 0 if named else max(map(len, points))
     if len(points) == 1 or named:
@@ -144,13 +143,17 @@ def _size(points: Sequence[Sequence[Point]], named: bool, width: float | None) -
 
 
 def _nothing(long: pd.DataFrame) -> str:
-    there = set(long["grammar"])
-    missing = [g for g in (*NOISE, "shufdet") if g not in there]
-    asked = " ".join(f"-g {g}" for g in missing) or "-g all"
-    what = f"there is no {' and no '.join(missing)}" if missing else "no model has all of them"
+    present = set(long["grammar"])
+    missing = [g for g in (*NOISE, "shufdet") if g not in present]
+    options = " ".join(f"-g {g}" for g in missing) or "-g all"
+    reason = (
+        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        if missing
+        else ("no model has all of them")
+    )
     return (
-        f"The plot 'tradeoff' needs results on {', '.join(NOISE)} and on shufdet (or shuf), and {what} here: probe the "
-        f"same models with {asked}."
+        f"The plot 'tradeoff' needs results on {', '.join(NOISE)} and on shufdet (or shuf), but {reason}: probe the "
+        f"same models with {options}."
     )
 
 
@@ -158,11 +161,11 @@ def _nothing(long: pd.DataFrame) -> str:
 
 
 def ranked(part: ResultBlock, spread: str = "sd") -> list[Point]:
-    """Return the models of a block that were measured on all these grammars, the best first."""
-    wanted = [g for g in COMPOSITIONAL if g in part.grammars]
-    if not wanted:
+    """Return the models of a block with results on all these grammars, the best first."""
+    easy = [g for g in COMPOSITIONAL if g in part.grammars]
+    if not easy:
         return []
-    found = [point for line in part.lines if (point := _point(line, wanted, spread)) is not None]
+    found = [point for line in part.lines if (point := _point(line, easy, spread)) is not None]
     order = sorted(found, key=lambda point: -_score(point, part))
     return [
         Point(p.line, p.noise, p.compositional, p.errors, p.cut, rank, not any(_beats(o, p, part) for o in found))
@@ -170,21 +173,21 @@ def ranked(part: ResultBlock, spread: str = "sd") -> list[Point]:
     ]
 
 
-def _point(line: Line, wanted: Sequence[str], spread: str) -> Point | None:
+def _point(line: Line, easy: Sequence[str], spread: str) -> Point | None:
     good = line.long[~line.long["failed"].astype(bool)]
     values = good.pivot_table(index="seed", columns="grammar", values="value")
-    if not {*wanted, *NOISE} <= set(values):
+    if not {*easy, *NOISE} <= set(values):
         return None
-    values = values.dropna(subset=[*wanted, *NOISE])
+    values = values.dropna(subset=[*easy, *NOISE])
     if not len(values):
         return None
-    noise, both = (cell_of_values(values[list(names)].mean(axis=1), spread) for names in (NOISE, wanted))
-    cut = bool(good.loc[good["grammar"].isin([*wanted, *NOISE]), "cut"].any())
+    noise, both = (cell_of_values(values[list(names)].mean(axis=1), spread) for names in (NOISE, easy))
+    cut = bool(good.loc[good["grammar"].isin([*easy, *NOISE]), "cut"].any())
     return Point(line, noise.mean, both.mean, (line.bar(noise), line.bar(both)), cut)
 
 
 def _score(point: Point, part: ResultBlock) -> float:
-    """Return the score that models are ranked by; more is better."""
+    """Return the score by which models are ranked; larger is better."""
     return point.noise / max(point.compositional, LEAST_RATIO) if part.is_ratio else point.compositional - point.noise
 
 
@@ -196,7 +199,7 @@ def _beats(one: Point, other: Point, part: ResultBlock) -> bool:
 
 
 def _front(points: Sequence[Point], part: ResultBlock) -> Polyline:
-    """Return the corners of the stepped line through the models that no other beats."""
+    """Return the corners of the stepped line through the models on the front."""
     best = sorted((point.place for point in points if point.front), reverse=part.is_ratio)
     corners = [(after[0], before[1]) for before, after in pairwise(best)]
     return [place for both in zip_longest(best, corners) for place in both if place is not None]
@@ -214,7 +217,7 @@ def _bars(point: Point) -> list[Polyline]:
 def _panel(
     ax: Axes, part: ResultBlock, points: Sequence[Point], named: bool, extent: tuple[float, float], several: bool
 ) -> None:
-    """Draw one panel, of an extent in inches, alone or as one of several; names are in the legend unless `named`."""
+    """Draw one panel of `extent` inches, alone or as one of several; names are in the legend unless `named`."""
     looks = style.model_looks([point.line.model for point in points])
     for point in points:
         look = looks[point.line.model]
@@ -227,12 +230,12 @@ def _panel(
     ax.margins(0.08)
     ax.plot(*zip(*_front(points, part), strict=True), color="black", linewidth=0.8, linestyle="--", zorder=2)
     style.tidy(ax, grid="both")
-    wanted = [g for g in COMPOSITIONAL if g in part.grammars]
-    on = wanted[0] if len(wanted) == 1 else f"mean of {', '.join(wanted)}"
+    easy = [g for g in COMPOSITIONAL if g in part.grammars]
+    on = easy[0] if len(easy) == 1 else f"mean of {', '.join(easy)}"
     ax.set_xlabel(style.wrapped(f"{part.axis} on noise", 0.6 * extent[0], style.MEDIUM))
     ax.set_ylabel(style.wrapped(f"{part.axis} on {on}", 0.75 * extent[1], style.MEDIUM))
     style.name_block(ax, style.wrapped(part.name, 0.7 * extent[0], style.MEDIUM))
-    if not several:  # else there may be no room for both, and a note says it once
+    if not several:  # several panels may have no room, so a note says it
         ax.set_title(BETTER, loc="right", fontsize=style.MEDIUM)
     _legend(ax, [] if named else points, columns=-(-len(points) // LONGEST) if several else 1)
 
@@ -249,7 +252,7 @@ def _invert(ax: Axes, points: Iterable[Point]) -> None:
 
 
 def _legend(ax: Axes, points: Sequence[Point], columns: int) -> None:
-    """Draw a legend with the front and the names of models that have none at their points, by rank."""
+    """Draw a legend with the front and, by rank, the names of `points`."""
     if not points:
         ax.legend(handles=_handles([]), fontsize=style.SMALL, frameon=False, loc="lower right")
         return

@@ -20,28 +20,28 @@ from icy.metrics import Score
 
 MOST = 30  # words, and concepts, shown
 THICKEST, FAINT_THICKEST, THINNEST, DOT = 6.0, 2.5, 0.3, 7.0  # points
-WEIGHT_AT = 0.82  # position of the weight on the way from word (0) to concept (1)
-GAP = 0.8  # rows between the matched and the rest
+WEIGHT_AT = 0.82  # position of the weight between word (0) and concept (1)
+GAP = 0.8  # rows between matched words and concepts, and the rest
 Pair = tuple[Hashable, Hashable, int]  # word, concept, weight
 ENDS = (0, 1)  # indices of word and concept in a Pair
 PANEL_WIDTH, ROW_HEIGHT = 5.4, 0.27  # inches
 
 
 def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Hashable, int] | None = None) -> Figure:
-    """Draw words on the left and, on the right, the concepts that concept best matching translates them into.
+    """Draw words on the left, and on the right the concepts that concept best matching translates them into.
 
-    A thick line joins a word and its concept; its width shows their weight, which is written on it, and its colour
-    the attribute. Faint lines join other words and concepts that occur together. Words and concepts without a
-    partner are below, with hollow marks.
+    A thick line joins a word and its concept; its width and number show their weight, and its color the attribute.
+    Faint lines join other words and concepts that occur together. Words and concepts without a partner are below, with
+    hollow marks.
 
     Args:
-        score: from `icy.metrics.cbm`.
-        axes: to draw on; by default those of a new figure.
-        groups: number of each concept's group, such as its attribute, for its colour, where concepts are not pairs of
-            an attribute and a value.
+        score: score of `icy.metrics.cbm`.
+        axes: axes to draw on; by default a new figure.
+        groups: number of each concept's group, such as its attribute, for its color; for concepts that are not pairs
+            of an attribute and a value.
 
     Returns:
-        The figure. Of more than 30 words or concepts it shows the heaviest, with a note.
+        The figure. If there are more than 30 words or concepts, it shows the heaviest, with a note.
 
     Raises:
         InvalidSettingError: a score of another metric.
@@ -54,7 +54,7 @@ def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Has
         ['1', '1', 'y', 'x', '0 = blue', '0 = red', 'words', 'concepts']
     """
     if score.metric != "cbm" or "pairs" not in score.details:
-        raise InvalidSettingError(f"A translation is drawn of a score of cbm and its details, not of {score!r}.")
+        raise InvalidSettingError(f"A translation needs a score of cbm with its details; not {score!r}.")
     board = Board.of(score, groups)
     if axes is None:
         height = 1.25 + ROW_HEIGHT * board.bottom
@@ -73,16 +73,16 @@ def _title(score: Score) -> str:
 
 @dataclass(frozen=True)
 class Board:
-    """The part of a translation that is shown, and its layout. Heights are in rows, from 0 at the top.
+    """The visible part of a translation, and its layout. Heights are in rows, from 0 at the top.
 
     Attributes:
         matched: word, concept and weight of the matched pairs.
         others: word, concept and weight of other pairs that occur together.
         words: height of each word.
-        concepts: height of each concept; that of its word if it has one.
+        concepts: height of each concept; equal to the height of its word if it has one.
         of_attributes: whether concepts are pairs (attribute, value).
-        counts: numbers of words and of concepts, shown or not.
-        groups: number of the group of each concept that has one.
+        counts: total numbers of words and of concepts.
+        groups: number of the group of each concept that has a group.
     """
 
     matched: list[Pair]
@@ -99,7 +99,9 @@ class Board:
         every, translation = (_pairs(score.details[name]) for name in ("pairs", "translation"))
         matched = heapq.nlargest(MOST, translation, key=_weight)
         matched.sort(key=translation.index)
-        words, concepts = (_heights([pair[end] for pair in matched], _left(every, translation, end)) for end in ENDS)
+        words, concepts = (
+            _heights([pair[end] for pair in matched], _unmatched(every, translation, end)) for end in ENDS
+        )
         chosen = set(matched)
         others = [pair for pair in every if pair not in chosen and pair[0] in words and pair[1] in concepts]
         counts = len({pair[0] for pair in every}), len({pair[1] for pair in every})
@@ -112,12 +114,12 @@ class Board:
         return max(*self.words.values(), *self.concepts.values())
 
     def legend(self) -> str:
-        """Return how to read the picture, and what it does not show."""
+        """Return an explanation of the picture, and of the words and concepts that it leaves out."""
         lines = ["numbers: how often the two occur together"]
         if len(self.words) > len(self.matched) or len(self.concepts) > len(self.matched):
             lines[0] += "; hollow: no partner"
         shown = zip((self.words, self.concepts), self.counts, ("words", "concepts"), strict=True)
-        cut = [f"{len(some)} of {every} {what}" for some, every, what in shown if len(some) < every]
+        cut = [f"{len(some)} of {every} {noun}" for some, every, noun in shown if len(some) < every]
         return "\n".join(lines + ([f"the heaviest {' and '.join(cut)}"] if cut else []))
 
     def name(self, concept: Any) -> str:
@@ -125,7 +127,7 @@ class Board:
         return f"{concept[0]} = {concept[1]}" if self.of_attributes else str(concept)
 
     def colour(self, concept: Any) -> str:
-        """Return the colour of a concept: that of its attribute or group, if it has one."""
+        """Return the color of a concept, by its attribute or group."""
         number = concept[0] if self.of_attributes else self.groups.get(concept, 0)
         return style.COLOURS[number % len(style.COLOURS)]
 
@@ -138,27 +140,27 @@ def _weight(pair: Pair) -> int:
     return pair[2]
 
 
-def _left(every: list[Pair], translation: list[Pair], side: int) -> list[Hashable]:
+def _unmatched(every: list[Pair], translation: list[Pair], side: int) -> list[Hashable]:
     """Return the words (side 0) or the concepts (side 1) without a partner, the heaviest first."""
-    taken = {pair[side] for pair in translation}
+    matched = {pair[side] for pair in translation}
     weights: Counter[Hashable] = Counter()
     for pair in every:
-        if pair[side] not in taken:
+        if pair[side] not in matched:
             weights[pair[side]] += pair[2]
     return [name for name, _ in weights.most_common()]
 
 
-def _heights(matched: list[Hashable], left: list[Hashable]) -> dict[Hashable, float]:
-    """Return the heights of the matched, and below them of as many others as there is room for."""
+def _heights(matched: list[Hashable], unmatched: list[Hashable]) -> dict[Hashable, float]:
+    """Return the heights of matched words or concepts, and below them of unmatched ones, up to MOST in total."""
     start = len(matched) + (GAP if matched else 0)
     heights = {name: float(row) for row, name in enumerate(matched)}
-    return heights | {name: start + row for row, name in enumerate(left[: MOST - len(matched)])}
+    return heights | {name: start + row for row, name in enumerate(unmatched[: MOST - len(matched)])}
 
 
 def draw_translation(axes: Axes, board: Board) -> None:
     """Draw lines, marks and names."""
     heaviest = max(pair[2] for pair in board.matched + board.others)
-    faintness = min(0.5, 60 / max(1, len(board.others)))  # many lines must not become a grey surface
+    faintness = min(0.5, 60 / max(1, len(board.others)))  # many lines must not become a gray surface
     _draw_lines(
         axes, board, board.others, heaviest * THICKEST / FAINT_THICKEST, [style.GREY] * len(board.others), faintness
     )
@@ -181,7 +183,7 @@ def draw_translation(axes: Axes, board: Board) -> None:
 def _draw_lines(
     axes: Axes, board: Board, pairs: list[Pair], heaviest: float, colours: list[str], opacity: float
 ) -> None:
-    """Draw lines between words and concepts, as wide as their weights."""
+    """Draw lines between words and concepts; their width is proportional to the weight."""
     ends = [((0, board.words[word]), (1, board.concepts[concept])) for word, concept, _ in pairs]
     widths = [max(THINNEST, THICKEST * pair[2] / heaviest) for pair in pairs]
     axes.add_collection(LineCollection(ends, linewidths=widths, colors=colours, alpha=opacity, capstyle="butt"))
@@ -193,7 +195,7 @@ def _write_weight(axes: Axes, weight: int, height: float, colour: str) -> None:
 
 
 def _mark(axes: Axes, place: int, height: float, name: str, colour: str | None) -> None:
-    """Draw a dot and its name, at the left (0) or the right (1); hollow without a colour."""
+    """Draw a dot and its name, at the left (0) or the right (1); hollow without a color."""
     axes.plot([place], [height], "o", markersize=DOT, markeredgewidth=1.2, markeredgecolor=colour or style.GREY,
               markerfacecolor=colour or "white", clip_on=False)  # fmt: skip
     away, side = (8, "left") if place else (-8, "right")

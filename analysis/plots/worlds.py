@@ -18,9 +18,9 @@ Floats = NDArray[np.floating[Any]]  # of any precision
 
 Whole: TypeAlias = NDArray[np.int64]
 GAP = 3  # pixels between images
-PAPER = 0.85  # the grey between images on black
+PAPER = 0.85  # the gray between images on black
 TARGET, DISTRACTOR = style.COLOURS[0], style.COLOURS[1]
-FREE, KEPT, LACKED = range(3)  # what a value is to a rule
+FREE, MATCHED, VIOLATED = range(3)  # relation of a value to a rule: no condition, condition met, condition not met
 CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
 LABEL_HEIGHT, NAME_HEIGHT, CELL_HEIGHT = 0.22, 0.3, 0.24  # inches
 
@@ -29,10 +29,10 @@ def plot_looks(images: Floats, rows: Sequence[str], columns: Sequence[str] = (),
     """Draw a sheet of images in rows.
 
     Args:
-        images: of objects, from 0 to 1, [row, column, channel, y, x].
+        images: images of objects, from 0 to 1, [row, column, channel, y, x].
         rows: name of each row.
-        columns: name of each column; none unless given.
-        title: of the figure.
+        columns: name of each column; may be empty.
+        title: title of the figure.
 
     Example:
         >>> import numpy as np
@@ -60,10 +60,10 @@ def plot_vectors(vectors: Floats, blocks: int, names: Sequence[str], title: str 
     """Draw objects that are one-hot vectors: a panel per object, with a row per block of its vector.
 
     Args:
-        vectors: of 0 and 1, [object, width].
+        vectors: vectors of 0 and 1, [object, width].
         blocks: number of blocks, one for each attribute.
-        names: of the objects.
-        title: of the figure.
+        names: names of the objects.
+        title: title of the figure.
 
     Example:
         >>> import numpy as np
@@ -87,10 +87,10 @@ def plot_vectors(vectors: Floats, blocks: int, names: Sequence[str], title: str 
 
 
 def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> Figure:
-    """Draw turns whose objects are images: targets above, distractors below.
+    """Draw turns with images as objects: targets above, distractors below.
 
     Args:
-        images: of the candidates, from 0 to 1, [turn, candidate, channel, y, x]; the targets are the first.
+        images: images of the candidates, from 0 to 1, [turn, candidate, channel, y, x]; the targets are first.
         rules: each turn's rule in words.
         targets: number of targets.
 
@@ -115,13 +115,13 @@ def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> 
 def plot_turns_of_values(
     objects: Whole, demanded: Whole, rules: Sequence[str], attributes: Sequence[str], targets: int
 ) -> Figure:
-    """Draw turns whose objects are tuples of values: a column per object, coloured where a rule demands a value.
+    """Draw turns with tuples of values as objects: a column per object; cells are colored if the rule has a condition.
 
     Args:
-        objects: the candidates' values, from 0, [turn, candidate, attribute]; the targets are the first.
+        objects: the candidates' values, from 0, [turn, candidate, attribute]; the targets are first.
         demanded: value that each turn's rule demands of each attribute, or -1, [turn, attribute].
         rules: each turn's rule in words.
-        attributes: their names.
+        attributes: names of attributes.
         targets: number of targets.
 
     Example:
@@ -133,12 +133,12 @@ def plot_turns_of_values(
     """
     cell = (style.WIDTH - 1.1) / objects.shape[1]
     figure = style.figure(style.WIDTH, len(objects) * (len(attributes) * CELL_HEIGHT + 2 * NAME_HEIGHT))
-    states = np.where(demanded[:, None] < 0, FREE, np.where(objects == demanded[:, None], KEPT, LACKED))
+    states = np.where(demanded[:, None] < 0, FREE, np.where(objects == demanded[:, None], MATCHED, VIOLATED))
     for part, (turn, state), rule in _turns(figure, list(zip(objects, states, strict=True)), rules):
         cuts = slice(0, targets), slice(targets, None)
         panels = part.subplots(1, 2, width_ratios=(targets, len(turn) - targets), squeeze=False)[0]
         for axes, cut, (name, colour) in zip(panels, cuts, _sides(), strict=True):
-            _grid(axes, state[cut].T, CELLS, LACKED)
+            _grid(axes, state[cut].T, CELLS, VIOLATED)
             axes.set_aspect(CELL_HEIGHT / cell)
             for (column, row), value in np.ndenumerate(turn[cut]):
                 axes.text(column + 0.5, row + 0.5, str(value + 1), ha="center", va="center", fontsize=style.SMALL)
@@ -164,13 +164,13 @@ def _name_side(axes: Axes, name: str, colour: str) -> None:
 
 
 def _tile(axes: Axes, images: Floats, wide: int = 0) -> None:
-    """Draw images [row, column, channel, y, x] side by side, in rows as wide as `wide` images at least."""
+    """Draw images [row, column, channel, y, x] side by side, in rows at least as wide as `wide` images."""
     down, across, _, height, width = images.shape
     sheet = np.ones((down * (height + GAP) + GAP, max(across, wide) * (width + GAP) + GAP, 3))
     sheet[:, : across * (width + GAP) + GAP] = PAPER
     for row, column in np.ndindex(down, across):
-        top, left = row * (height + GAP) + GAP, column * (width + GAP) + GAP
-        sheet[top : top + height, left : left + width] = images[row, column].transpose(1, 2, 0)
+        top, column_start = row * (height + GAP) + GAP, column * (width + GAP) + GAP
+        sheet[top : top + height, column_start : column_start + width] = images[row, column].transpose(1, 2, 0)
     axes.imshow(sheet, interpolation="nearest")
     axes.spines[:].set_visible(False)
 

@@ -1,4 +1,4 @@
-"""Pictures of a report, as Vega-Lite specifications that name their data; the page's script supplies it."""
+"""Charts of a report, as Vega-Lite specifications; the page's script adds the data."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from icy.analysis.row_types import Facts
 from icy.analysis.style import COLOURS
 
 Spec = Facts
-SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # names the language; nothing is fetched from there
-ROW, COLUMN = 19, 52  # pixels, of a heat map
-BAR = 26  # pixels, of a bar with its gap
-OF_CELLS = {"label": "row", "column": "column", "text": "mean and spread", "n": "runs", "seeds": "seeds"}  # tooltips
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # only identifies the language; never fetched
+ROW, COLUMN = 19, 52  # size of a cell of a heat map, in pixels
+BAR = 26  # height of a bar with its gap, in pixels
+TOOLTIPS = {"label": "row", "column": "column", "text": "mean and spread", "n": "runs", "seeds": "seeds"}
 
 
 def heat(log: bool = False, title: str = "mean") -> Spec:
     """A row per model, a column per grammar or score, the mean as colour."""
-    scale: Spec = {"scheme": "cividis"} | ({"type": "log", "reverse": True} if log else {})  # slow is dark, as wrong is
+    scale: Spec = {"scheme": "cividis"} | (
+        {"type": "log", "reverse": True} if log else {}
+    )  # dark: slow, or low accuracy
     return _chart(
         f"Heat map: a row per model, a column per grammar or score; colour is the {title}.",
         mark={"type": "rect", "cursor": "pointer"},
         width={"step": COLUMN},
         height={"step": ROW},
-        view={"fill": "#88888840", "stroke": None},  # where there is no value
+        view={"fill": "#88888840", "stroke": None},  # color of missing values
         encoding={
             "x": {"field": "column", "type": "nominal", "sort": None, "title": None,
                   "axis": {"orient": "top", "labelAngle": -35}},
             "y": {"field": "label", "type": "nominal", "sort": None, "title": None},
             "color": {"field": "shade", "type": "quantitative", "scale": scale, "title": title,
                       "legend": {"format": ".3~g"}},
-            "tooltip": _tips(**OF_CELLS),
+            "tooltip": _tips(**TOOLTIPS),
         },
     )  # fmt: skip
 
@@ -42,8 +44,8 @@ def bars(log: bool = False) -> Spec:
     return _chart(
         "A bar per grammar; its length is the mean.",
         width="container",
-        height=BAR,  # of each; the page knows how many
-        encoding={"y": column, "x": mean, "tooltip": _tips(**OF_CELLS)},
+        height=BAR,  # per bar; the page's script multiplies it by their number
+        encoding={"y": column, "x": mean, "tooltip": _tips(**TOOLTIPS)},
         layer=[
             {"mark": {"type": "bar", "color": COLOURS[0], "height": {"band": 0.7}}}
             | ({"encoding": {"x2": {"datum": 1}}} if log else {}),
@@ -53,18 +55,18 @@ def bars(log: bool = False) -> Spec:
 
 
 def tradeoff(log: bool) -> Spec:
-    """A dot per row: what it makes of noise and of compositional grammars, laid out as in `icy plot tradeoff`."""
-    of_ratios = {"type": "log", "reverse": True, "nice": False, "padding": 14}  # from the least to the largest
-    scale: Spec = of_ratios if log else {"zero": False}  # a logarithmic scale has no zero to leave out
-    what = "ratio on" if log else "accuracy on"
+    """A dot per row, by its means on noise and on compositional grammars, laid out as in `icy plot tradeoff`."""
+    log_scale = {"type": "log", "reverse": True, "nice": False, "padding": 14}  # from the least to the largest
+    scale: Spec = log_scale if log else {"zero": False}  # `zero` is not an option of logarithmic scales
+    measure = "ratio on" if log else "accuracy on"
     return _chart(
         "Trade-off: a dot per row, by its mean on noise and on compositional grammars; better is up and to the left.",
         mark={"type": "point", "filled": True, "size": 60, "cursor": "pointer"},
         width="container",
         height=300,
         encoding={
-            "x": {"field": "hard", "type": "quantitative", "scale": scale, "title": f"{what} rot, pairsum, proj"},
-            "y": {"field": "easy", "type": "quantitative", "scale": scale, "title": f"{what} "},
+            "x": {"field": "hard", "type": "quantitative", "scale": scale, "title": f"{measure} rot, pairsum, proj"},
+            "y": {"field": "easy", "type": "quantitative", "scale": scale, "title": f"{measure} "},
             "color": {"field": "side", "type": "nominal", "scale": {"range": list(COLOURS)}, "title": None},
             "tooltip": _tips(label="row", easy="compositional", hard="noise", n="runs", seeds="seeds"),
         },
@@ -72,9 +74,9 @@ def tradeoff(log: bool) -> Spec:
 
 
 def curves() -> Spec:
-    """A line per run of a row, coloured by grammar."""
+    """A line per run of a row, colored by grammar."""
     return _chart(
-        "Learning curves of one row: a line per run, coloured by grammar.",
+        "Learning curves of one row: a line per run, colored by grammar.",
         mark={"type": "line", "strokeWidth": 1.4},
         width="container",
         height=280,
@@ -89,8 +91,8 @@ def curves() -> Spec:
 
 
 def space() -> Spec:
-    """Every model a point in the space of biases; the chosen one is named, and rings are around its neighbours."""
-    scale = {"zero": False, "padding": 40}  # room for the name of the chosen one
+    """A point per model in the space of biases; the chosen model has a label, and its neighbors have rings."""
+    scale = {"zero": False, "padding": 40}  # room for the label of the chosen model
     where = {name: {"field": name, "type": "quantitative", "scale": scale} for name in ("x", "y")}
     points: Spec = {
         "mark": {"type": "point", "filled": True, "cursor": "pointer", "strokeWidth": 2.5},
@@ -106,7 +108,7 @@ def space() -> Spec:
             "tooltip": _tips(label="model", family="family", x="x", y="y"),
         },
     }
-    marked = "datum.chosen || datum.near"  # of all points: what is left out by a filter has no extent, and is warned of
+    marked = "datum.chosen || datum.near"  # hides other rings by opacity, since Vega warns of filters without points
     rings = {
         "mark": {"type": "point", "filled": False, "shape": "circle", "tooltip": None},
         "encoding": {
@@ -129,7 +131,7 @@ def space() -> Spec:
 
 
 def _own(own: float | str, other: float | str) -> Spec:
-    """Tell the reader's own models from those of the atlas."""
+    """Return a condition that distinguishes the reader's own models from models of the atlas."""
     return {"condition": {"test": "datum.own", "value": own}, "value": other}
 
 

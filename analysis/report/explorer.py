@@ -1,4 +1,4 @@
-"""The atlas as a page to explore: models in bias space, their rows, neighbours and sources, and room for your own."""
+"""The explorer of the atlas: an HTML page with models in bias space, their rows, neighbors and sources."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from icy.core.text import counted
 from . import charts
 from .page import escaped, save_buttons, whole_page
 
-CHOICES = ("side", "protocol", "representation", "meanings")  # of SETTING, to choose among first
+CHOICES = ("side", "protocol", "representation", "meanings")  # columns of SETTING that the reader chooses first
 NAMES = {
     "representation": "Messages",
     "meanings": "Space",
     "settings": "Training settings",
-}  # plainer than the columns'
+}  # headings that are plainer than the names of columns
 TITLE = "The atlas of compositional bias"
 
 
 def explorer_page(atlas: Atlas) -> str:
-    """Return the explorer of an atlas as one HTML file, which fetches nothing.
+    """Return the explorer of an atlas as one HTML file, which loads nothing from the network.
 
     Raises:
-        IncompatibleError: the library that draws is not installed.
+        IncompatibleError: the plotting library is not installed.
     """
     settings = explorer_settings(atlas)
     data = {
@@ -55,9 +55,9 @@ def explorer_page(atlas: Atlas) -> str:
 
 
 def explorer_settings(atlas: Atlas) -> list[Facts]:
-    """Return what the explorer shows of each setting: its models with their means, and two ways to lay them out.
+    """Return the data of the explorer for each setting: its models with their means, and two kinds of axes.
 
-    What `icy probe` measures by default comes first, then what has most models.
+    Defaults of `icy probe` come first, then settings with most models.
     """
     good = atlas.table[~atlas.table["failed"].astype(bool)]
     found: list[Facts] = []
@@ -80,13 +80,13 @@ def explorer_settings(atlas: Atlas) -> list[Facts]:
 
 
 def _unusual(setting: Facts) -> int:
-    """Return in how many of protocol and space a setting is not the default of `icy probe`."""
+    """Return 0 to 2: how many of protocol and space differ from the defaults of `icy probe`."""
     usual = {"protocol": ProbeSpec.protocol, "meanings": ProbeSpec.meanings}
     return sum(setting[name] != value for name, value in usual.items())
 
 
 def _colours(settings: list[Facts]) -> dict[str, str]:
-    """Return the colours of families: the same on both sides, and different ones within a side as far as they go."""
+    """Return the colors of families: the same on both sides, and different within a side while colors last."""
     sides: dict[str, set[str]] = {}
     for one in settings:
         sides.setdefault(str(one["setting"]["side"]), set()).update(model["family"] for model in one["models"])
@@ -94,14 +94,14 @@ def _colours(settings: list[Facts]) -> dict[str, str]:
     for family in sorted(
         set().union(*sides.values()), key=lambda name: (-sum(name in of for of in sides.values()), name)
     ):
-        beside = {found[other] for of in sides.values() if family in of for other in of & set(found)}
-        free = [colour for colour in style.COLOURS if colour not in beside]
+        used = {found[other] for of in sides.values() if family in of for other in of & set(found)}
+        free = [colour for colour in style.COLOURS if colour not in used]
         found[family] = (free or style.COLOURS)[0]
     return found
 
 
 def further_choices(settings: list[Facts]) -> list[str]:
-    """Return the columns of settings in which some differ that agree in `CHOICES`."""
+    """Return the columns in which settings with the same `CHOICES` differ."""
     alike: dict[SortKey, list[Facts]] = {}
     for one in settings:
         alike.setdefault(tuple(one["setting"][name] for name in CHOICES), []).append(one["setting"])
@@ -110,7 +110,7 @@ def further_choices(settings: list[Facts]) -> list[str]:
 
 
 def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
-    """Return the key, the name and the rows of each model; names have the hidden size where models differ in it."""
+    """Return the key, the name and the rows of each model; names have the hidden size if models differ in it."""
     sizes = part["hidden_size"].nunique() > 1
     found = []
     for key, rows in part.groupby(MODEL, dropna=False, sort=False):
@@ -120,7 +120,7 @@ def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
 
 
 def _updates(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the mean updates to the target by grammar, as text; empty for other measures than ratios."""
+    """Return the mean updates to the target by grammar, as text; empty unless the measure is a ratio."""
     ratios = rows[rows["measure"].eq("ratio")]
     found = ratios.assign(updates=updates_to_target(ratios)).groupby("grammar").agg({"updates": "mean", "cut": "any"})
     return {
@@ -145,7 +145,7 @@ def _model(key: list[str], label: str, rows: pd.DataFrame, grammars: list[str]) 
 
 
 def _source(model: str) -> str:
-    """Return where an architecture is from; "" for one that is not registered here."""
+    """Return the source of an architecture; "" if it is not registered here."""
     side, _, name = model.partition("/")
     try:
         return registry.get(name, side).source
@@ -157,14 +157,14 @@ def _source(model: str) -> str:
 
 
 def _published(grammars: list[str], ratio: bool) -> Facts | None:
-    """Return the two axes of Perkins21's figures: compositional grammars against noise."""
+    """Return the two axes of Perkins21's figures: means over compositional grammars and over noise."""
     easy = [g for g in COMPOSITIONAL if g in grammars]
     if not easy or not set(NOISE) <= set(grammars):
         return None
-    what = "log2 of the ratio" if ratio else "accuracy"
+    measure = "log2 of the ratio" if ratio else "accuracy"
     return {
         "name": "compositional and noise",
-        "titles": [f"{what}, mean of {' and '.join(easy)}", f"{what}, mean of {', '.join(NOISE)}"],
+        "titles": [f"{measure}, mean of {' and '.join(easy)}", f"{measure}, mean of {', '.join(NOISE)}"],
         "centre": [0.0] * len(grammars),
         "weights": [_weights(easy, grammars), _weights(list(NOISE), grammars)],
         "grammars": grammars,
@@ -176,7 +176,7 @@ def _weights(chosen: list[str], grammars: list[str]) -> list[float]:
 
 
 def _principal(models: list[Facts], grammars: list[str], ratio: bool) -> Facts | None:
-    """Return the two directions in which models with all grammars differ most, by a singular value decomposition."""
+    """Return the first two principal components of models with all grammars, by a singular value decomposition."""
     rows = [m["means"] for m in models if all(g in m["means"] for g in grammars)]
     if len(rows) < 3 or len(grammars) < 2:
         return None
@@ -185,13 +185,15 @@ def _principal(models: list[Facts], grammars: list[str], ratio: bool) -> Facts |
     _, sizes, directions = np.linalg.svd(table - centre, full_matrices=False)
     shares = sizes**2 / max(float((sizes**2).sum()), 1e-12)
     weights = [(d * np.sign(d[np.abs(d).argmax()])).tolist() for d in directions[:2]]
-    titles = [f"component {n + 1} ({share:.0%}): {_said(weights[n], grammars)}" for n, share in enumerate(shares[:2])]
+    titles = [
+        f"component {n + 1} ({share:.0%}): {_largest(weights[n], grammars)}" for n, share in enumerate(shares[:2])
+    ]
     about = {"name": "principal components", "titles": titles, "grammars": grammars}
     return {**about, "centre": centre.tolist(), "weights": weights}
 
 
-def _said(weights: list[float], grammars: list[str]) -> str:
-    """Return the grammars that weigh most in a direction."""
+def _largest(weights: list[float], grammars: list[str]) -> str:
+    """Return the three grammars with the largest weights in a component."""
     largest = sorted(range(len(grammars)), key=lambda at: -abs(weights[at]))[:3]
     return " ".join(f"{'+' if weights[at] > 0 else '-'}{grammars[at]}" for at in largest)
 
@@ -218,13 +220,13 @@ def _body(atlas: Atlas, settings: list[Facts]) -> str:
     made = f"{about['runs']:,} runs, {' to '.join(dict.fromkeys(about['made']))}; {'; '.join(about['versions'])}"
     count = len({model["label"] for one in settings for model in one["models"]})
     intro = (
-        f"{count} senders and receivers under {counted(len(settings), 'setting')}; models of one setting were measured "
-        "alike. Each is a point: near points learn the same grammars easily. "
-        "Choose what was measured, point at a model or choose it in the table, or place results of your own."
+        f"{count} senders and receivers under {counted(len(settings), 'setting')}. Each model is a point: near points "
+        "learn the same grammars easily. "
+        "Choose a setting, point at a model or choose it in the table, or place your own results."
     )
-    of_ratios = atlas.table[atlas.table["measure"].eq("ratio")]
-    cut = ", and cut ones are larger in truth (†)" if of_ratios["cut"].any() else ""
-    ratios = f"Ratios are of updates to concat's{cut}; the updates are below. " if len(of_ratios) else ""
+    ratio_rows = atlas.table[atlas.table["measure"].eq("ratio")]
+    cut = "; the true ratio of a cut run (†) is larger" if ratio_rows["cut"].any() else ""
+    ratios = f"Ratios are updates divided by concat's{cut}. The updates are below. " if len(ratio_rows) else ""
     return f"""
 <header><h1>{TITLE}</h1><p>{intro}</p></header>
 <section aria-labelledby="space-title"><h2 id="space-title">Bias space</h2>
@@ -236,8 +238,8 @@ def _body(atlas: Atlas, settings: list[Facts]) -> str:
 <section aria-labelledby="model-title"><h2 id="model-title">Model</h2><div id="model"></div></section></div>
 <div class="drop" id="drop"><label>Place your own: drop a results.csv here, or choose one
 <input type="file" id="file" accept=".csv,text/csv"></label>
-<p class="note">It is read in this page and goes nowhere. Its rows of the setting chosen above are placed,
-and others when you choose theirs.</p>
+<p class="note">The file stays in this page and is not uploaded. Its rows of the setting chosen above are placed;
+choose another setting to place its rows.</p>
 <p id="told" role="status"></p></div></section>
 <section aria-labelledby="all-title"><h2 id="all-title">All models of this setting</h2>
 <p class="tools"><label>Filter rows <input type="search" id="filter"></label><span id="count" role="status"></span></p>

@@ -19,8 +19,8 @@ from .pitfalls import PITFALLS
 from .sections import Section
 
 WEB = Path(__file__).parent / "web"
-MISSING = 'Reports need Vega, which `pip install "icy-toolkit[report]"` brings.'
-# Nothing is fetched, whatever a name in the results holds; Vega compiles expressions of its own.
+MISSING = 'Reports need Vega; install it with `pip install "icy-toolkit[report]"`.'
+# No network access, whatever names in the results contain. Vega needs 'unsafe-eval', as it compiles expressions.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data:"
 SAVED = ("svg", "png")
 CITED = {
@@ -41,11 +41,11 @@ def report_page(sections: Sequence[Section], title: str) -> str:
     """Return a report as one HTML file.
 
     Args:
-        sections: what it shows.
+        sections: sections of the report.
         title: its heading.
 
     Raises:
-        IncompatibleError: the library that draws is not installed.
+        IncompatibleError: the plotting library is not installed.
     """
     body = [_summary(sections, title), *(_section(place, one) for place, one in enumerate(sections)), _about(sections)]
     data = {
@@ -65,19 +65,19 @@ def report_page(sections: Sequence[Section], title: str) -> str:
 
 
 def whole_page(title: str, body: str, data: object, *scripts: str) -> str:
-    """Return an HTML file that needs no other: style, library, data and scripts are in it.
+    """Return a self-contained HTML file, with style, library, data and scripts.
 
     Args:
-        title: of the window.
-        body: HTML, with everything from outside escaped.
-        data: what the scripts read, as json.
+        title: title of the window.
+        body: HTML, with texts from results escaped.
+        data: data of the scripts, for json.
         scripts: names of files in `web`.
 
     Raises:
-        IncompatibleError: the library that draws is not installed.
+        IncompatibleError: the plotting library is not installed.
     """
     own = "".join((WEB / name).read_text() for name in ("common.js", *scripts))
-    code = [vega(), f"(() => {{\n{own}}})();"]  # in a function, since Vega's script takes many short names
+    code = [vega(), f"(() => {{\n{own}}})();"]  # in a function, since Vega's script defines many short names
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -91,14 +91,14 @@ def whole_page(title: str, body: str, data: object, *scripts: str) -> str:
         *(f"<script>{one}</script>" for one in code),
         "</body></html>",
     ]
-    return ("\n".join(parts) + "\n").encode(errors="replace").decode()  # of texts that are no Unicode, too
+    return ("\n".join(parts) + "\n").encode(errors="replace").decode()  # replaces lone surrogates
 
 
 def vega() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, with their notice.
 
     Raises:
-        IncompatibleError: vl-convert-python, which brings them, is not installed.
+        IncompatibleError: vl-convert-python, which contains them, is not installed.
     """
     try:
         import vl_convert
@@ -110,13 +110,13 @@ def vega() -> str:
 
 
 def in_script(data: object) -> str:
-    """Return data as json that may stand in a script element."""
+    """Return data as json that is safe in a script element."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def escaped(text: object) -> str:
-    """Return text for HTML, in which no character has a meaning."""
+    """Return text with HTML's special characters escaped."""
     return html.escape(str(text), quote=True)
 
 
@@ -127,12 +127,12 @@ def _summary(sections: Sequence[Section], title: str) -> str:
     runs = sum(len(section.long) for section in sections)
     failed = sum(len(section.failures()) for section in sections)
     models = len({model for section in sections for model in section.long["model"]})
-    said = f"{counted(runs, 'run')} of {counted(models, 'model')}" + (f"; {failed} failed" if failed else "")
+    counts = f"{counted(runs, 'run')} of {counted(models, 'model')}" + (f"; {failed} failed" if failed else "")
     links = "".join(
         f'<li><a href="#section-{place}">{escaped(section.name)}</a></li>' for place, section in enumerate(sections)
     )
     nav = f'<nav aria-label="Sections"><ul>{links}<li><a href="#about">About</a></li></ul></nav>'
-    return f"<header><h1>{escaped(title)}</h1><p>{said}</p>{nav}</header>"
+    return f"<header><h1>{escaped(title)}</h1><p>{counts}</p>{nav}</header>"
 
 
 def _section(place: int, section: Section) -> str:
@@ -185,13 +185,13 @@ def _row(section: Section, line: int) -> str:
         if cell is None:
             parts.append("<td>-</td>")
             continue
-        below = {what: cell.below(what, table.decimals, table.spread) for what in table.below.values()}
-        lines = [f"{text} updates" if what == "updates" else text for what, text in below.items() if text]
+        below = {kind: cell.below(kind, table.decimals, table.spread) for kind in table.below.values()}
+        lines = [f"{text} updates" if kind == "updates" else text for kind, text in below.items() if text]
         small = "".join(f"<small>{escaped(text)}</small>" for text in lines)
-        beside = "" if cell.reference is None else f"<small>{escaped(cell.reference.text(table.decimals))}</small>"
+        other = "" if cell.reference is None else f"<small>{escaped(cell.reference.text(table.decimals))}</small>"
         mark = f' class="{cell.mark}"' if cell.mark else ""
         value = f' data-value="{cell.mean!r}"' if cell.seeds else ""
-        parts.append(f"<td{mark}{value}>{escaped(cell.text(table.decimals, table.signed))}{small}{beside}</td>")
+        parts.append(f"<td{mark}{value}>{escaped(cell.text(table.decimals, table.signed))}{small}{other}</td>")
     return f"<tr>{''.join(parts)}</tr>"
 
 
@@ -200,7 +200,7 @@ def _charts(place: int, section: Section) -> str:
     found = []
     if not section.single:
         found.append(_figure(f"heat-{place}", "Heat map", of, "wide"))
-    elif not section.scores:  # of scores, each with a scale of its own, the table says it all
+    elif not section.scores:  # scores have different scales, so no chart is drawn
         found.append(_figure(f"heat-{place}", "Means", of, "wide"))
     if section.tradeoff():
         found.append(_figure(f"tradeoff-{place}", "Trade-off", of))
@@ -212,15 +212,15 @@ def _charts(place: int, section: Section) -> str:
             f'<p class="tools"><label>Row <select data-chosen="{place}">{rows}</select></label> '
             f'<label>Curve <select data-curve="{place}">{ys}</select></label></p>'
         )
-        pointed = f' <span data-of="{place}"></span>'  # whose they are, while another row is pointed at
+        pointed = f' <span data-of="{place}"></span>'  # name of the row under the pointer
         found.append(_figure(f"curves-{place}", "Learning curves", of, "", tools, pointed))
     return f'<div class="charts">{"".join(found)}</div>'
 
 
-def _figure(name: str, title: str, of: str, more: str = "", tools: str = "", beside: str = "") -> str:
+def _figure(name: str, title: str, of: str, more: str = "", tools: str = "", suffix: str = "") -> str:
     scrolls = f'class="scrolls" tabindex="0" role="region" aria-label="{title}{escaped(of)}"'
     drawn = f'<div {scrolls}><div id="{name}" class="chart"></div></div>'
-    return f'<figure class="{more}"><figcaption>{title}{beside}{save_buttons(name)}</figcaption>{tools}{drawn}</figure>'
+    return f'<figure class="{more}"><figcaption>{title}{suffix}{save_buttons(name)}</figcaption>{tools}{drawn}</figure>'
 
 
 def save_buttons(name: str) -> str:
@@ -251,26 +251,26 @@ def _settings(section: Section) -> str:
 def _about(sections: Sequence[Section]) -> str:
     records = [record for section in sections for record in section.records]
     made = [f"<li>{escaped(one)}</li>" for one in _made(records)]
-    cited = "".join(f"<li>{escaped(what)}: {escaped(papers)}.</li>" for what, papers in CITED.items())
+    cited = "".join(f"<li>{escaped(topic)}: {escaped(papers)}.</li>" for topic, papers in CITED.items())
     cited += f"<li>The icy developers: icy {__version__}, Python package icy-toolkit.</li>"
-    read = "".join(f"<dt>{escaped(topic)}</dt><dd>{escaped(said)}</dd>" for topic, said in PITFALLS.items())
+    read = "".join(f"<dt>{escaped(topic)}</dt><dd>{escaped(text)}</dd>" for topic, text in PITFALLS.items())
     spreads = dict.fromkeys(SPREADS[section.table.spread][0] for section in sections)
-    ratios = "Ratios are of updates to concat's; " if any(section.log for section in sections) else ""
-    said = (
+    ratios = "Ratios are updates divided by concat's; " if any(section.log for section in sections) else ""
+    about = (
         f"Written by icy {__version__} with <code>icy report</code>. {ratios}± is the "
         f"{escaped(' or the '.join(spreads))}."
     )
     return (
-        f'<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{said}</p>'
+        f'<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{about}</p>'
         f'<h3 id="pitfalls">How to read the numbers</h3><dl>{read}</dl>'
         f"<h3>Versions and machines</h3><ul>{''.join(made)}</ul><h3>Please cite</h3><ul>{cited}</ul></section>"
     )
 
 
 def _made(records: Sequence[Record]) -> list[str]:
-    """Return the versions, commits and devices that made some records, and when."""
+    """Return the versions, commits, devices and dates of some records."""
     if not records:
-        return ["Read from a table, which holds neither versions nor curves."]
+        return ["Read from a table, which has no versions and no curves."]
     found: dict[str, int] = {}
     for record in records:
         versions = record.get("versions", {})

@@ -1,4 +1,4 @@
-"""How to read the numbers of a report, in a sentence per topic; docs/pitfalls.md says more under the same headings."""
+"""How to read the numbers of a report, a sentence per topic; docs/pitfalls.md has details under the same headings."""
 
 PITFALLS = {
     "Conventions": "One metric has several definitions. Headings and notes name the definition that was used: compare "
@@ -7,15 +7,15 @@ PITFALLS = {
     "start symbol, unless symbols=V.",
     "Chance": "A value above 0 is not a finding yet: icy metrics --permutations 1000 shows the value by chance and a "
     "p-value. Metrics of information are too high on few rows.",
-    "Values by construction": "‡ marks a value that the sizes of its table determine or bound, such as ami where no "
+    "Values by construction": "‡ marks a value that the size of its table determines or bounds, such as ami if no "
     "message occurs twice.",
     "Cuts": "† marks runs that ended at the cap or the budget: the true ratio is larger, and two models that were both "
     "cut cannot be ranked.",
-    "Seeds": "± is a spread over seeds, as the notes of each table say. A value of few seeds is uncertain: compare "
+    "Seeds": "± is a spread over seeds; the notes of each table say which. A value of few seeds is uncertain: compare "
     "models seed by seed.",
     "Ratios": "A ratio is relative to concat, with the same model and seed. It says nothing about "
-    "absolute speed: the updates are below it.",
+    "absolute speed: the number of updates is below the ratio.",
     "Accuracy": "Only the protocol generalise measures on meanings that were not trained on. Senders are right about "
-    "tokens (chance 1/V), receivers about attributes (chance 1/K): 80 % of the one is not 80 % of the other.",
-    "Presets": "The preset published has the defects of the authors' programs on which printed numbers depend.",
+    "tokens (chance 1/V), receivers about attributes (chance 1/K): 80 % accuracy is not equally hard for both.",
+    "Presets": "The preset published has those defects of the authors' programs on which the printed numbers depend.",
 }

@@ -1,4 +1,4 @@
-"""What a report shows: a section per protocol or kind of job, as plain data."""
+"""Sections of a report, one per protocol or kind of job, as plain data."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from icy.records.kinds import kind_of_rows
 from icy.records.long_table import ROW
 from icy.records.record import Record
 
-MOST_POINTS = 60  # of a learning curve: a line of some hundred pixels shows no more
-LEAST_POINTS = 4  # of a learning curve in a report of very many
-ALL_POINTS = 300_000  # of the curves of a section: some 4 MB, which a browser still reads in a moment
+MOST_POINTS = 60  # maximum per learning curve, enough for a line of a few hundred pixels
+LEAST_POINTS = 4  # minimum per learning curve, in a report with very many
+ALL_POINTS = 300_000  # maximum of all curves of a section: about 4 MB, which a browser reads at once
 DIGITS = 4
 Lines: TypeAlias = list[list[float | None]]  # a curve, as a list per name
 RUN = ("row", "grammar", "seed", "value", "cut", "failed", "reason", "error", "steps", "seconds", "curve")
-COUNTS = ("parameters", "seeds", "concat steps")  # labels of tables that tell no rows apart
+COUNTS = ("parameters", "seeds", "concat steps")  # labels of tables that do not identify rows
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Section:
     """Results of one protocol, or of one kind of job.
 
     Attributes:
-        name: of the protocol or kind.
-        noun: what a run trains, in the plural.
-        table: of these results.
-        long: the same in long form, with the column `row`.
-        records: of the same, whose curves are drawn; none for results that were read from a table.
-        points: names of the numbers of a point of their curves, the first of which is drawn from left to right.
-        rows: the columns that the replicates of each row share, by its number.
+        name: name of the protocol or kind.
+        noun: plural noun for the trained objects, such as "models".
+        table: table of these results.
+        long: the results in long form, with the column `row`.
+        records: records with the curves; empty for results that were read from a table.
+        points: names of the numbers of a point of a curve; the first is drawn on the x axis.
+        rows: the columns that the replicates of a row share, by row number.
         varying: columns of settings in which rows differ, in addition to the model.
         lines: the row and the name of each line of the table.
     """
@@ -65,7 +65,7 @@ class Section:
 
     @property
     def scores(self) -> bool:
-        """Whether the columns of the table are scores, of a scale each, and not grammars."""
+        """Whether the columns of the table are scores, each with its own scale, rather than grammars."""
         return not set(self.table.grammars) <= set(self.long["grammar"])
 
     @property
@@ -75,7 +75,7 @@ class Section:
 
     @property
     def easy(self) -> dict[str, list[str]]:
-        """Compositional grammars of the table, of each side those on which any of its rows was measured."""
+        """For each side, the compositional grammars with a value in any of its rows."""
         shown = [(self._side(place), cells) for place, _, cells in self._placed()]
         return {
             side: [name for name in COMPOSITIONAL if any(name in cells for of, cells in shown if of == side)]
@@ -91,8 +91,8 @@ class Section:
         """Return the side of a row; "" for a line of the table that shows no row."""
         return str(self.rows[place].get("side")) if place >= 0 else ""
 
-    def _easy_said(self) -> str:
-        """Return the compositional grammars in words, those of one side alone after what both have."""
+    def _easy_text(self) -> str:
+        """Return the compositional grammars as text: first grammars of both sides, then grammars of one side."""
         found = {side: names for side, names in self.easy.items() if names}
         shared = [name for name in COMPOSITIONAL if found and all(name in names for names in found.values())]
         more = [
@@ -109,12 +109,12 @@ class Section:
 
     @property
     def has_curves(self) -> bool:
-        """Whether any run has a curve: those of old records, and of results read from a table, have none."""
+        """Whether any run has a curve; old records, and results read from a table, have none."""
         return any(record.get("curve") for record in self.records)
 
     @property
     def counted(self) -> str:
-        """What the first number of a point of the curves counts, in the plural."""
+        """Plural noun for the first number of a point of the curves, such as "updates"."""
         return kind_of_rows(self.long).counted if self.points[0] == "steps" else self.points[0]
 
     @property
@@ -124,7 +124,7 @@ class Section:
         return [used[name].heading(name) if name in used else name for name in self.points]
 
     def data(self) -> Facts:
-        """Return what the page's script draws: rows, cells, runs and curves, as json."""
+        """Return the data of the page's script as json: rows, cells, runs and curves."""
         curves, runs = self._runs()
         return {
             "name": self.name,
@@ -139,18 +139,18 @@ class Section:
             "counted": self.counted,
             "curves": curves,
             "tradeoff": self.tradeoff(),
-            "easy": self._easy_said(),
+            "easy": self._easy_text(),
             "domain": self._domain(),
         }
 
     def names(self) -> list[str]:
-        """Return a name for each row: that of the only line of the table which shows it, or what sets it apart."""
+        """Return a name for each row: that of its line in the table, or model and settings if it has several lines."""
         shown: dict[int, list[str]] = {}
         for place, label in self.lines:
             shown.setdefault(place, []).append(label)
         alone = {place: labels[0] for place, labels in shown.items() if len(labels) == 1}
         return [
-            alone.get(place) or ", ".join(map(str, (row["model"], *self._said(row))))
+            alone.get(place) or ", ".join(map(str, (row["model"], *self._setting_texts(row))))
             for place, row in enumerate(self.rows)
         ]
 
@@ -169,48 +169,47 @@ class Section:
         ]
 
     def _rows_of_lines(self) -> list[int]:
-        """Return, for each line of the table, the place in `rows` of the row that it shows; -1 for none.
+        """Return, for each line of the table, the index in `rows` of the row that it shows; -1 for none.
 
-        Kinds of jobs make tables of their own. Their labels do not name settings, or name only some. It is the row
-        that most labels match, then the one with the fewest unmatched settings, then the nearest in order, as tables
-        keep it.
+        Each kind of job has its own table, and labels name all settings, some or none. So this is the row that most
+        labels match, then the row with the fewest unmatched settings, then the nearest in order.
         """
-        said = [self._said(row) for row in self.rows]
-        words = {word for texts in said for text in texts for word in (text, text.partition("=")[2])}
+        settings = [self._setting_texts(row) for row in self.rows]
+        words = {word for texts in settings for text in texts for word in (text, text.partition("=")[2])}
         of_model: dict[str, list[int]] = {}
         alike: dict[tuple[str, ...], list[int]] = {}  # by model and settings
         for place, row in enumerate(self.rows):
             of_model.setdefault(str(row["model"]), []).append(place)
-            alike.setdefault((str(row["model"]), *sorted(said[place])), []).append(place)
+            alike.setdefault((str(row["model"]), *sorted(settings[place])), []).append(place)
 
-        def fit(place: int, told: Sequence[str]) -> tuple[int, int]:
-            left, unsaid = list(told), 0
-            for text in said[place]:
-                value = next((one for one in (text, text.partition("=")[2]) if one in left), None)
+        def fit(place: int, texts: Sequence[str]) -> tuple[int, int]:
+            rest, unmatched = list(texts), 0
+            for text in settings[place]:
+                value = next((one for one in (text, text.partition("=")[2]) if one in rest), None)
                 if value is None:
-                    unsaid += 1
+                    unmatched += 1
                 else:
-                    left.remove(value)
-            return -len(left), -unsaid
+                    rest.remove(value)
+            return -len(rest), -unmatched
 
         found = []
         for line, (labels, _) in enumerate(self.table.rows):
             named = zip(self.table.labels, labels, strict=True)
-            told = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
-            models = [name for name in dict.fromkeys(told) if name in of_model]
-            settings = sorted(text for text in told if text in words)
-            # A table of bias names all settings, so that nearly always one row fits exactly; others are compared.
-            fits = alike.get((models[0], *settings), []) if len(models) == 1 else []
+            texts = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
+            models = [name for name in dict.fromkeys(texts) if name in of_model]
+            matched = sorted(text for text in texts if text in words)
+            # A bias table names all settings, so that one row nearly always fits exactly; else rows are compared.
+            fits = alike.get((models[0], *matched), []) if len(models) == 1 else []
             fits = fits or sorted(place for name in models for place in of_model[name]) or [*range(len(self.rows))]
-            found.append(max(fits, key=lambda at: (*fit(at, told), -abs(at - line)), default=-1))
+            found.append(max(fits, key=lambda at: (*fit(at, texts), -abs(at - line)), default=-1))
         return found
 
-    def _said(self, row: Facts) -> list[str]:
-        """Return what sets a row apart, beside its model."""
+    def _setting_texts(self, row: Facts) -> list[str]:
+        """Return the settings of a row that vary, as text."""
         return [part for name in self.varying for part in _text(row[name]).split(", ") if part]
 
     def cells(self) -> list[Facts]:
-        """Return the cells of the table: line, row, column, mean, text as printed, and what colours it."""
+        """Return the cells of the table: line, row, column, mean, text as printed, and the value of its color."""
         found = []
         for at, (_, cells) in enumerate(self.table.rows):
             place, label = self.lines[at]
@@ -218,7 +217,7 @@ class Section:
                 if cell.seeds and math.isfinite(cell.mean):
                     text = cell.text(self.table.decimals, self.table.signed)
                     text += f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""
-                    shade = max(cell.mean, LEAST_RATIO) if self.log else cell.mean  # of ratios by their logarithm
+                    shade = max(cell.mean, LEAST_RATIO) if self.log else cell.mean  # above 0 for a logarithmic scale
                     about = {
                         "line": at,
                         "row": place,
@@ -232,13 +231,13 @@ class Section:
         return _within_columns(found) if self.scores else found
 
     def _seeds(self, place: int, grammar: str = "") -> str:
-        """Return the seeds of a row with a value, on one grammar if the column is one."""
+        """Return the seeds of a row with a value; if the column is a grammar, with a value on this grammar."""
         on_all = self._seeds_of_rows.get((place, None), [])
         return ", ".join(map(str, dict.fromkeys(self._seeds_of_rows.get((place, grammar), on_all))))
 
     @cached_property
     def _seeds_of_rows(self) -> dict[tuple[int, str | None], list[object]]:
-        """The seeds with a value, by row and grammar; under None those on all grammars."""
+        """The seeds with a value, by row and grammar; the grammar None has the seeds of all grammars."""
         found: dict[tuple[int, str | None], list[object]] = {}
         done = self.long[self.long["value"].notna()]
         for row, grammar, seed in zip(done["row"], done["grammar"], done["seed"], strict=True):
@@ -247,7 +246,7 @@ class Section:
         return found
 
     def _domain(self) -> list[float]:
-        """Return between which values colours go, as in `icy plot heat`."""
+        """Return the least and the largest value of the color scale, as in `icy plot heat`."""
         means = [cell.mean for _, _, cells in self._placed() for cell in cells.values() if math.isfinite(cell.mean)]
         if self.scores:
             return [0.0, 1.0]
@@ -255,23 +254,23 @@ class Section:
         return [max(min([low, *means]), LEAST_RATIO if self.log else -math.inf), max([high, *means])]
 
     def tradeoff(self) -> list[Facts]:
-        """Return the means of each row over compositional and over noise grammars, of ratios geometric ones.
+        """Return the means of each row over compositional and over noise grammars; for ratios, geometric means.
 
-        A row is there if it has all noise grammars, and all compositional ones that others of its side have.
+        It has the rows with all noise grammars, and all compositional grammars that other rows of their side have.
         """
         found, easy_of_side = [], self.easy
         for at, (place, label, cells) in enumerate(self._placed()):
             side = self._side(place)
-            wanted = easy_of_side[side]
-            if wanted and {*wanted, *NOISE} <= set(cells):
-                easy, hard = ([cells[name].mean for name in names] for names in (wanted, NOISE))
+            compositional = easy_of_side[side]
+            if compositional and {*compositional, *NOISE} <= set(cells):
+                easy, hard = ([cells[name].mean for name in names] for names in (compositional, NOISE))
                 runs = max(cell.seeds for cell in cells.values())
                 about = {"line": at, "row": place, "label": label, "side": side, "n": runs, "seeds": self._seeds(place)}
                 found.append({**about, "easy": _mean(easy, self.log), "hard": _mean(hard, self.log)})
         return found
 
     def _runs(self) -> tuple[list[Lines], list[list[object]]]:
-        """Return all curves, and a list per run whose last number is the place of its curve, or -1."""
+        """Return all curves, and a list per run; its last number is the index of its curve, or -1."""
         of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
         most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(of_key))))
         curves: list[Lines] = []
@@ -283,13 +282,13 @@ class Section:
         return curves, runs
 
     def failures(self) -> list[list[str]]:
-        """Return model, grammar, seed and reason of runs that failed."""
+        """Return model, grammar, seed and error of runs that failed."""
         failed = self.long[self.long["failed"].astype(bool)]
         names = ("model", "grammar", "seed", "error")
         return [[str(row[name]) for name in names] for row in failed.to_dict("records")]
 
     def settings(self) -> list[tuple[str, str]]:
-        """Return settings that all rows share, and for others how many values there are."""
+        """Return settings with the value that all rows share, or with the number of different values."""
         found = []
         for name in ROW:
             values = [_text(value) for value in dict.fromkeys(self.long[name])]
@@ -299,7 +298,7 @@ class Section:
 
 
 def thinned(curve: Sequence[Sequence[float | None]], names: int, most: int = MOST_POINTS) -> Lines:
-    """Return a curve with at most `most` points, the last among them, as a list per name.
+    """Return a curve with at most `most` points, including the last, as a list per name.
 
     Example:
         >>> thinned([[0, 0.5], [50, 0.75]], 2)
@@ -309,8 +308,8 @@ def thinned(curve: Sequence[Sequence[float | None]], names: int, most: int = MOS
     if not points:
         return []
     step = -(-len(points) // most)
-    kept = points[::-1][::step][::-1]
-    return [[_plain(point[place]) if place < len(point) else None for point in kept] for place in range(names)]
+    chosen = points[::-1][::step][::-1]
+    return [[_plain(point[place]) if place < len(point) else None for point in chosen] for place in range(names)]
 
 
 def _is_number(value: object) -> bool:
@@ -318,12 +317,12 @@ def _is_number(value: object) -> bool:
 
 
 def _rows(long: pd.DataFrame) -> list[Facts]:
-    """Return what each row shares, by its number."""
+    """Return the first replicate of each row, by row number."""
     return [dict(row) for row in long.drop_duplicates("row").sort_values("row").to_dict("records")]  # type: ignore[arg-type]
 
 
 def _within_columns(cells: list[Facts]) -> list[Facts]:
-    """Return cells whose colour says where they lie between the least and the largest of their column."""
+    """Rescale the color value of cells to 0 to 1 between the least and the largest mean of their column."""
     ends: dict[str, list[float]] = {}
     for cell in cells:
         ends.setdefault(cell["column"], []).append(cell["mean"])
@@ -345,7 +344,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as json has it: numbers with few digits, None for what is none."""
+    """Return a value for json: numbers with few digits, None if missing or not finite."""
     if value is None or isinstance(value, str | bool):
         return value
     number = float(value)

@@ -1,4 +1,4 @@
-"""The order in which people and senders find grammars easy: Kendall's tau of accuracy and of acquisition ratios."""
+"""The order of grammars from easy to hard, for people and for senders: Kendall's tau of accuracies and ratios."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 
 PEOPLE = ("published", "human")  # kinds of agents that senders are compared with
-LEAST_GRAMMARS = 3  # that an order is compared over
+LEAST_GRAMMARS = 3  # least number of grammars for a comparison of orders
 
 
 def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
-    """Return senders with their acquisition ratios, and how their order of grammars agrees with that of people.
+    """Return senders with their acquisition ratios, and the agreement of their order of grammars with that of people.
 
-    Ratios are of other, larger languages than people learn, and are another quantity than accuracy; so only orders are
-    compared. Kendall's tau-b is 1 where a sender takes longer for whatever people get right less often, and -1 where it
-    is the other way round. Over five grammars, 1 in 60 pairs of random orders has a tau of 1 or of -1.
+    Ratios are of larger languages than people learn, and are not accuracies, so only orders are compared. Kendall's
+    tau-b is 1 if senders need more updates for the grammars on which people are less accurate, and -1 if they need
+    fewer. Over five grammars, 1 in 60 pairs of random orders has a tau of 1 or of -1.
 
     Args:
-        report: of `icy.analysis.tables.study.study_report`, with people in it.
-        long: a long table of senders under the protocol `acquire`, as `icy probe` files them.
+        report: report of `icy.analysis.tables.study.study_report`, with people in it.
+        long: a long table of senders under the protocol `acquire`, as `icy probe` saves it.
 
     Returns:
         A row per sender: `sender`, its mean ratio to concat by grammar, and `tau AGENT, DATASET` for all people.
 
     Raises:
-        InvalidSettingError: there are no people, or no ratios of senders for their grammars.
+        InvalidSettingError: the report has no people, or the table no ratios of senders for their grammars.
     """
     people = {
         f"tau {agent}, {dataset}": part.groupby("grammar")["accuracy"].mean()
@@ -42,9 +42,7 @@ def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
         )
     }
     if not people:
-        raise InvalidSettingError(
-            "There are no people whose order of grammars could be compared; add --rows, --published."
-        )
+        raise InvalidSettingError("The report has no people to compare senders with; add --rows or --published.")
     ratios = _ratios(long, {str(grammar) for accuracy in people.values() for grammar in accuracy.index})
     grammars = in_order({grammar for found in ratios.values() for grammar in found})
     rows = [
@@ -59,10 +57,10 @@ def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float]]:
-    """Return the mean ratios of senders to concat by grammar; concat's own is 1.
+    """Return the mean ratios of senders to concat by grammar; the ratio of concat is 1.
 
     Raises:
-        InvalidSettingError: there are none.
+        InvalidSettingError: the table has no ratios of senders on these grammars.
     """
     chosen = long[
         long["grammar"].isin(grammars) & (long["grammar"] != BASELINE) & long["model"].str.startswith("sender/")
@@ -70,8 +68,8 @@ def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float
     chosen = chosen[(chosen["measure"] == "ratio") & ~chosen["failed"].astype(bool)]
     if chosen.empty:
         raise InvalidSettingError(
-            "There are no acquisition ratios of senders for the grammars of people; `icy probe --protocol acquire` "
-            "measures them."
+            "These results have no acquisition ratios of senders for the grammars that people learned; "
+            "`icy probe --protocol acquire` measures them."
         )
     means = chosen.groupby(["model", "grammar"], sort=False)["value"].mean()
     return {
@@ -80,16 +78,16 @@ def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float
     }
 
 
-def _by_name(found: Series) -> dict[str, float]:
-    return {str(name): float(value) for name, value in found.items()}
+def _by_name(values: Series) -> dict[str, float]:
+    return {str(name): float(value) for name, value in values.items()}
 
 
 def order_tau(accuracy: Mapping[str, float], ratio: Mapping[str, float]) -> float:
-    """Return Kendall's tau-b of two orders of grammars, from easy to hard; NaN of fewer than three, or of ties alone.
+    """Return Kendall's tau-b of two orders of grammars, from easy to hard; NaN if fewer than three, or all tied.
 
     Args:
-        accuracy: by grammar, high where it is easy.
-        ratio: by grammar, low where it is easy.
+        accuracy: accuracies by grammar; high for an easy grammar.
+        ratio: ratios by grammar; low for an easy grammar.
 
     Example:
         >>> round(order_tau({"concat": 0.6, "perm": 0.2, "rot": 0.0}, {"concat": 1.0, "perm": 1.1, "rot": 4.0}), 6)

@@ -36,7 +36,7 @@ from icy.records.long_table import ROW
 
 from .by_setting import failures, spread_note
 from .marking import TableRow, mark_ends
-from .paired import corrected, paired_differences, paired_of
+from .paired import compare_pairs, corrected, paired_differences
 from .printed_table import BiasTable
 from .references import PUBLISHED, cell_references, compared_with, numbered
 
@@ -46,16 +46,16 @@ MEASURE_TITLES = {
     "held_out": "accuracy on meanings held out of training",
     "end_to_end": "accuracy of sender and receiver together",
 }
-CUT_NOTES = {  # what the dagger means, by measure
+CUT_NOTES = {  # meaning of the dagger, by measure
     "ratio": "cut at the {limit} in at least one seed: the true ratio is larger",
     "": "training stopped at its limit in at least one seed, before the target",  # of other measures
-    "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
-    "train_accuracy in the long table says how far",
+    "held_out": "not learned to the target within {cap} times concat's steps in at least one seed; "
+    "train_accuracy in the long table has the accuracy reached",
 }
 UNFINISHED = "(n of m): on n of the row's m seeds"
 LOG, QUOTIENT, P, UPDATES = "log scale", "quotient", "p (Holm)", "updates"  # labels of lines below a row
 PARAMETERS = 1  # index of that label
-OF_CELLS = (  # columns of the long table, or of differences, that cells are made from
+CELL_COLUMNS = (  # columns of the long table, or of differences, that cells are made from
     *("row", "grammar", "measure", "value", "failed", "cut", "resolution"),
     *("steps", "crossing", "ours", "theirs", "our_cut", "their_cut", "p"),
 )
@@ -77,28 +77,28 @@ def bias_table(
 ) -> BiasTable:
     """Make the bias table of some results.
 
-    Ratios are positive, skewed and often cut, so below each row of several seeds stands their summary on the log scale:
-    the geometric mean, to be multiplied or divided by its spread (`icy.analysis.statistics.log_summary`). Another line
-    has the mean updates to the target, since a ratio may be large only because concat is learned in few updates.
+    Ratios are positive, skewed and often cut. So each row of several seeds has a second line with their summary on the
+    log scale: the geometric mean, to be multiplied or divided by its spread (`icy.analysis.statistics.log_summary`).
+    Another line has the mean updates to the target, since a ratio may be large only because concat is learned fast.
 
     Args:
         results: a ProbeResult, or a DataFrame in long form, as `icy.records.long_table.to_long` makes.
         spread: "sd", "sem" or "ci95"; all from the sample standard deviation (ddof 1).
-        by: columns of the long table, or "side"; those that vary group the rows under headings.
+        by: columns of the long table, or "side". Columns that vary group the rows under headings.
         sort: order of rows within a group: "given", "model", "parameters", or a grammar; in descending order with "-"
             before it.
-        compare: what to print next to each cell, with the difference in combined standard errors: "published", the
-            name of one published table, "atlas", a results folder or file, or results.
+        compare: reference values to print next to each cell, with the difference in combined standard errors:
+            "published", the name of one published table, "atlas", a results folder or file, or results.
         compared: heading for other results.
-        mark: whether to mark the best and the worst of each column, where at least three rows differ by more than
-            their seeds do (one-way analysis of variance, 5 %). Models without parameters, which learn by heart, are
-            not considered.
+        mark: whether to mark the best and the worst of each column, if it has at least three rows and they differ
+            significantly (one-way analysis of variance over seeds, 5 %). Models without parameters, which memorize,
+            are not considered.
         log: whether to add lines below ratios: the log scale, and updates.
         decimals: printed with each number.
 
     Raises:
-        InvalidSettingError: another spread, or results that cannot be told apart.
-        UnknownNameError: another column or order, or no such published table.
+        InvalidSettingError: an unknown spread, or several rows of the other results match one row.
+        UnknownNameError: an unknown column, order or published table.
 
     Example:
         >>> import icy, tempfile
@@ -124,7 +124,7 @@ def _bias_table(
     mark: bool = True,
     decimals: int = 2,
 ) -> BiasTable:
-    """Make a bias table of a long table; `cell` makes a cell of replicates. For the rest see `bias_table`."""
+    """Make a bias table of a long table; `cell` makes a cell of replicates. Other arguments are as in `bias_table`."""
     checked_spread(spread)
     _require_decimals(decimals)
     long = numbered(long).assign(side=lambda table: table["model"].str.replace(r"/.*", "", regex=True))
@@ -161,30 +161,29 @@ def _bias_table(
 
 def _require_decimals(decimals: int) -> None:
     if decimals not in range(MOST_DECIMALS + 1):
-        raise InvalidSettingError(f"decimals is a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
+        raise InvalidSettingError(f"decimals must be a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
 
 
 def difference_table(
     results: Results, other: Results, name: str = "the other", spread: str = "sd", **options: Any
 ) -> BiasTable:
-    """Make the table of differences between two results, or between models, taken seed by seed.
+    """Make the table of differences between two results, or between models, paired by seed.
 
-    Below each row stand the quotients of ratios, taken on the log scale, and p-values of paired tests
-    (`icy.analysis.statistics.paired`), corrected by Holm's method for the number of tests in the table;
-    protocols, which measure different things, are corrected each on its own.
+    Lines below each row have the quotients of ratios, taken on the log scale, and p-values of paired tests
+    (`icy.analysis.statistics.paired`), corrected by Holm's method for the number of tests of one protocol in the table.
 
     Args:
         results: a ProbeResult, or a DataFrame in long form.
-        other: likewise, or where they are kept; its values are subtracted. Or the name of a model of these results,
-            from which all others of its side are held off; or "each", for every model and every other.
-        name: of other results, for notes.
-        spread: of the differences over seeds.
+        other: results to subtract, or their place. Or the name of a model of `results`, which is subtracted from all
+            other models of its side; or "each", for all pairs of models.
+        name: name of the other results, for notes.
+        spread: spread of the differences over seeds.
         **options: by, sort and decimals, as for `bias_table`.
 
     Raises:
-        InvalidSettingError: another spread.
+        InvalidSettingError: an unknown spread.
         IncompatibleError: the two have no replicate in common.
-        StoreError: there is neither such a model nor such a file or folder.
+        StoreError: `other` is not a model, a file or a folder.
     """
     checked_spread(spread)
     both, training, lone, name = paired_differences(long_of(results), other, name)
@@ -202,37 +201,37 @@ def difference_table(
 
 
 def _difference(part: pd.DataFrame, spread: str) -> TableCell:
-    """Return the cell of differences; of ratios with their quotient. Concat, where models are alike, is not tested."""
+    """Return the cell of differences, for ratios with the quotient. Concat, where all ratios are 1, has no p."""
     cell = cell_of(part, spread)
     if part["grammar"].iloc[0] == BASELINE:
         return cell
-    found = paired_of(part)
+    found = compare_pairs(part)
     return replace(cell, log=found.summary() if found.log else None, p=float(part["p"].iloc[0]))
 
 
 def _tested(both: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return differences with the corrected p of their cells; and the tests, a row per cell but concat's."""
+    """Return differences with the corrected p of their cells, and the tests: a row per cell except concat's."""
     both = numbered(both)
     cells = both[both["grammar"] != BASELINE].groupby(["row", "grammar"], sort=False)
-    rows = [(*key, *part.iloc[0][["protocol", "measure"]], paired_of(part).p) for key, part in cells]  # type: ignore[misc]
+    rows = [(*key, *part.iloc[0][["protocol", "measure"]], compare_pairs(part).p) for key, part in cells]  # type: ignore[misc]
     tests = pd.DataFrame(rows, columns=["row", "grammar", "protocol", "measure", "p"]).astype({"p": float})
     tests = tests.assign(p=corrected(tests))
     return both.merge(tests[["row", "grammar", "p"]], on=["row", "grammar"], how="left"), tests
 
 
 def _test_notes(both: pd.DataFrame, tests: pd.DataFrame, below: Mapping[str, str], spread: str) -> list[str]:
-    """Return what the lines below differences show: quotients, tests, and what cut pairs can say."""
+    """Return notes on the lines below differences: quotients, tests, and the treatment of cut pairs."""
     notes = []
     if QUOTIENT in below:
         notes.append(f"{QUOTIENT}: of geometric means, times or divided by its {LOG_SPREADS[spread]}")
     families = tests[tests["p"].notna()].groupby(["protocol", "measure"], sort=False, dropna=False)
     for (protocol, measure), part in families:  # type: ignore[misc]
-        what = "log ratios" if measure == "ratio" else "values"
+        scale = "log ratios" if measure == "ratio" else "values"
         of = f" of {protocol}" if families.ngroups > 1 else ""
-        notes.append(f"{P}{of}: paired t-test on {what}, corrected for {counted(len(part), 'test')} by Holm's method")
+        notes.append(f"{P}{of}: paired t-test on {scale}, corrected for {counted(len(part), 'test')} by Holm's method")
     ratios = both[both["measure"].eq("ratio") & both["grammar"].ne(BASELINE)]
     if ratios["cut"].any():
-        notes.append("where one of a pair was cut: sign test of the directions; where both were: left out")
+        notes.append("pairs with one cut run: sign test of the directions; pairs with two cut runs: left out")
     return notes
 
 
@@ -244,7 +243,7 @@ def _rows(
 ) -> list[TableRow]:
     """Return the rows of a table, with cells and their reference values."""
     # A report may have thousands of rows: cells get only the columns that they need, and labels are made all at once.
-    needed = long[[name for name in OF_CELLS if name in long]]
+    needed = long[[name for name in CELL_COLUMNS if name in long]]
     cells: dict[int, dict[str, TableCell]] = {}
     runs: dict[tuple[int, str], int] = {}
     for (row, grammar), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
@@ -265,7 +264,7 @@ def _rows(
 
 
 def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> TableCell:
-    """Return the cell of some replicates; of ratios with their updates, and whether the checks were too coarse.
+    """Return the cell of some replicates; ratios come with updates, and whether evaluations were too coarse.
 
     Args:
         part: replicates of one row and grammar, in long form.
@@ -279,7 +278,7 @@ def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> TableCell:
 
 
 def _with_reference(cell: TableCell, reference: Reference | None, ratio: bool) -> TableCell:
-    """Return a cell with its reference value; of two ratios that were cut, without their distance."""
+    """Return a cell with its reference value; without the distance if both are cut ratios."""
     if reference is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, reference.mean):
         reference = replace(reference, distance=math.nan)
     return replace(cell, reference=reference)
@@ -289,7 +288,7 @@ def _groups(by: str | Sequence[str]) -> list[str]:
     """Return the columns that group rows.
 
     Raises:
-        UnknownNameError: there is no such column.
+        UnknownNameError: an unknown column.
     """
     names = [name.replace("-", "_") for name in words(by)]
     known = ["side", *ROW[1:]]
@@ -306,25 +305,25 @@ def _constant(long: pd.DataFrame, name: str, grouped: Sequence[str]) -> bool:
 
 
 def _sorted(rows: list[TableRow], grouped: Sequence[str], sort: str, grammars: Sequence[str]) -> list[TableRow]:
-    """Sort rows by group, and within a group as asked.
+    """Sort rows by group, and within a group by `sort`.
 
     Raises:
-        UnknownNameError: `sort` is neither "given", "model" nor "parameters", nor a grammar of the table.
+        UnknownNameError: `sort` is not "given", "model", "parameters" or a grammar of the table.
     """
-    down, what = sort.startswith("-"), sort.removeprefix("-")
-    if what in ORDER and what not in grammars:
-        raise InvalidSettingError(f"There is no {what} in these results to sort by; there are {', '.join(grammars)}.")
-    if what not in ("given", "model", "parameters", *grammars):
+    down, key = sort.startswith("-"), sort.removeprefix("-")
+    if key in ORDER and key not in grammars:
+        raise InvalidSettingError(f"Cannot sort by {key}: these results have only {', '.join(grammars)}.")
+    if key not in ("given", "model", "parameters", *grammars):
         raise unknown("order of rows", sort, ["given", "model", "parameters", *grammars])
 
     def rank(row: TableRow) -> SortKey:
         first, labels, cells = row
-        if what == "model":
+        if key == "model":
             return (first["model"],)
-        value = _count(labels[PARAMETERS]) if what == "parameters" else cells.get(what, EMPTY).mean
+        value = _count(labels[PARAMETERS]) if key == "parameters" else cells.get(key, EMPTY).mean
         return (pd.isna(value), -value if down else value)
 
-    ordered = rows if what == "given" else sorted(rows, key=rank, reverse=down and what == "model")
+    ordered = rows if key == "given" else sorted(rows, key=rank, reverse=down and key == "model")
     return sorted(ordered, key=lambda row: [place_of(name, row[0][name]) for name in grouped])
 
 
@@ -337,7 +336,7 @@ def _count(label: str) -> float:
 
 
 def _steps(rows: pd.DataFrame, crossing: str, whole: str) -> pd.Series:
-    """Return the mean steps of each row to the target: interpolated if they are, else at the evaluation."""
+    """Return the mean steps of each row to the target: interpolated where known, else the step of the evaluation."""
     steps = rows[whole].astype(float)
     known = rows[crossing].astype(float).fillna(steps) if crossing in rows else steps
     return known.groupby(rows["row"]).mean().dropna()
@@ -365,12 +364,12 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
 
 
 def _has_baselines(long: pd.DataFrame) -> bool:
-    """Return whether results know the steps of concat; a kind of job that compares with nothing has none."""
+    """Return whether results have the steps of concat; some kinds of jobs have no baseline."""
     return bool(long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any())
 
 
 def _labelled(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
-    """Return the headings of labels, and the rows; without the steps of concat where nothing is compared with it."""
+    """Return the headings of labels, and the rows; without the steps of concat if `compares` is false."""
     labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
     if compares:
         return labels, rows
@@ -383,7 +382,7 @@ def parameter_counts(long: pd.DataFrame) -> Series:
 
 
 def _title(long: pd.DataFrame, varying: list[str]) -> str:
-    """Return what was measured, as far as it is the same for all rows."""
+    """Return the measure and the settings that all rows share, as text."""
     if not len(long):
         return "No results."
     first = long.iloc[0]
@@ -409,7 +408,7 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
-    """Return what the spread is, what daggers mean, and which runs failed."""
+    """Return notes on the spread, daggers and failed runs."""
     notes = spread_note(long, spread)
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
@@ -422,7 +421,7 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
 
 
 def _sides(long: pd.DataFrame) -> list[str]:
-    """Return a note that accuracies of senders and receivers are not alike, if there are both."""
+    """Return a note that accuracies of senders and receivers are not comparable, if there are both."""
     if not {"sender", "receiver"} <= set(long["side"]):
         return []
     tokens, attributes = (
@@ -436,7 +435,7 @@ def _sides(long: pd.DataFrame) -> list[str]:
 
 
 def _chance(sizes: Series, otherwise: str) -> str:
-    """Return the accuracy by chance as text, if all sizes are one number; else `otherwise`."""
+    """Return chance accuracy as text, if all sizes are equal; else `otherwise`."""
     known = sizes.dropna().astype(float).unique()
     return f"{1 / known[0]:.0%}" if len(known) == 1 else otherwise
 
@@ -447,19 +446,19 @@ def _several(values: Series) -> str:
 
 
 def _notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
-    """Return what lines below rows and marks of cells mean."""
+    """Return notes on lines below rows and on marks of cells."""
     return [*_log_notes(rows, spread), *_updates_note(rows), *_coarse(rows), *_unfinished(rows)]
 
 
 def _log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
-    """Return the cells with something to say on the log scale: none if all are of one seed, which it would repeat."""
+    """Return the cells with a summary on the log scale; none if all have one seed, as it would repeat their values."""
     cells = [cell for _, _, cells in rows for cell in cells.values()]
     found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.centre)]
     return found if any(cell.seeds > 1 for cell in found) else []
 
 
 def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
-    """Return what the lines on the log scale show, and how they take cut runs; nothing without such lines."""
+    """Return a note on the lines on the log scale and their treatment of cut runs; empty without these lines."""
     cells = _log_cells(rows)
     if not cells:
         return []
@@ -482,40 +481,39 @@ def _updates_note(rows: Sequence[TableRow]) -> list[str]:
 
 
 def _coarse(rows: Sequence[TableRow]) -> list[str]:
-    """Return a note on cells whose checks leave more open than their seeds vary; nothing if there are none."""
+    """Return a note on cells with a larger uncertainty from evaluations than from seeds; empty if there are none."""
     found = [cell.resolution for _, _, cells in rows for cell in cells.values() if cell.coarse]
     if not found:
         return []
-    return [f"{COARSE} uncertain: the readings leave ±{max(found):.0%} of a ratio open, more than it varies over seeds"]
+    most = max(found)
+    return [f"{COARSE} coarse evaluations: the ratio is uncertain by up to ±{most:.0%}, more than it varies over seeds"]
 
 
 def _unfinished(rows: Sequence[TableRow]) -> list[str]:
-    """Return a note on cells with fewer seeds than their row; nothing if there are none."""
+    """Return a note on cells with fewer seeds than their row; empty if there are none."""
     found = [first["measure"] for first, _, cells in rows for cell in cells.values() if cell.unfinished]
     if not found:
         return []
-    return [
-        UNFINISHED + ("; the seeds that learn fast end first, so that ratios read too low" if "ratio" in found else "")
-    ]
+    return [UNFINISHED + ("; seeds that learn fast end first, so these ratios are too low" if "ratio" in found else "")]
 
 
 def compared_notes(compare: object, references: Collection[Reference], spread: str) -> list[str]:
-    """Return what reference values and brackets mean, or that there are none; nothing if the table does not compare."""
+    """Return a note on reference values and brackets, or that there are none; empty if the table does not compare."""
     if compare is None:
         return []
     published = isinstance(compare, str)
     named = [compare] if isinstance(compare, str) and compare != PUBLISHED else []
     sources = sorted({reference.source for reference in references} - {""}) or named
-    what = f"what was published{f' in {listed(sources)}' if sources else ''}" if published else "the other results"
+    other = f"published values{f' of {listed(sources)}' if sources else ''}" if published else "the other results"
     if not references:
         aim = "protocol and target" if published else "options and protocol"
-        return [f"Nothing of {what} is of the same models, sizes, {aim} as these rows."]
+        return [f"No reference: {other} do not have the models, sizes, {aim} of these rows."]
     error = "standard error" if published else SPREADS[spread][0]
-    return [f"beside: {what}, ± {error}; in brackets: how far the mean lies above it, in combined standard errors"]
+    return [f"next to each mean: {other}, ± {error}; in brackets: the mean minus this, in combined standard errors"]
 
 
 def _training_note(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return a note on the columns in which the training of other results differs; nothing if it is the same."""
+    """Return a note on the columns in which the training of other results differs; empty if it is the same."""
     found = {name for row in rows for name in row}
     names = [heading(name) for name in ROW if name in found]
     return [f"the other results differ from these in {', '.join(names)}"] if names else []

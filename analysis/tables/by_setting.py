@@ -1,4 +1,4 @@
-"""Tables with a row per setting: options as columns, a line per setting, and the notes that such tables share."""
+"""Helpers of tables with a row per setting: options as columns, a line per setting, and common notes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def results_in(results: Results, spread: str, compare: object = None, refusal: s
     """Return results in long form, after a check of the options of their table.
 
     Args:
-        results: of one kind of job; none is allowed.
+        results: results of one kind of job; may be empty.
         spread: a name of `icy.analysis.table_cells.SPREADS`.
-        compare: a request to compare with something; refused with `refusal`.
-        refusal: the reason why a comparison is not possible; "" if it is.
+        compare: reference results; raises an error if there is a `refusal`.
+        refusal: the reason why a comparison is not possible; "" if it is possible.
 
     Raises:
-        InvalidSettingError: another spread, or a comparison that is not possible.
+        InvalidSettingError: an unknown spread, or a comparison that is not possible.
     """
     checked_spread(spread)
     if compare is not None and refusal:
@@ -37,7 +37,7 @@ def results_in(results: Results, spread: str, compare: object = None, refusal: s
 
 
 def options_of(text: object) -> dict[str, str]:
-    """Return the options in the text of a long table, by name; values may be lists and dicts, with commas.
+    """Parse the options in a cell of a long table; values may be lists and dicts, with commas.
 
     Example:
         >>> options_of("a.b=1, c=[1, 2]")
@@ -51,7 +51,7 @@ def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterabl
 
     Args:
         long: a long table.
-        columns: options that become columns; "" where a run has no such option.
+        columns: options that become columns; "" if a run does not have the option.
         shown: options that other columns show.
     """
     options = [options_of(text) for text in long["options"]]
@@ -61,7 +61,7 @@ def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterabl
 
 
 def _settings(options: Mapping[str, str]) -> Iterator[str]:
-    """Yield options as they are shown: without those that are None, and those of a dict one by one."""
+    """Yield options as text, except None; a dict yields its items one by one."""
     for name, text in options.items():
         inner = _dict_of(text)
         if inner:
@@ -92,7 +92,7 @@ def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def setting_labels(long: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of preset and further options with their headings, where rows may differ in them."""
+    """Return the columns of preset and further options with their headings, if rows differ in them."""
     labels = {"preset": "preset"} if long["preset"].nunique() > 1 else {}
     return labels | ({FURTHER: "settings"} if (long[FURTHER] != "").any() else {})
 
@@ -121,7 +121,7 @@ def lines_of(
 
 
 def whole_text(value: object) -> str:
-    """Return a value of a long table as text, whole numbers without a point."""
+    """Return a value of a long table as text; whole numbers have no decimal point."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -134,8 +134,8 @@ def spread_note(long: pd.DataFrame, spread: str) -> list[str]:
 
 
 def failures(long: pd.DataFrame) -> list[str]:
-    """Return a note with the number of failed runs and their errors; nothing if none failed."""
+    """Return a note with the number of failed runs and their errors; empty if none failed."""
     failed = long[long["failed"].astype(bool)]
     reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
-    said = f"{len(failed)} of {counted(len(long), 'run')} failed{': ' if reasons else ''}{reasons}"
-    return [said] if len(failed) else []
+    note = f"{len(failed)} of {counted(len(long), 'run')} failed{': ' if reasons else ''}{reasons}"
+    return [note] if len(failed) else []

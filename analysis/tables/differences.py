@@ -1,4 +1,4 @@
-"""Two results held against each other, run by run: what changed, by how much, and what did not."""
+"""Comparison of two results, run by run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from icy.core.errors import IncompatibleError
 from icy.core.text import counted, listed, markdown_table
 from icy.records.load import Results, long_of
 
-from .paired import cells_of, corrected, paired_differences, paired_of
+from .paired import compare_pairs, corrected, paired_differences, split_cells
 
-LEVEL = 1 - CONFIDENCE  # of corrected p-values
-MOST_SEEDS = 6  # differences shown one by one; of more, how many point where
+LEVEL = 1 - CONFIDENCE  # significance level of corrected p-values
+MOST_SEEDS = 6  # with more, only the number of positive and negative differences is shown
 NAMES = ("first", "second")
 NUMBERS = ["first", "second", "effect", "bound", "low", "high", "test", "p", "p_holm", "pairs", "one_cut", "both_cut"]
-RUN = ("first", "second", "difference", "first_cut", "second_cut")  # columns of `runs`, beside those that name the run
+RUN = (
+    "first",
+    "second",
+    "difference",
+    "first_cut",
+    "second_cut",
+)  # columns of `runs` after the columns that identify the run
 
 
 @dataclass(frozen=True)
@@ -29,14 +35,15 @@ class ResultsComparison:
     """Two results, run by run and cell by cell.
 
     Attributes:
-        names: of the two results.
-        cells: a row per model, setting and grammar: means of the first and the second (geometric of ratios), the
-            `effect` (the quotient second / first of geometric means of ratios, else the mean difference second -
-            first; with `bound`, "<" or ">", only a bound of it), its 95 % interval (`low`, `high`), the `test`, its `p`
-            and `p_holm`, corrected by Holm's method over all cells of one protocol and measure; `pairs` of runs, of
-            which `one_cut` and `both_cut` were cut at the cap; and `identical`, how many are equal to the last digit.
+        names: names of the two results.
+        cells: a row per model, setting and grammar. `first`, `second`: means of the two (geometric means of ratios).
+            `effect`: the quotient second / first of geometric means of ratios, else the mean difference second -
+            first; only a bound of it if `bound` is "<" or ">". `low`, `high`: its 95 % interval. `test`, its `p`, and
+            `p_holm`, corrected by Holm's method over all cells of one protocol and measure. `pairs`: number of pairs
+            of runs. `one_cut`, `both_cut`: number of pairs with one run cut at the cap, and with two. `identical`:
+            number of pairs that are equal to the last digit.
         runs: a row per pair of runs of one seed: their values, `first` and `second`, and the `difference`.
-        lone: how many runs of each result have no counterpart that ended well.
+        lone: number of runs of each result without a counterpart that finished without failure.
         training: settings of training in which the two differ.
     """
 
@@ -48,33 +55,33 @@ class ResultsComparison:
 
     @property
     def identical(self) -> int:
-        """How many pairs of runs have values equal to the last digit."""
+        """Number of pairs of runs with values equal to the last digit."""
         return int(self.cells["identical"].sum())
 
     def said(self) -> list[str]:
-        """Return sentences about what changed."""
+        """Return sentences that summarize the comparison."""
         first, second = self.names
         count = len(self.runs)
         equal = "all equal" if self.identical == count else f"{self.identical} equal"
         found = [f"{counted(count, 'pair')} of runs of one setting, grammar and seed, {equal} to the last digit."]
         if any(self.lone):
             alone = listed([f"{n} of {name}" for n, name in zip(self.lone, self.names, strict=True) if n])
-            found.append(f"Without a counterpart that ended well: {alone}.")
+            found.append(f"Runs without a counterpart that finished without failure: {alone}.")
         if self.training:
-            found.append(f"They were trained otherwise: they differ in {listed(self.training)}.")
+            found.append(f"Their training differs in {listed(self.training)}.")
         tests = self.cells[self.cells["p_holm"].notna()]
         if len(tests):
-            sure = tests[tests["p_holm"] < LEVEL]
-            larger = int(_upwards(sure).sum())
+            significant = tests[tests["p_holm"] < LEVEL]
+            larger = int(_upwards(significant).sum())
             found.append(
-                f"Of {counted(len(tests), 'cell')} tested, {larger} are larger in {second} than in {first} and "
-                f"{len(sure) - larger} smaller, at {LEVEL:.0%} after Holm's correction."
+                f"Of {counted(len(tests), 'tested cell')}, {larger} are larger in {second} than in {first} and "
+                f"{len(significant) - larger} smaller, at {LEVEL:.0%} after Holm's correction."
             )
         return found
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
-        """Return headings and rows of a table for readers, a row per cell."""
-        about = telling(self.cells)
+        """Return headings and rows of a printed table, a row per cell."""
+        about = identifying_columns(self.cells)
         heads = [*about, *self.names, "second / first" if self._all_ratios() else "difference", "95 %", "by seed", "p"]
         if "difference" in heads and (self.cells["measure"] == "ratio").any():
             heads[heads.index("difference")] = "difference, or quotient (×)"
@@ -89,7 +96,7 @@ class ResultsComparison:
         return bool((self.cells["measure"] == "ratio").all())
 
     def markdown(self) -> str:
-        """Return what changed, for a pull request or an appendix."""
+        """Return the comparison as Markdown, for a pull request or an appendix."""
         first, second = self.names
         return "\n".join(
             [
@@ -108,22 +115,22 @@ class ResultsComparison:
 def compare(
     first: Results, second: Results, names: tuple[str, str] = NAMES, apart: Sequence[str] = ()
 ) -> ResultsComparison:
-    """Hold two results against each other, run by run.
+    """Compare two results, run by run.
 
-    Runs match in model, sizes, protocol, grammar, seed and kind of job; where several match, in their training too.
+    Runs match in model, sizes, protocol, grammar, seed and kind of job; if several match, also in their training.
     Ratios are compared by their logarithms, accuracies as they are (`icy.analysis.statistics.paired`). The ratio of
     concat, 1 by definition, is left out.
 
     Args:
-        first: a ProbeResult, a long table, or where they are kept: what the second is held against.
-        second: likewise.
-        names: of the two, for readers.
+        first: the reference: a ProbeResult, a long table, or the place of results.
+        second: the results to compare with it: likewise.
+        names: names of the two in texts and tables.
         apart: columns of the long table in which matching runs may differ, such as "representation".
 
     Raises:
-        IncompatibleError: no run of one has a match in the other, or those of concat alone.
+        IncompatibleError: no run of one has a match in the other, or only runs of concat have.
         InvalidSettingError: several rows of the first match one of the second.
-        StoreError: there are no results at a place.
+        StoreError: a place holds no results.
 
     Example:
         >>> import pandas as pd
@@ -136,9 +143,9 @@ def compare(
     both, training, lone, _ = paired_differences(other, one, names[0], apart)
     tested = both[both["measure"].ne("ratio") | both["grammar"].ne(BASELINE)]
     if not len(tested):
-        raise IncompatibleError("The two results share concat alone, whose ratio is 1 by definition.")
+        raise IncompatibleError("The two results share only concat, and its ratio is 1 by definition.")
     cells, runs = [], []
-    for place, (about, part) in enumerate(cells_of(tested)):
+    for place, (about, part) in enumerate(split_cells(tested)):
         cells.append({**about, **_numbers(part)})
         runs.append(_runs(part, about, place))
     table = pd.DataFrame(cells)
@@ -155,8 +162,8 @@ def compare(
 
 
 def _numbers(part: pd.DataFrame) -> Facts:
-    """Return what is found of a cell."""
-    found = paired_of(part)
+    """Return the effect, test and means of a cell."""
+    found = compare_pairs(part)
     low, high = found.interval
     names = ("bound", "pairs", "one_cut", "both_cut", "test", "p")
     return {
@@ -171,7 +178,7 @@ def _numbers(part: pd.DataFrame) -> Facts:
 
 
 def _centre(values: pd.Series[float], found: Paired) -> float:
-    """Return the mean of values; of ratios, the geometric."""
+    """Return the mean of values; for ratios, the geometric mean."""
     return log_summary(values.to_list(), [False] * len(values)).centre if found.log else float(values.mean())
 
 
@@ -183,8 +190,8 @@ def _runs(part: pd.DataFrame, about: Facts, place: int) -> pd.DataFrame:
     return found.sort_values("seed", kind="stable")
 
 
-def telling(cells: pd.DataFrame) -> list[str]:
-    """Return the columns that tell cells apart: model, grammar, and what else varies."""
+def identifying_columns(cells: pd.DataFrame) -> list[str]:
+    """Return the columns that identify cells: model, grammar, and further columns that vary."""
     about = [str(name) for name in cells if name not in (*NUMBERS, "identical", "measure")]
     return [name for name in about if name in ("model", "grammar") or cells[name].nunique(dropna=False) > 1]
 
@@ -193,7 +200,7 @@ def telling(cells: pd.DataFrame) -> list[str]:
 
 
 def _upwards(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Return which effects say that the second is larger."""
+    """Return for each cell whether the second result is larger."""
     return cells["effect"] > cells["measure"].eq("ratio").astype(float)
 
 
@@ -208,7 +215,7 @@ def _line(cell: Series, runs: pd.DataFrame) -> list[str]:
 
 
 def _by_seed(runs: pd.DataFrame, ratio: bool) -> str:
-    """Return the difference of each seed; of many, how many point where."""
+    """Return the difference of each seed; with many seeds, the number of positive and negative differences."""
     gaps = runs["second"] / runs["first"] if ratio else runs["difference"]
     if len(gaps) <= MOST_SEEDS:
         return " ".join(_effect(one, ratio) for one in gaps)

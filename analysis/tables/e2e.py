@@ -36,15 +36,15 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
     Args:
         results: an EndToEndResult, or a DataFrame in long form as `icy.records.long_table.to_long` makes.
         spread: "sd", "sem" or "ci95".
-        compare: "published", or the name of a published table, whose values are printed next to each cell.
-        compared: their heading.
+        compare: "published", or the name of a published table, to print its values next to each cell.
+        compared: heading of published values.
 
     Raises:
-        InvalidSettingError: another spread, or something else to compare with.
-        UnknownNameError: no such published table.
+        InvalidSettingError: an unknown spread, or `compare` is not a name.
+        UnknownNameError: an unknown published table.
     """
     if not isinstance(compare, str | None):
-        raise InvalidSettingError("Games of pairs are compared with what was published, and with nothing else.")
+        raise InvalidSettingError("End-to-end runs are compared only with published values.")
     long = numbered(results_in(results, spread))
     references = {} if compare is None else pair_references(long, compare)
     varying = [name for name in ROW if name != "model" and long[name].nunique(dropna=False) > 1]
@@ -77,11 +77,11 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
 
 
 def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
-    """Return in words what is the same for all rows.
+    """Return as text the settings that all rows share.
 
     Args:
-        long: rows with the columns of ROW, such as those of the long table, or of curves.
-        varying: columns that are not; by default found.
+        long: rows with the columns of ROW, such as the long table, or curves.
+        varying: columns in which rows differ; found by default.
     """
     if not len(long):
         return "No results."
@@ -99,7 +99,7 @@ def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
 
 
 def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return columns that tell rows apart, each with further ones that tell the same rows apart.
+    """Group columns that divide the rows in the same way: the first of each group, with the others.
 
     Example:
         >>> long = pd.DataFrame({"target": [0.8, 0.99, 0.8], "cap": [20, 9, 20], "most": [1, 1, 2]})
@@ -118,24 +118,24 @@ def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[st
 
 
 def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a note per value of a column that stands for others, with their values."""
+    """Return a note per value of the first column of a group (`columns_alike`), with the values of the others."""
     notes = []
     for name, others in alike.items():
         for _, first in long.drop_duplicates(name).iterrows() if others else ():
-            said = [f"{heading(other)} {text_of(first[other])}" for other in others if text_of(first[other]) != "-"]
-            notes.append(f"{heading(name)} {text_of(first[name])}: {', '.join(said)}")
+            texts = [f"{heading(other)} {text_of(first[other])}" for other in others if text_of(first[other]) != "-"]
+            notes.append(f"{heading(name)} {text_of(first[name])}: {', '.join(texts)}")
     return notes
 
 
 def _symbols_notes(long: pd.DataFrame) -> list[str]:
-    """Return which symbols agents can say, where the start symbol may be among them."""
+    """Return a note on the symbols that agents can say, if these may include the start symbol."""
     played = long[long["representation"].isin(OPEN)]
     sizes = sorted(set(played["vocab_size"].dropna().astype(int)))
     if not sizes:
         return []
     alone = played["settings"].str.contains("symbols=V(?:,|$)")
     if alone.all():
-        return ["agents can say the V tokens, and not the start symbol (--symbols V)"]
+        return ["agents can say the V tokens, but not the start symbol (--symbols V)"]
     count = f"{sizes[0] + 1} symbols: {sizes[0]} tokens" if len(sizes) == 1 else "V + 1 symbols: V tokens"
     number = f" (number {sizes[0]})" if len(sizes) == 1 else ""
     where = ", except in rows with symbols=V" if alone.any() else ""
@@ -143,7 +143,7 @@ def _symbols_notes(long: pd.DataFrame) -> list[str]:
 
 
 def _topsim_notes(long: pd.DataFrame) -> list[str]:
-    """Return the conventions of topsim, and how `icy metrics` computes the same value."""
+    """Return notes on the conventions of topsim, and on the command that computes the same value."""
     used = conventions_of(long, "e2e").get("topsim")
     if used is None:
         return []
@@ -168,7 +168,7 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         )
     notes += _symbols_notes(long)
     if long["sender_accuracy"].notna().any():
-        notes.append("sender and receiver accuracy are those on the language of pre-training")
+        notes.append("sender and receiver accuracy: on the language of pre-training")
     if long["topsim"].notna().any():
         notes += _topsim_notes(long)
     notes += undefined_notes(long)

@@ -33,7 +33,7 @@ SCORES = {  # columns of the long table, and their headings
     "unique_words": "words",
     "unique_messages": "messages",
 }
-LABELS = {  # what tells rows apart, and headings
+LABELS = {  # columns that identify rows, and their headings
     "model": "agents",
     "world": "world",
     "representation": "channel",
@@ -46,13 +46,13 @@ LABELS = {  # what tells rows apart, and headings
 }
 TRAINED = ("channel", "word_size", "message_length", "steps", "settings")  # shown of evaluated agents where they differ
 EVALUATED = ("agents", "game", "world", *TRAINED, "rule_length", "targets", "distractors", "distractor_kind")
-OTHERS = {"steps": "updates"}  # headings of what is no label above
+OTHERS = {"steps": "updates"}  # headings of columns that are not in LABELS
 ALWAYS = ("world", "representation", "rule_length")  # labels that are shown even if all rows agree
 NOTES = (
-    "accuracy: candidates judged rightly, on held-out phrases if there are any; soft: the same with messages as "
-    "training makes them; seen: on phrases of training",
-    "CBM: concept best matching, with its rates of ambiguous words, paraphrases and unmatched concepts; chance: that "
-    "of random words; holistic: that of a random message for every phrase",
+    "accuracy: share of candidates judged correctly, on held-out phrases if there are any; soft: the same with "
+    "messages as in training; seen: on phrases of training",
+    "CBM: concept best matching, with its rates of ambiguous words, paraphrases and unmatched concepts; chance: CBM "
+    "of random words; holistic: CBM of a random message for every phrase",
 )
 CHANCE_NOTE = "the command icy metrics FOLDER --permutations 1000 gives chance and p of every metric of these languages"
 DECIMALS = 2
@@ -64,29 +64,28 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
     Args:
         results: of trainings in games (`icy games train`).
         spread: "sd", "sem" or "ci95".
-        compare: None, or the name of a published table of games, whose values are shown beside.
+        compare: None, or the name of a published table of games, to show its values next to each cell.
         compared: not used, as published values have the name of their table.
 
     Raises:
-        InvalidSettingError: another spread, or something else to compare with.
-        UnknownNameError: no such published table of games.
+        InvalidSettingError: an unknown spread, or `compare` is not a name.
+        UnknownNameError: an unknown published table of games.
     """
     if compare is not None and not isinstance(compare, str):
-        raise InvalidSettingError("Games are compared with a published table (--compare cbm24/table1).")
+        raise InvalidSettingError("Games are compared only with a published table (--compare cbm24/table1).")
     long = with_settings(results_in(results, spread))
     labels = _labels(long)
-    shown = {name: said for name, said in SCORES.items() if _is_shown(long, name)}
-    beside = references(compare) if compare else {}
+    shown = {name: heading for name, heading in SCORES.items() if _is_shown(long, name)}
+    printed = references(compare) if compare else {}
     lines: list[Line] = []
     for key, part in long.groupby(list(labels), sort=False, dropna=False):
-        cells = {said: _cell(part, name, spread) for name, said in shown.items()}
-        own = beside.get(_row_of(part))
-        if own is not None:
-            cells = {said: own.beside(name, cells[said]) for name, said in shown.items()}
+        cells = {heading: _cell(part, name, spread) for name, heading in shown.items()}
+        row = printed.get(_row_of(part))
+        if row is not None:
+            cells = {heading: row.with_reference(name, cells[heading]) for name, heading in shown.items()}
         lines.append(([*map(whole_text, key), str(part["seed"].nunique())], cells))
     headings = [*labels.values(), "seeds"]
     notes = [*NOTES, CHANCE_NOTE, *undefined_notes(long), *_further_notes(long, spread)]
-    what = compare or compared or "other"
     return BiasTable(
         "agents of multi-target games",
         headings,
@@ -94,7 +93,7 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
         lines,
         notes,
         DECIMALS,
-        compared=what,
+        compared=compare or compared or "other",
         spread=spread,
         conventions=of_columns(long, shown, "games"),
     )
@@ -105,7 +104,7 @@ def _cell(part: pd.DataFrame, name: str, spread: str) -> TableCell:
 
 
 def with_settings(long: pd.DataFrame) -> pd.DataFrame:
-    """Return a long table of games with what its options say: `world`, and as `further` what no column says."""
+    """Add options of games as columns to a long table: `world`, and `further` for options without a column."""
     return with_options(long, ["world"], LABELS)
 
 
@@ -114,12 +113,12 @@ def _labels(long: pd.DataFrame) -> dict[str, str]:
     if (long["targets"] == long["distractors"]).all():
         varies -= {"distractors"}
     varies = varies - {"message_length"} if _alike(long) else varies | {"message_length"}
-    found = {name: said for name, said in LABELS.items() if name in varies or name in ALWAYS}
-    return found | setting_labels(long)
+    labels = {name: heading for name, heading in LABELS.items() if name in varies or name in ALWAYS}
+    return labels | setting_labels(long)
 
 
 def _alike(long: pd.DataFrame) -> bool:
-    """Whether all messages have as many words as rules have concepts."""
+    """Return whether all messages have as many words as rules have concepts."""
     return bool((long["message_length"] == long["rule_length"]).all())
 
 
@@ -140,9 +139,9 @@ def _further_notes(long: pd.DataFrame, spread: str) -> list[str]:
     good = long[~long["failed"].astype(bool)]
     if len(good):
         steps = sorted({int(n) for n in good["steps"]})
-        said = " to ".join(counted(n, "update") for n in dict.fromkeys((steps[0], steps[-1])))
+        updates = " to ".join(counted(n, "update") for n in dict.fromkeys((steps[0], steps[-1])))
         best = good["best_step"].astype(float).mean()
-        notes.append(f"after {said}, of which the best evaluation is that after {best:.0f} on average")
+        notes.append(f"after {updates}; scores of the best evaluation, on average after {best:.0f}")
     return [*notes, *failures(long)]
 
 
@@ -156,25 +155,25 @@ def evaluation_tables(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[st
 
 
 def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str] = ()) -> BiasTable:
-    """Make one table of agents that were evaluated side by side: a row for each in each game, over seeds.
+    """Make one table of agents that were evaluated together: a row per agent and game, over seeds.
 
-    Where agents play different games, a column names them.
+    If agents play different games, a column names the games.
 
     Args:
-        rows: of `icy.games.compare`.
+        rows: rows of `icy.games.compare`.
         spread: "sd", "sem" or "ci95".
         notes: sentences below the table.
 
     Raises:
-        InvalidSettingError: another spread.
+        InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
     rows = rows.assign(agents=rows["agents"].str.partition(", seed ")[0])
-    trained = rows[rows["channel"] != ""]  # those who know the rules have no channel
+    trained = rows[rows["channel"] != ""]  # agents that know the rules have no channel
     varying = {name for name in TRAINED if trained[name].nunique() > 1}
     varying |= {"game"} if "game" in rows and rows["game"].nunique() > 1 else set()
     names = [name for name in EVALUATED if name not in (*TRAINED, "game") or name in varying]
-    shown = {name: said for name, said in SCORES.items() if rows[name].notna().any()}
+    shown = {name: heading for name, heading in SCORES.items() if rows[name].notna().any()}
     lines = lines_of(rows, names, shown, lambda part, name: cell_of_values(part[name], spread))
     lines = [([label or "-" for label in labels], cells) for labels, cells in lines]
     averaged = any(cell.seeds > 1 for _, cells in lines for cell in cells.values())

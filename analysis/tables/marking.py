@@ -1,4 +1,4 @@
-"""Best and worst cells of a bias table's columns, read as a bias towards composition."""
+"""Best and worst cells of a bias table's columns, for a bias toward compositionality."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import scipy
 from icy.analysis.statistics import student
 from icy.analysis.table_cells import EMPTY, Mark, TableCell
 
-# Whether an architecture with a bias towards composition learns a grammar well (+1) or not (-1), after Perkins21's
-# tables 9 to 11: shuffled words are still words; proj, pairsum and rot leave none, and hol has no structure at all.
-WANTED = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
-MIN_ROWS = 3  # in a column for one to be called the best
+# Whether an architecture with a compositional bias learns a grammar well (+1) or not (-1), as in Perkins21's tables 9
+# to 11: shuf and shufdet keep the words and change their order; proj, pairsum and rot have no words; hol has no
+# structure.
+GOOD_SIGNS = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
+MIN_ROWS = 3  # least number of rows for marks in a column
 SIGNIFICANCE = 0.05  # largest p-value at which rows count as different
 TableRow = tuple[pd.Series, list[str], dict[str, TableCell]]  # first replicate of a row, labels, cells by grammar
 
@@ -24,13 +25,13 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
     """Mark the best and the worst cell of every column, in place.
 
     Args:
-        rows: of the table. Models without parameters are left out.
+        rows: rows of the table. Models without parameters are left out.
         alike: columns of the long table; only rows with equal values are compared.
         grammars: columns of the table.
-        spread: of the cells, a name of `icy.analysis.table_cells.SPREADS`.
+        spread: spread of the cells, a name of `icy.analysis.table_cells.SPREADS`.
 
     Returns:
-        The arrow of every column with a mark: "↑" where large values are good, "↓" where small ones are.
+        The arrow of every column with a mark: "↑" if large values are good, "↓" if small values are good.
     """
     sets: dict[str, list[TableRow]] = {}
     for row in rows:
@@ -40,26 +41,26 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
     for members in sets.values():
         low_is_good = members[0][0]["measure"] == "ratio"
         for grammar in grammars:
-            wanted = WANTED.get(grammar, 0) * (-1 if low_is_good else 1)
-            # Ratios of a stopped run read too low, and would be called the best.
+            sign = GOOD_SIGNS.get(grammar, 0) * (-1 if low_is_good else 1)
+            # Ratios of an interrupted run are too low, and would be marked as the best.
             column = [c for _, _, c in members if not (low_is_good and c.get(grammar, EMPTY).unfinished)]
             budget = not pd.isna(members[0][0]["max_updates"])
-            if wanted and _mark_column(column, grammar, wanted, spread, budget):
-                arrows.setdefault(grammar, set()).add("↑" if wanted > 0 else "↓")
+            if sign and _mark_column(column, grammar, sign, spread, budget):
+                arrows.setdefault(grammar, set()).add("↑" if sign > 0 else "↓")
     return {grammar: found.pop() for grammar, found in arrows.items() if len(found) == 1}
 
 
-def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, wanted: int, spread: str, budget: bool) -> bool:
-    """Mark the best and the worst cell of a grammar; return whether there were enough cells, and they differed.
+def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int, spread: str, budget: bool) -> bool:
+    """Mark the best and the worst cell of a grammar; return whether there are enough cells, and they differ.
 
-    Under a common budget, cut ratios differ: an end is marked only where no cut cell may lie beyond it.
+    Under a common budget, cut ratios differ: a cell is marked only if no cut cell may be more extreme.
     """
     shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, EMPTY).seeds}
     means = {i: round(cell.mean, 3) for i, cell in shown.items()}
     if len(shown) < MIN_ROWS or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
         return False
-    ends: dict[float, Mark] = {max(means.values()): "best" if wanted > 0 else "worst"}
-    ends[min(means.values())] = "worst" if wanted > 0 else "best"
+    ends: dict[float, Mark] = {max(means.values()): "best" if sign > 0 else "worst"}
+    ends[min(means.values())] = "worst" if sign > 0 else "best"
     least, most = min(means.values()), max(means.values())
     cut = {value for i, value in means.items() if budget and shown[i].cut}
     unknown = (cut & {least}) | ({most} if min(cut, default=most) < most else set())
@@ -70,9 +71,9 @@ def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, wanted: i
 
 
 def _differ(cells: Sequence[TableCell], spread: str) -> bool:
-    """Return whether cells differ by more than their seeds do, by a one-way analysis of variance.
+    """Return whether cells differ significantly, by a one-way analysis of variance over seeds.
 
-    Without it, the best model on hol, where all accuracies are at chance, would be a matter of luck.
+    Without this test, a column such as hol, where all accuracies are at chance, would have a best model by luck.
     """
     counts, means = (np.array([getattr(cell, name) for cell in cells], dtype=float) for name in ("seeds", "mean"))
     freedom = len(cells) - 1, counts.sum() - len(cells)

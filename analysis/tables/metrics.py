@@ -26,11 +26,11 @@ def metrics_table(
         scores: rows of `icy.metrics.evaluate`, with the columns `name` and `seed`. For metrics with a permutation test,
             a column shows the value by chance, and a line below each row the p-value.
         metrics: columns to show.
-        spread: over seeds, "sd", "sem" or "ci95"; for a single seed the metric's own standard error is shown.
+        spread: spread over seeds, "sd", "sem" or "ci95"; a single seed is shown with the metric's own standard error.
         notes: sentences below the table.
 
     Raises:
-        InvalidSettingError: another spread.
+        InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
     conventions = read_conventions(scores.get("conventions", ()))
@@ -60,18 +60,18 @@ def metrics_table(
 
 
 def shown_columns(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
-    """Return the columns that a table shows: each metric, and its value by chance if it was tested."""
+    """Return the columns of a table: each metric, and its value by chance if it was tested."""
     return [column for metric in metrics for column in (metric, f"{metric}_chance") if column in scores]
 
 
 def chance_note(several: str) -> str:
-    """Describe the columns and lines of a permutation test; each row is made of `several` things, such as seeds."""
+    """Return a note on the columns and lines of a permutation test; a row is a mean over `several`, such as "seeds"."""
     which = f", the largest over {several}" if several else ""
     return f"chance: mean ± standard deviation over permutations of the messages; p: their test{which}"
 
 
 def reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str = "name") -> list[str]:
-    """Return the reasons for values that the sizes of tables determine or bound, each with its languages."""
+    """Return notes on values that the size of a table determines or bounds: the reason and its languages."""
     everything, found = in_order(scores[label]), []
     for metric in metrics:
         column = f"{metric}_note"
@@ -97,7 +97,7 @@ def metric_cell(part: pd.DataFrame, column: str, spread: str) -> TableCell:
         for name in ("why", "note")
     )
     cell = replace(cell_of_values(part[column], spread), why=why, note=note)
-    if f"{column}_sd" in part:  # values by chance, which vary over permutations
+    if f"{column}_sd" in part:  # values by chance: their spread is over permutations
         return replace(cell, spread=float(part[f"{column}_sd"].mean()))
     if f"{column}_p" in part:
         cell = replace(cell, p=float(part[f"{column}_p"].max()))

@@ -1,4 +1,4 @@
-"""Results held against each other seed by seed: differences, tests, and the seeds that would tell two models apart."""
+"""Paired comparison of results, seed by seed: differences, tests, and the number of seeds that a comparison needs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from icy.records.select import select
 
 from .references import IDENTITY, matched_rows, numbered, training_differences
 
-EACH = "each"  # in place of a model: every model is held against every other
-OWN = ("model", "options", "hidden_size")  # what belongs to a model, rather than to its setting
-SETTING = [name for name in ROW if name not in OWN]  # that two models share
-PAIRED_BY = ("grammar", "seed")  # of runs
-FEW_PAIRS = 10  # with fewer the spread of a pilot is hardly known
+EACH = "each"  # in place of a model: every model is compared with every other
+OWN = ("model", "options", "hidden_size")  # columns of the model, rather than of its setting
+SETTING = [name for name in ROW if name not in OWN]  # columns of a setting, which two models share
+PAIRED_BY = ("grammar", "seed")  # columns by which runs are paired
+FEW_PAIRS = 10  # with fewer pairs, the spread of a pilot is a poor estimate
 PILOT = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")  # fields of `Paired`, and columns
 NEEDED = ("seeds", "seeds_holm", "seeds_cautious")  # columns of `seeds_needed`
 Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
@@ -38,43 +38,43 @@ Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
 def paired_differences(
     long: pd.DataFrame, other: Results, name: str = "the other", apart: Sequence[str] = ()
 ) -> Differences:
-    """Subtract other values from those of `long`, replicate by replicate.
+    """Subtract the values of other results from the values of `long`, replicate by replicate.
 
-    Replicates match in model, sizes, protocol, grammar and seed, so that they share words and the sequence of meanings;
-    those of two models match under one setting only, preset and training settings included.
+    Replicates match in model, sizes, protocol, grammar and seed, so that they share words and the sequence of meanings.
+    Replicates of two models match only if all settings agree, preset and training settings included.
 
     Args:
         long: results in long form.
-        other: other results, or where they are; the name of a model of `long`, to subtract it from all others of its
-            side; or "each", to subtract every model from every one before it.
-        name: of other results.
-        apart: columns of the long table in which these and the other results may differ and match all the same.
+        other: other results, or their place; the name of a model of `long`, to subtract it from all other models of
+            its side; or "each", to subtract every model from every earlier model.
+        name: name of the other results.
+        apart: columns of the long table in which matching replicates may differ.
 
     Returns:
         The replicates of `long` with a match, with the difference as value, and both values (`ours`, `theirs`,
         `our_cut`, `their_cut`); for every row with a partner, the columns in which their training differs; the number
-        of runs without a match; and the name of what was subtracted.
+        of runs without a match; and the name of the results or the model that was subtracted.
 
     Raises:
         IncompatibleError: no replicate has a match.
         InvalidSettingError: as for `matched_rows`.
-        StoreError: there is neither such a model nor such a file or folder.
+        StoreError: `other` is not a model, a file or a folder.
     """
     if isinstance(other, str) and other == EACH:
         return _each(long)
     model = _model_called(long, other)
     if model is None:
         if isinstance(other, str) and other != ATLAS and not Path(other).exists():
-            raise StoreError(f"There is no file or folder {other}, nor one model of that name in these results.")
+            raise StoreError(f"'{other}' is not a file, a folder or a model in these results.")
         return *_subtracted(long, long_of(other), [column for column in IDENTITY if column not in apart]), name
     rest = long[(long["model"] != model) & (long["side"] == model.partition("/")[0])]
     if not len(rest):
-        raise IncompatibleError(f"There is no other {model.partition('/')[0]} here to hold against {model}.")
+        raise IncompatibleError(f"These results have no other {model.partition('/')[0]} to compare with {model}.")
     return *_subtracted(rest, long[long["model"] == model], SETTING), model
 
 
 def _model_called(long: pd.DataFrame, name: object) -> str | None:
-    """Return the one model of this name; None for what is no model's name, or a file or folder."""
+    """Return the full name of a model; None if `name` is not a model's name, or is a file or folder."""
     if not isinstance(name, str) or name == ATLAS or Path(name).exists():
         return None
     try:
@@ -82,12 +82,12 @@ def _model_called(long: pd.DataFrame, name: object) -> str | None:
     except UnknownNameError:
         return None
     if len(found) > 1:
-        raise InvalidSettingError(f"'{name}' may be {' or '.join(found)}; name one of them.")
+        raise InvalidSettingError(f"'{name}' may mean {' or '.join(found)}; name one of them.")
     return str(found[0])
 
 
 def _each(long: pd.DataFrame) -> Differences:
-    """Hold every model against every other of its side, as rows "one - other"."""
+    """Compare every model with every other model of its side, as rows "one - other"."""
     parts: list[pd.DataFrame] = []
     training: list[tuple[str, ...]] = []
     lone = 0
@@ -101,7 +101,7 @@ def _each(long: pd.DataFrame) -> Differences:
             parts.append(both.assign(model=f"{one} - {other.partition('/')[2]}"))
             training, lone = [*training, *differ], lone + alone
     if not parts:
-        raise IncompatibleError("There are no two models here of one side, setting, grammar and seed.")
+        raise IncompatibleError("No two models in these results share side, setting, grammar and seed.")
     return pd.concat(parts, ignore_index=True), training, lone, "each other"
 
 
@@ -130,15 +130,15 @@ def _nothing_shared(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str
         return "Nothing can be compared, as all runs of one of the two failed."
     apart = [n for n in (*names, *PAIRED_BY) if not set(long[n].map(str)) & set(other[n].map(str))]
     of_models = list(names) == SETTING
-    what = "These models" if of_models else "The two results"
+    subject = "These models" if of_models else "The two results"
     instead = "" if of_models else " `icy table --compare` shows them side by side."
     differ = f"; they differ in {listed(apart)}" if apart else ""
     if {*apart} & {*PAIRED_BY}:
-        differ += f". Runs are paired by {' and '.join(PAIRED_BY)}, which cannot be held against each other"
-    return f"{what} share no run of one setting, grammar and seed{differ}.{instead}"
+        differ += f". Runs are paired by {' and '.join(PAIRED_BY)}, so they cannot be compared"
+    return f"{subject} have no run with the same setting, grammar and seed{differ}.{instead}"
 
 
-def paired_of(part: pd.DataFrame) -> Paired:
+def compare_pairs(part: pd.DataFrame) -> Paired:
     """Compare the replicates of one cell of `paired_differences`."""
     values = [part[name].to_numpy(float) for name in ("ours", "theirs")]
     cuts = [part[name].to_numpy(bool) for name in ("our_cut", "their_cut")]
@@ -155,14 +155,15 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
 
     Args:
         results: a ProbeResult, or a long table.
-        other: to hold them against: other results, the name of a model, or "each", for every model and every other.
+        other: to compare them with: other results, the name of a model, or "each", for all pairs of models.
 
     Returns:
-        A row per model (or pair of models, "A - B"), setting and grammar, without concat: `pairs`, of which `one_cut`
-        and `both_cut` were cut; the `effect` (quotient of geometric means, or mean difference; with `bound`, "<" or
-        ">", only a bound of it), its 95 % interval (`low`, `high`), the `spread` over pairs (standard deviation of
-        log quotients or differences), the `test`, its `p`, and `p_holm`, corrected over all rows of one protocol and
-        measure. Further columns of a setting, such as `preset` and `settings`, are there where they vary.
+        A row per model (or pair of models, "A - B"), setting and grammar, without concat. `pairs`: number of pairs.
+        `one_cut`, `both_cut`: number of pairs with one cut run, and with two. `effect`: quotient of geometric means,
+        or mean difference; only a bound of it if `bound` is "<" or ">". `low`, `high`: its 95 % interval. `spread`:
+        standard deviation over pairs of log quotients or differences. `test`, and its `p`. `p_holm`: p corrected over
+        all rows of one protocol and measure. Further columns of a setting, such as `preset` and `settings`, if they
+        vary.
 
     Raises:
         IncompatibleError, InvalidSettingError, StoreError: as for `paired_differences`.
@@ -188,7 +189,7 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
 
 
 def corrected(tests: pd.DataFrame) -> pd.Series[float]:
-    """Return the p-values of tests corrected by Holm's method, those of each `protocol` and `measure` on their own."""
+    """Return the p-values of tests, corrected by Holm's method within each `protocol` and `measure`."""
     families = tests.groupby(["protocol", "measure"], dropna=False)["p"]
     return families.transform(lambda p: pd.Series(holm(p.tolist()), index=p.index, dtype=float))
 
@@ -197,12 +198,12 @@ _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"
 
 
 def _cells(both: pd.DataFrame) -> list[tuple[Facts, Paired]]:
-    """Return the comparison of every cell but concat's, with what tells it from others."""
-    return [(about, paired_of(part)) for about, part in cells_of(both) if about["grammar"] != BASELINE]
+    """Return the comparison of every cell except concat's, with the values that identify the cell."""
+    return [(about, compare_pairs(part)) for about, part in split_cells(both) if about["grammar"] != BASELINE]
 
 
-def cells_of(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
-    """Split `paired_differences` into cells: what tells each from others, and its replicates."""
+def split_cells(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
+    """Split `paired_differences` into cells: the values that identify each cell, and its replicates."""
     names, found = _cell_columns(both), []
     for _, row in numbered(both).groupby("row", sort=False):
         for grammar in in_order(row["grammar"]):
@@ -212,7 +213,7 @@ def cells_of(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
 
 
 def _cell_columns(both: pd.DataFrame) -> list[str]:
-    """Return the columns that tell cells apart: those of every table, and others of the rows where they vary."""
+    """Return the columns that identify cells: the columns of every table, and further columns of ROW that vary."""
     varying = [name for name in ROW if name not in _CELL and both[name].nunique(dropna=False) > 1]
     return [*_CELL[:-1], *varying, _CELL[-1]]
 
@@ -228,29 +229,29 @@ def seeds_needed(
     alpha: float = 0.05,
     effect: float | None = None,
 ) -> pd.DataFrame:
-    """Return how many seeds tell two models apart on each grammar, going by a pilot.
+    """Estimate from a pilot how many seeds a significant difference between two models needs on each grammar.
 
-    The pilot's runs are paired by seed. The number is that of a paired two-sided t-test of the pilot's effect and
-    spread, by the noncentral t distribution; where runs of one model were cut, that of an exact sign test, if all pairs
-    go on pointing one way.
+    The pilot's runs are paired by seed. The number of seeds comes from a paired two-sided t-test of the pilot's effect
+    and spread, by the noncentral t distribution. Where runs of one model were cut, it comes from an exact sign test,
+    assuming that all further pairs have the same sign.
 
     Args:
-        results: of the two models: a ProbeResult, a long table, or where they are kept.
-        models: the two; not needed where there are no others.
+        results: of the two models: a ProbeResult, a long table, or their place.
+        models: names of the two models; not needed if the results have no others.
         power: the probability of finding the effect, if it is real.
         alpha: significance level of a single test.
-        effect: to look for, in place of the pilot's: a quotient of ratios, such as 1.2, or a difference in accuracy.
+        effect: in place of the pilot's effect: a quotient of ratios, such as 1.2, or a difference in accuracy.
 
     Returns:
-        A row per setting (with the columns in which settings vary) and grammar, without concat: `pairs`, of which
-        `one_cut` and `both_cut` were cut; `effect`, `bound` and `spread` as in `paired_tests`; `seeds`, the number
-        needed; `seeds_holm`, if all grammars of a setting are tested and corrected by Holm's method, whose first step
-        takes alpha / grammars; `seeds_cautious`, with the spread at its upper limit of 80 % confidence (Browne 1995),
-        for alpha alone; and a `remark`. Missing numbers cannot be told.
+        A row per setting (with the columns in which settings vary) and grammar, without concat. `pairs`, `one_cut`,
+        `both_cut`, `effect`, `bound` and `spread` are as in `paired_tests`. `seeds`: the number needed. `seeds_holm`:
+        the number if all grammars of a setting are tested and corrected by Holm's method (first step: alpha /
+        grammars). `seeds_cautious`: the number for alpha with the spread at its upper limit of 80 % confidence
+        (Browne 1995). `remark`: limits of the pilot. Unknown numbers are missing.
 
     Raises:
-        InvalidSettingError: other than two models of one side, or a power, level or effect that cannot be.
-        IncompatibleError: the two share no seed, or no setting.
+        InvalidSettingError: the results are not of two models of one side, or a power, level or effect is invalid.
+        IncompatibleError: the models share no seed, or no setting.
     """
     _check(power, alpha)
     long = long_of(results)
@@ -258,47 +259,48 @@ def seeds_needed(
     pairs = paired_differences(long[long["model"].isin([one, other])], other)[0]
     pairs = pairs[pairs["grammar"] != BASELINE]
     if not len(pairs):
-        raise IncompatibleError("The two models share no grammar but concat, on which they are alike by definition.")
+        raise IncompatibleError("The two models share only the grammar concat, on which all ratios are 1.")
     found = _cells(pairs)
-    asked = None if effect is None else _effect(effect, {cell.log for _, cell in found})
+    target = None if effect is None else _effect(effect, {cell.log for _, cell in found})
     family = [tuple(str(value) for name, value in about.items() if name != "grammar") for about, _ in found]
     tests = Counter(family)
-    return pd.DataFrame([_needed(*one, power, alpha, tests[of], asked) for one, of in zip(found, family, strict=True)])
+    return pd.DataFrame([_needed(*one, power, alpha, tests[of], target) for one, of in zip(found, family, strict=True)])
 
 
-def _needed(about: Facts, found: Paired, power: float, alpha: float, tests: int, asked: float | None) -> Facts:
-    """Return a row of `seeds_needed`."""
-    effect = asked if asked is not None else _log(found) if not found.bound else math.nan
-    limit = spread_limit(found.spread, found.told)
+def _needed(about: Facts, found: Paired, power: float, alpha: float, tests: int, target: float | None) -> Facts:
+    """Return a row of `seeds_needed`; `target` is an effect in place of the pilot's."""
+    effect = target if target is not None else _log(found) if not found.bound else math.nan
+    limit = spread_limit(found.spread, found.informative)
     seeds = [pairs_needed(effect, found.spread, power, alpha / n) if found.spread > 0 else None for n in (1, tests)]
     cautious = pairs_needed(effect, limit, power, alpha) if limit > 0 else None
-    if found.one_cut and asked is None and min(found.directions) == 0 < max(found.directions):
+    if found.one_cut and target is None and min(found.directions) == 0 < max(found.directions):
         seeds = [signs_needed(alpha / n) for n in (1, tests)]
     return {
         **{name: value for name, value in about.items() if name != "model"},
         **{name: getattr(found, name) for name in PILOT},
         **dict(zip(NEEDED, (*seeds, cautious), strict=True)),
-        "remark": _remark(found, seeds[0], asked is not None),
+        "remark": _remark(found, seeds[0], target is not None),
     }
 
 
-def _remark(found: Paired, seeds: int | None, asked: bool) -> str:
-    """Return what the pilot cannot say."""
-    told = found.told
+def _remark(found: Paired, seeds: int | None, has_target: bool) -> str:
+    """Return the limits of the pilot as text."""
+    pairs = found.informative
     cut = f"{found.both_cut} of {found.pairs} pairs cut in both" if found.both_cut else ""
-    if not told:
-        return f"{cut}: only a higher cap can tell"
+    if not pairs:
+        return f"{cut}: a higher cap is needed"
     if found.one_cut:
         one = f"{found.one_cut} of {found.pairs} pairs cut in one"
-        way = "by a sign test, if all go on pointing one way" if seeds and not asked else "too cut to tell"
+        way = "by a sign test, if all pairs have the same sign" if seeds and not has_target else "too many cut runs"
         return "; ".join(filter(None, (cut, f"{one}: {way}")))
-    if told < 2:
+    if pairs < 2:
         return "; ".join(filter(None, (cut, "one pair has no spread: run more seeds")))
     if not found.spread > 0:
-        return "; ".join(filter(None, (cut, "no spread in the pilot: the checks may be too coarse to see it")))
+        return "; ".join(filter(None, (cut, "no spread in the pilot: evaluations may be too coarse to show it")))
     if seeds is None:
-        return "; ".join(filter(None, (cut, "no effect to speak of")))
-    return "; ".join(filter(None, (cut, f"a pilot of {told} knows its spread poorly" if told < FEW_PAIRS else "")))
+        return "; ".join(filter(None, (cut, "almost no effect")))
+    few = f"only {pairs} pairs: the spread is a poor estimate" if pairs < FEW_PAIRS else ""
+    return "; ".join(filter(None, (cut, few)))
 
 
 def _log(found: Paired) -> float:
@@ -307,35 +309,35 @@ def _log(found: Paired) -> float:
 
 def _effect(effect: float, kinds: set[bool]) -> float:
     if len(kinds) > 1:
-        raise InvalidSettingError("These are ratios and accuracies, which have no effect in common; choose a protocol.")
+        raise InvalidSettingError("An effect is of ratios or of accuracies, and these are both; choose a protocol.")
     (log,) = kinds
     if log and not (0 < effect < math.inf and effect != 1):
-        raise InvalidSettingError(f"The effect is a quotient of ratios, such as 1.2; not {effect}.")
+        raise InvalidSettingError(f"The effect must be a quotient of ratios, such as 1.2; not {effect}.")
     if not log and not 0 < abs(effect) < 1:
-        raise InvalidSettingError(f"The effect is a difference in accuracy, such as 0.05; not {effect}.")
+        raise InvalidSettingError(f"The effect must be a difference in accuracy, such as 0.05; not {effect}.")
     return math.log(effect) if log else effect
 
 
 def _check(power: float, alpha: float) -> None:
     for name, value in (("power", power), ("alpha", alpha)):
         if not 0 < value < 1:
-            raise InvalidSettingError(f"{name} is a probability between 0 and 1; not {value}.")
+            raise InvalidSettingError(f"{name} must be a probability between 0 and 1; not {value}.")
     if power <= alpha:
-        raise InvalidSettingError(f"A power of {power} is had without data at alpha {alpha}; ask for more.")
+        raise InvalidSettingError(f"The power must be larger than alpha ({alpha}); not {power}.")
 
 
 def two_models(long: pd.DataFrame, models: Sequence[str] = ()) -> tuple[str, str]:
-    """Return the two models.
+    """Return the names of the two models that results are about.
 
     Raises:
-        InvalidSettingError: other than two of one side.
-        UnknownNameError: a name that is not there.
+        InvalidSettingError: not two models, or two of different sides.
+        UnknownNameError: the results do not have a model of this name.
     """
     chosen = list(dict.fromkeys(select(long, list(models))["model"]))
     sides = {name.partition("/")[0] for name in chosen}
     if len(chosen) != 2 or len(sides) != 1:
         raise InvalidSettingError(
-            f"Two models of one side are told apart, and here are {', '.join(chosen)}: name two, with their side."
+            f"A comparison needs two models of one side, and these are {', '.join(chosen)}: name two, with their side."
         )
     ordered = sorted(chosen, key=[str(one) for one in long["model"]].index)
     return ordered[0], ordered[1]

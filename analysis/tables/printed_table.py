@@ -24,17 +24,17 @@ from icy.core.text import markdown_table
 Line = tuple[list[str], dict[str, TableCell]]  # labels of a row, and its cells by column
 Marker = Callable[[str, Mark], str]  # writes the mark of a cell into its text
 SUFFIXES = {".txt": "text", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".html": "html", ".json": "json"}
-TEXTS = ("why", "note", "convention")  # texts of a cell, in its dictionary
-PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that learn by heart
-UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # letters that LaTeX reads as something else in a label
-FIRST_WORDS = 4  # most words of a part of a title in a label
+TEXTS = ("why", "note", "convention")  # keys of texts in the dictionary of a cell
+PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that memorize
+UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # characters with a meaning in LaTeX, not allowed in a label
+FIRST_WORDS = 4  # maximum number of words of a part of a title in a label
 NUMBER = re.compile(r"[\d\s.,±×†‡*–-]*")  # the text of a column of numbers
 ADVICE = re.compile(r"\bicy [a-z]|(?:^|\s)--[a-z]")  # commands and options
 MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")  # a hyphen that begins a number
 
 
 def plain_mark(text: str, mark: Mark) -> str:
-    """Mark the best of a column with a star, and the worst with a ring."""
+    """Mark the best cell of a column with a star, and the worst with a ring."""
     return text + {"best": "*", "worst": "°", "": ""}[mark]
 
 
@@ -43,23 +43,23 @@ class BiasTable:
     """A table of results, ready to print.
 
     Attributes:
-        title: what was measured.
+        title: the measure and its setting.
         labels: headings of the columns that describe a row.
         grammars: headings of the columns of cells.
         rows: labels and cells of each row.
         notes: sentences below the table.
-        decimals: printed with each number.
-        arrows: by grammar, "↑" where large numbers are good and "↓" where small ones are.
+        decimals: number of decimals of each number.
+        arrows: by grammar, "↑" if large numbers are good and "↓" if small numbers are good.
         grouped: labels that become headings of groups of rows instead of columns.
         compared: heading of the columns of reference values.
-        caption: in place of the title; in LaTeX taken as LaTeX if it has a backslash or a dollar sign.
-        label: in LaTeX, after the caption; "" for a short one made of the title.
+        caption: text in place of the title; LaTeX code if it has a backslash or a dollar sign.
+        label: LaTeX label; "" for a short label made of the title.
         footnotes: whether notes and the meaning of marks are printed below the table.
         signed: whether numbers are differences and have a sign.
-        below: lines below each row, by label: what they show of a cell (`TableCell.below`), "log", "updates" or "p".
-        spread: of the cells, a name of `icy.analysis.table_cells.SPREADS`.
-        conventions: of columns that show a metric, by name. Headings and notes name them; csv and json keep the names
-            of the columns and have the conventions in `convention`.
+        below: lines below each row: a dict from their label to "log", "updates" or "p" (`TableCell.below`).
+        spread: spread of the cells, a name of `icy.analysis.table_cells.SPREADS`.
+        conventions: conventions of metrics, by column. Headings and notes show them; csv and json keep the names of
+            the columns and have the conventions in `convention`.
     """
 
     title: str
@@ -82,7 +82,7 @@ class BiasTable:
     def __post_init__(self) -> None:
         if UNSAFE.search(self.label):
             raise InvalidSettingError(
-                f"A label of LaTeX has no spaces and none of {{}}\\%#$&~^, as in tab:bias; not '{self.label}'."
+                f"A LaTeX label such as tab:bias has no spaces and none of {{}}\\%#$&~^; not '{self.label}'."
             )
         if _is_latex(self.caption) and not _balanced(self.caption):
             raise InvalidSettingError(f"The braces of the caption do not match: '{self.caption}'.")
@@ -91,7 +91,7 @@ class BiasTable:
         """Return the table as "text", "markdown", "latex", "csv", "html" or "json".
 
         Raises:
-            InvalidSettingError: another format.
+            InvalidSettingError: an unknown format.
         """
         return render(self, format)
 
@@ -99,7 +99,7 @@ class BiasTable:
         """Write the table to a file in the format of its suffix: .txt, .md, .tex, .csv, .html or .json.
 
         Raises:
-            InvalidSettingError: another suffix.
+            InvalidSettingError: an unknown suffix.
             StoreError: the file cannot be written.
         """
         path = Path(path)
@@ -109,20 +109,22 @@ class BiasTable:
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "cut" and "failed".
 
-        Where the table has them, there are also "geometric_mean", "geometric_spread" (the geometric standard deviation,
-        a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound), "updates"
-        (mean updates to the target), "p", "resolution", of reference values "other", "other_error" and "distance", and
-        of metrics "why", "note" and "convention".
+        If the table has them, there are further columns: "geometric_mean", "geometric_spread" (the geometric standard
+        deviation, a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound),
+        "updates" (mean updates to the target), "p", "resolution"; "other", "other_error" and "distance" of reference
+        values; "why", "note" and "convention" of metrics.
         """
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
         counts = ["seeds", "cut", "failed"]
-        there = {name for _, cells in self.rows for g, cell in cells.items() for name in self._plain(g, cell)}
-        more = [name for name in (*LOG_COLUMNS, "updates", "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in there]
-        what = ["mean", "spread", *counts, *more]
-        columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
+        present = {name for _, cells in self.rows for g, cell in cells.items() for name in self._plain(g, cell)}
+        more = [
+            name for name in (*LOG_COLUMNS, "updates", "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in present
+        ]
+        names = ["mean", "spread", *counts, *more]
+        columns = pd.MultiIndex.from_product([self.grammars, names], names=["grammar", None])
         cells = [[self._plain(g, cells.get(g, EMPTY)) for g in self.grammars] for _, cells in self.rows]
-        empty = {**dict.fromkeys(what), **dict.fromkeys(counts, 0), **dict.fromkeys(TEXTS, "")}
-        values = [[cell.get(name, empty[name]) for cell in row for name in what] for row in cells]
+        empty = {**dict.fromkeys(names), **dict.fromkeys(counts, 0), **dict.fromkeys(TEXTS, "")}
+        values = [[cell.get(name, empty[name]) for cell in row for name in names] for row in cells]
         frame = pd.DataFrame(values, index=index, columns=columns, dtype=object)
         kinds: dict[str, type] = {**dict.fromkeys(counts, int), **dict.fromkeys(TEXTS, object)}
         return frame.astype({column: kinds.get(column[1], float) for column in columns})
@@ -138,7 +140,7 @@ class BiasTable:
         ]
 
     def _plain(self, column: str, cell: TableCell) -> Facts:
-        """Return a cell as a dictionary; of a metric, with its convention."""
+        """Return a cell as a dictionary, with the convention of a metric."""
         if column not in self.conventions:
             return cell.to_dict()
         return {**cell.to_dict(), "convention": self.conventions[column].text}
@@ -155,7 +157,7 @@ class BiasTable:
 
     @property
     def shown_title(self) -> str:
-        """The caption, or else the title."""
+        """The caption, or the title if the caption is empty."""
         return self.caption or self.title
 
     @property
@@ -172,7 +174,7 @@ class BiasTable:
         """Return the headings of the columns.
 
         Args:
-            grouped: whether rows are in groups, so that the labels in `grouped` are no columns.
+            grouped: whether rows are in groups, so that the labels in `grouped` are not columns.
         """
         columns = []
         for grammar in self.grammars:
@@ -185,12 +187,12 @@ class BiasTable:
         """Return the heading and the rows of each group, as text; a single group has the heading "".
 
         Args:
-            marker: marks the best and the worst.
+            marker: function that marks the best and the worst cells.
         """
         places = [self.labels.index(label) for label in self.grouped]
         found: dict[str, list[list[str]]] = {}
         for labels, cells in self.rows:
-            heading = ", ".join(_said(self.labels[place], labels[place]) for place in places if labels[place])
+            heading = ", ".join(_group_text(self.labels[place], labels[place]) for place in places if labels[place])
             shown = [text for place, text in enumerate(labels) if place not in places]
             lines = found.setdefault(heading, [])
             lines.append([*shown, *self._texts(cells, marker)])
@@ -212,38 +214,38 @@ class BiasTable:
         return texts
 
     def _below(self, cells: Mapping[str, TableCell], marker: Marker) -> list[tuple[str, list[str]]]:
-        """Return the lines below a row, label and texts; those that would be empty are left out."""
+        """Return the lines below a row, label and texts; empty lines are left out."""
         lines = []
-        for label, what in self.below.items():
+        for label, kind in self.below.items():
             texts = []
             for grammar in self.grammars:
-                texts.append(marker(cells.get(grammar, EMPTY).below(what, self.decimals, self.spread), ""))
+                texts.append(marker(cells.get(grammar, EMPTY).below(kind, self.decimals, self.spread), ""))
                 texts += [""] if grammar in self.referenced else []
             lines += [(label, texts)] if any(texts) else []
         return lines
 
     def remarks(self, marks: str) -> list[str]:
-        """Return conventions of metrics, notes, and an explanation of marks and arrows; nothing without footnotes.
+        """Return conventions of metrics, notes, and an explanation of marks and arrows; empty without footnotes.
 
         Args:
-            marks: how the best and the worst are marked, in words.
+            marks: description of the marks of the best and the worst.
         """
         if not self.footnotes:
             return []
         marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
-        legend = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
+        legend = f"{marks} of a column for a compositional bias (↑ large, ↓ small values are good)"
         named = [one.note(column) for column, one in self.conventions.items() if column in self.grammars]
         return [*filter(None, named), *self.notes, *([legend + self._exempt()] if marked else [])]
 
     def _exempt(self) -> str:
-        """Return which rows are never marked, if there are any (`icy.analysis.tables.marking`)."""
+        """Return a note on rows that are never marked (`icy.analysis.tables.marking`); "" if there are none."""
         place = self.labels.index(PARAMETERS) if PARAMETERS in self.labels else None
         alone = place is not None and any(labels[place] == "0" for labels, _ in self.rows)
-        return "; rows without parameters, which learn by heart, are not marked" if alone else ""
+        return "; rows without parameters, which memorize, are not marked" if alone else ""
 
 
-def _said(label: str, text: str) -> str:
-    """Return the value of a label for the heading of a group, with the label unless the value explains itself."""
+def _group_text(label: str, text: str) -> str:
+    """Return the value of a label for the heading of a group; with the label, unless the value is clear without it."""
     return text if label in ORDERED else f"{label} {text}"
 
 
@@ -252,10 +254,10 @@ def render(table: BiasTable, format: str) -> str:
     "json".
 
     Raises:
-        InvalidSettingError: another format.
+        InvalidSettingError: an unknown format.
     """
     if format not in RENDERERS:
-        raise InvalidSettingError(f"A table is printed as {', '.join(RENDERERS)}, not as '{format}'.")
+        raise InvalidSettingError(f"Formats of tables are {', '.join(RENDERERS)}; not '{format}'.")
     return RENDERERS[format](table)
 
 
@@ -263,10 +265,10 @@ def format_of(path: Path) -> str:
     """Return the format for the suffix of a file.
 
     Raises:
-        InvalidSettingError: another suffix.
+        InvalidSettingError: an unknown suffix.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise InvalidSettingError(f"A table is written as {', '.join(SUFFIXES)}; not as '{path.name}'.")
+        raise InvalidSettingError(f"A file of a table ends in {', '.join(SUFFIXES)}; not '{path.name}'.")
     return SUFFIXES[path.suffix.lower()]
 
 
@@ -340,7 +342,7 @@ def _latex(table: BiasTable) -> str:
         r"\centering",
         rf"\caption{{{_tex_caption(table)}}}",
         rf"\label{{{table.label or _tex_label(table.title)}}}",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only where it is too wide
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only if it is too wide
         rf"\begin{{tabular}}{{{''.join('l' if column in texts else 'r' for column in range(len(head)))}}}",
         r"\toprule",
         " & ".join(_tex(cell) for cell in head) + r" \\",
@@ -355,7 +357,7 @@ def _latex(table: BiasTable) -> str:
 
 
 def without_advice(note: str) -> str:
-    """Return a note without the clauses that name commands or options: a paper does not have them."""
+    """Return a note without the clauses that name commands or options, for a paper."""
     return "; ".join(clause for clause in note.split("; ") if not ADVICE.search(clause))
 
 
@@ -365,7 +367,7 @@ def _split(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], l
     Args:
         line: text of labels, cells and reference values.
         labels: number of labels.
-        table: that the line belongs to; without reference values the second line is empty.
+        table: the table of the line; without reference values the second line is empty.
     """
     cells, below = [], []
     rest = iter(line[labels:])
@@ -389,7 +391,7 @@ def _tex_sentence(text: str) -> str:
 
 def _tex_caption(table: BiasTable) -> str:
     if _is_latex(table.caption):
-        return " ".join(table.caption.split())  # an empty line would end it
+        return " ".join(table.caption.split())  # an empty line would end the caption
     return _tex(table.caption) if table.caption else _tex_sentence(table.title)
 
 
@@ -398,7 +400,7 @@ def _is_latex(text: str) -> bool:
 
 
 def _balanced(text: str) -> bool:
-    """Return whether each brace that LaTeX reads as one has a partner."""
+    """Return whether unescaped braces match."""
     depth = 0
     for brace in re.sub(r"\\.", "", text):
         depth += {"{": 1, "}": -1}.get(brace, 0)
@@ -447,13 +449,11 @@ def _html(table: BiasTable) -> str:
     title = f'<caption style="text-align:left;white-space:normal">{html(table.shown_title)}</caption>'
     whole = f"{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
     looks = "border-spacing:12px 2px;white-space:nowrap"
-    return (
-        f'<div style="overflow-x:auto"><table style="{looks}">{whole}</table></div>{notes}'  # scrolls where it is wide
-    )
+    return f'<div style="overflow-x:auto"><table style="{looks}">{whole}</table></div>{notes}'  # scrolls if it is wide
 
 
 def _html_cells(tag: str, cells: Sequence[str]) -> str:
-    """Return the cells of a row, the first of which is aligned left and the others, as numbers, right."""
+    """Return the cells of a row; the first is aligned left, and the others, which are numbers, right."""
     sides = ["left", *["right"] * (len(cells) - 1)]
     return "".join(f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
 

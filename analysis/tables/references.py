@@ -1,4 +1,4 @@
-"""Reference values for results: published ones, or those of other results."""
+"""Reference values for results: published values, or values of other results."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from icy.records.load import ATLAS, Results, long_of, read_long
 from icy.records.long_table import ROW
 
 PUBLISHED = "published"
-# Columns of ROW in which rows of two results must agree to be compared, and the rest, which say how they were trained.
+# Columns of ROW in which rows of two results must agree to be compared. The rest (TRAINING) are settings of training.
 IDENTITY = ["model", "options", "representation", "meanings", "vocab_size", "word_length", "hidden_size", "protocol",
             "held_out", "split"]  # fmt: skip
 TRAINING = [name for name in ROW if name not in IDENTITY]
-LIMIT = ["max_updates"]  # rows under a common budget are compared with others only where there are none under it
+LIMIT = ["max_updates"]  # rows with this budget are compared with rows without it only if none has the same budget
 CellKey = tuple[int, str]  # number of a row (`numbered`), and a grammar
 
 
 def compared_with(compare: Results | None) -> tuple[str | pd.DataFrame | None, str]:
-    """Find what to compare with, and its heading in tables.
+    """Find the reference results, and their heading in tables.
 
-    Except for "published", a name is first looked for among files and folders, then among published tables.
+    A name other than "published" is first searched among files and folders, then among published tables.
 
     Args:
         compare: "published", the name of one published table, "atlas", a results folder or file, results, or None.
@@ -37,7 +37,7 @@ def compared_with(compare: Results | None) -> tuple[str | pd.DataFrame | None, s
         "published", the id of a published table, other results in long form, or None; and the heading.
 
     Raises:
-        UnknownNameError: there is no file, folder or published table of that name.
+        UnknownNameError: the name is not a file, a folder or a published table.
     """
     if compare is None:
         return None, ""
@@ -50,7 +50,7 @@ def compared_with(compare: Results | None) -> tuple[str | pd.DataFrame | None, s
     try:
         return find_table(str(compare)).id, PUBLISHED
     except UnknownNameError as error:
-        raise UnknownNameError(f"There is no file or folder {compare}. {error}") from error
+        raise UnknownNameError(f"'{compare}' is not a file or a folder. {error}") from error
 
 
 def cell_references(
@@ -60,11 +60,11 @@ def cell_references(
 
     Args:
         long: results in long form, with the column `row`.
-        compare: "published", the name of one published table, other results in long form, or None for nothing.
-        spread: shown with the means of other results, a name of `icy.analysis.table_cells.SPREADS`.
+        compare: "published", the name of one published table, other results in long form, or None for no references.
+        spread: spread to show with the means of other results, a name of `icy.analysis.table_cells.SPREADS`.
 
     Raises:
-        UnknownNameError: there is no such table.
+        UnknownNameError: an unknown table.
         InvalidSettingError: several rows of the other results match one row (`matched_rows`).
     """
     if compare is None:
@@ -86,9 +86,9 @@ def pair_references(long: pd.DataFrame, name: str) -> dict[tuple[int, str, str],
 
 
 def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] = IDENTITY) -> dict[int, int]:
-    """Match the rows of one table with those of another of the same model, sizes and protocol.
+    """Match the rows of two tables by model, sizes and protocol.
 
-    Where several rows match, take the one with the same training.
+    If several rows match, take the row with the same training.
 
     Args:
         long: results with the column `row`.
@@ -96,10 +96,10 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] =
         names: columns of ROW in which rows must agree.
 
     Returns:
-        By number of a row of `long`, the number of its partner; rows without a partner are left out.
+        A dict from the number of a row of `long` to the number of its partner, without rows that have no partner.
 
     Raises:
-        InvalidSettingError: several rows match, of which none or more than one has the same training.
+        InvalidSettingError: several rows match, and not exactly one of them has the same training.
     """
     mine, theirs = (_first(table) for table in (long, other))
     found = {}
@@ -111,8 +111,8 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] =
             alike = alike[_alike(alike, about, [name for name in ROW if name not in (*names, "model")])]
             if len(alike) != 1:
                 raise InvalidSettingError(
-                    f"The other results have several rows of {about['model']} at {about['meanings']}, which differ in "
-                    "how they were trained; compare with a folder that has one."
+                    f"The other results have several rows of {about['model']} at {about['meanings']} with different "
+                    "training settings; compare with a folder that has only one."
                 )
         if len(alike):
             found[int(str(row))] = int(str(alike.index[0]))
@@ -125,7 +125,7 @@ def numbered(long: pd.DataFrame) -> pd.DataFrame:
 
 
 def _published_references(long: pd.DataFrame, name: str) -> dict[CellKey, Reference]:
-    """Return published values; each row takes them from the table that has most of its cells."""
+    """Return published values; each row takes them from the table with most of its cells."""
     cells = agreement(long, "" if name == PUBLISHED else name, by=["row"])
     covered = cells.groupby(["row", "source", "table"])["grammar"].transform("size")
     # A tie goes to Perkins21, which prints errors where Icy22's table 20 has none.
@@ -179,7 +179,7 @@ def _first(long: pd.DataFrame) -> pd.DataFrame:
 
 
 def _alike(rows: pd.DataFrame, about: Series, names: Sequence[str]) -> pd.Series[bool]:
-    """Return which rows equal one row in some columns; missing values are equal."""
+    """Return for each row whether it equals one row in some columns; missing values are equal."""
     same = pd.Series(True, index=rows.index)
     for name in names:
         value, column = about[name], rows[name]

@@ -21,7 +21,7 @@ from .metrics import chance_note, metric_cell, reasons, shown_columns
 from .printed_table import BiasTable, Line
 
 QUERY, DEAF = "query", "deaf"
-HEADINGS = {  # of the measures of `icy.s2b.Evaluation.table`
+HEADINGS = {  # headings of the measures of `icy.s2b.Evaluation.table`
     "zsct": QUERY,
     "deaf": DEAF,
     "support": "support",
@@ -37,24 +37,24 @@ def evaluation_table(
     notes: Sequence[str] = (),
     shares: Mapping[str, str] = HEADINGS,
     means: Mapping[str, str] | None = None,
-    beside: Sequence[Line] = (),
+    further: Sequence[Line] = (),
     title: str = "games",
 ) -> BiasTable:
     """Make a table with a row per pair of players and game, and a column per measure, over seeds.
 
     Args:
-        rows: one per seed, with the measures of `icy.s2b.Evaluation.table`, the columns of `icy.s2b.never_listening` as
-            `with_deaf` adds them, and those of `labels`.
-        labels: columns that tell rows of the table apart, and their headings.
+        rows: one row per seed, with the measures of `icy.s2b.Evaluation.table`, the columns of
+            `icy.s2b.never_listening` that `with_deaf` adds, and the columns of `labels`.
+        labels: columns that identify rows of the table, and their headings.
         spread: "sd", "sem" or "ci95".
         notes: sentences below the table.
         shares: measures that are shown in per cent, and their headings.
         means: measures that are shown as they are, and their headings.
-        beside: further rows below, such as published ones.
-        title: of the table.
+        further: rows to add at the end, such as published values.
+        title: title of the table.
 
     Raises:
-        InvalidSettingError: another spread.
+        InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
     lines = []
@@ -68,15 +68,15 @@ def evaluation_table(
     )
     legend = [
         f"{query} said that it saw the target's meaning, and how often it did",
-        f"{DEAF}: the query of the best of those who never listen, in the same games",
+        f"{DEAF}: query accuracy of the best listener that ignores all messages, in the same games",
         f"mean ± {SPREADS[spread][0]}, of means over episodes",
     ]
     columns = [*labels.values(), "seeds"]
-    return BiasTable(title, columns, list(headings.values()), [*lines, *beside], [*legend, *notes], decimals=1)
+    return BiasTable(title, columns, list(headings.values()), [*lines, *further], [*legend, *notes], decimals=1)
 
 
 def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
-    """Add to rows per seed what those score who never listen, and as `deaf` the best of them over these seeds."""
+    """Add scores of listeners that ignore all messages to rows per seed, and the best of them over seeds as `deaf`."""
     merged = rows.merge(floors, on="seed", how="left")
     names = [name for name in floors.columns if name != "seed" and merged[name].notna().any()]
     best = merged[names].mean().idxmax() if names else None
@@ -86,7 +86,7 @@ def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
 def published_text_models(games: Sequence[tuple[int, int]], form: str) -> list[Line]:
     """Return rows of the published text models, for games of some shots S and samples O; see `evaluation_table`.
 
-    They are labelled by model, S, O, K, form of the prompt and the number of seeds; spreads are standard deviations.
+    Their labels are model, S, O, K, form of the prompt and the number of seeds; spreads are standard deviations.
     """
     return _published("metarg24/llm", "zsct", games, ["0", form])
 
@@ -94,22 +94,22 @@ def published_text_models(games: Sequence[tuple[int, int]], form: str) -> list[L
 def published_acquisition(games: Sequence[tuple[int, int]]) -> list[Line]:
     """Return rows of the published ease of acquisition, for games of some shots S and samples O, as a query's accuracy.
 
-    They are labelled by the agent that learned to speak, S, O and the number of seeds; spreads are standard deviations.
+    Their labels are the agent that learned to speak, S, O and the number of seeds; spreads are standard deviations.
     """
     return _published("metarg24/marl", "ease_of_acquisition", games)
 
 
 def _published(name: str, measure: str, games: Sequence[tuple[int, int]], labels: Sequence[str] = ()) -> list[Line]:
-    """Return the rows of a published table of MetaRG24, with further labels behind S and O."""
+    """Return the rows of a published table of MetaRG24, with further labels after S and O."""
     table = published(name)
     table = table[table["measure"] == measure]
-    there = table[[pair in set(games) for pair in zip(table["shots"], table["samples"], strict=True)]]
+    rows = table[[pair in set(games) for pair in zip(table["shots"], table["samples"], strict=True)]]
     return [
         (
             [f"{row['agent']} (MetaRG24)", str(row["shots"]), str(row["samples"]), *labels, str(row["n"])],
             {QUERY: TableCell(row["mean"], row["error"], row["n"], cut=0, failed=0)},
         )
-        for row in there.to_dict("records")
+        for row in rows.to_dict("records")
     ]
 
 
@@ -119,7 +119,7 @@ TRAINED = {  # columns of the long table of trained agents, in per cent, and the
     "support": "support",
 }
 ACQUIRED = "ease_of_acquisition"
-LEARNED = {  # likewise, of languages that are learned
+LEARNED = {  # likewise, metrics of learned languages
     **{name: name for name in ("topsim", "posdis", "bosdis", "distinct")},
     ACQUIRED: "EoA",
 }
@@ -131,20 +131,20 @@ def training_table(results: Results, spread: str = "sd", *, compare: object = No
     """Make a table with a row per trained agent and game, and a column per measure, over seeds.
 
     Args:
-        results: of trainings of agents (`icy s2b train`).
+        results: results of training agents (`icy s2b train`).
         spread: "sd", "sem" or "ci95".
-        compare: None, as there is nothing to compare with yet.
-        compared: likewise.
+        compare: must be None, as reference values do not exist yet.
+        compared: not used.
 
     Raises:
-        InvalidSettingError: another spread, or something to compare with.
+        InvalidSettingError: an unknown spread, or `compare` is not None.
     """
-    long = results_in(results, spread, compare, "Trained agents are compared with nothing yet")
+    long = results_in(results, spread, compare, "Trained agents have no reference values yet")
     shown = {name: heading for name, heading in GAME.items() if name == "values" or long[name].notna().any()}
     long = with_options(long.assign(preset=long["preset"].replace(dict(OLD_PRESETS))), ["values"], GAME)
     labels = {"model": "agent", "grammar": "speaker", **shown, **setting_labels(long)}
     further = {RECONSTRUCTED: RECONSTRUCTED, **LEARNED}
-    headings = TRAINED | {name: said for name, said in further.items() if name in long and long[name].notna().any()}
+    headings = TRAINED | {name: label for name, label in further.items() if name in long and long[name].notna().any()}
     return BiasTable(
         "trained agents",
         [*labels.values(), "seeds"],
@@ -162,20 +162,20 @@ def _percent(part: pd.DataFrame, name: str, spread: str) -> TableCell:
 
 
 def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> list[str]:
-    """Return what the columns of trained agents are, and how long they were trained."""
+    """Return notes on the columns of trained agents, and on the length of their training."""
     notes = [
-        f"{QUERY}: zero-shot compositional test accuracy (ZSCT), %; {DEAF}: that of the best of those who never "
-        "listen, in some of the same episodes"
+        f"{QUERY}: zero-shot compositional test accuracy (ZSCT), %; {DEAF}: ZSCT of the best listener that ignores all "
+        "messages, in some of the same episodes"
     ]
     if RECONSTRUCTED in shown:
         notes.append(f"{RECONSTRUCTED}: stimulus components that are predicted from the core's state to within 0.05, %")
     if learned := [name for name in LEARNED if name in shown]:
-        said = f"{', '.join(LEARNED[name] for name in learned)}: times 100"
-        notes.append(f"{said}; distinct: share of meanings with messages of their own")
-        notes.append("chance and p of a kept speaker: icy s2b language --speaker FOLDER --permutations 1000")
+        names = ", ".join(LEARNED[name] for name in learned)
+        notes.append(f"{names}: times 100; distinct: share of meanings with a message that no other meaning has")
+        notes.append("chance and p of a saved speaker: icy s2b language --speaker FOLDER --permutations 1000")
         if ACQUIRED in learned:
             notes.append(
-                f"{LEARNED[ACQUIRED]}: ease of acquisition, what new listeners of the language read in the query"
+                f"{LEARNED[ACQUIRED]}: ease of acquisition, the query accuracy of new listeners of the language"
             )
     notes += spread_note(long, spread)
     played = long[~long["failed"].astype(bool)]
@@ -186,7 +186,7 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
     return [*notes, *failures(long)]
 
 
-RECALLED = {  # columns of the long table of agents of the recall task, in per cent, and their headings
+RECALL_SCORES = {  # columns of the long table of agents of the recall task, in per cent, and their headings
     "value": "second shot",
     "first_shot": "first shot",
     "chance": "chance",
@@ -200,30 +200,30 @@ def recall_table(results: Results, spread: str = "sd", *, compare: object = None
     """Make a table with a row per agent and representation of stimuli, and a column per measure, over seeds.
 
     Args:
-        results: of trainings in the recall task (`icy s2b recall`).
+        results: results of training in the recall task (`icy s2b recall`).
         spread: "sd", "sem" or "ci95".
-        compare: None, as there is nothing to compare with.
-        compared: likewise.
+        compare: must be None, as reference values do not exist.
+        compared: not used.
 
     Raises:
-        InvalidSettingError: another spread, or something to compare with.
+        InvalidSettingError: an unknown spread, or `compare` is not None.
     """
-    refusal = "Agents of the recall task are compared with nothing"
+    refusal = "Agents of the recall task have no reference values"
     long = with_options(results_in(results, spread, compare, refusal))
     labels = {"model": "agent", "grammar": "stimuli", **setting_labels(long)}
-    headings = {name: said for name, said in RECALLED.items() if name in long and long[name].notna().any()}
+    headings = {name: label for name, label in RECALL_SCORES.items() if name in long and long[name].notna().any()}
     lines = lines_of(long, labels, headings, partial(_percent, spread=spread))
     notes = [
-        "second shot, first shot: accuracy, %, means over episodes; chance: of all answers at random",
+        "second shot, first shot: accuracy, %, means over episodes; chance: accuracy of random answers",
         "no memory: an agent that always gives the answer that is right most often; one game: an agent that remembers "
-        "the present stimulus alone (in episodes of the same evaluation)",
+        "only the present stimulus (in episodes of the same evaluation)",
         "stimuli: ohe, one-hot; scs, continuous",
         *spread_note(long, spread),
     ]
     played = long[~long["failed"].astype(bool)]
     for name, part in played.groupby("model", sort=False):
-        updates, seen = int(part["steps"].max()), part["observations"].mean()
-        notes.append(f"{name}: {counted(updates, 'update')}, {seen:.0f} observations on average")
+        updates, observations = int(part["steps"].max()), part["observations"].mean()
+        notes.append(f"{name}: {counted(updates, 'update')}, {observations:.0f} observations on average")
     return BiasTable(
         "recall", [*labels.values(), "seeds"], list(headings.values()), lines, [*notes, *failures(long)], decimals=1,
         spread=spread,
@@ -236,14 +236,14 @@ def scores_table(
     """Make a table with a row per speaker, or kind of stimuli, and a column per metric, over episodes.
 
     Args:
-        rows: one per episode, as `icy.s2b.probe_language` returns, with the column `label`.
-        label: column that names what was measured.
+        rows: one row per episode, as `icy.s2b.probe_language` returns, with the column `label`.
+        label: column with the names of speakers or kinds of stimuli.
         metrics: columns to show.
         spread: "sd", "sem" or "ci95".
-        title: of the table.
+        title: title of the table.
 
     Raises:
-        InvalidSettingError: another spread.
+        InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
     shown = shown_columns(rows, metrics)

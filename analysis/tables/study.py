@@ -21,10 +21,10 @@ from icy.records.load import Results
 from .by_setting import FURTHER, failures, results_in, with_options
 from .printed_table import BiasTable, Line
 
-AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that tell rows of the report apart
+AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that identify rows of the report
 KINDS = ("published", "human", "simulated", "model")  # in the order of the report
 HELD_OUT, EXACT = "held-out", "exact"
-MARGIN = 0.2  # accuracies that differ by less are taken for equal, in tests of equivalence
+MARGIN = 0.2  # tests of equivalence: accuracies that differ by less count as equal
 ANSWERABLE = {"first held-out": "first", "answerable": "answerable", "answerable twice": "answerable_twice"}
 
 
@@ -34,18 +34,24 @@ ANSWERABLE = {"first held-out": "first", "answerable": "answerable", "answerable
 def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> pd.DataFrame:
     """Return the statistics of the study: one row per agent, protocol, preset, dataset and grammar.
 
-    Columns: `games`, `persons`; `right` of `items` held-out items; `accuracy` with `low` and `high`, by bootstrap of
-    persons; `printed`, the published rule; `any_right`, the share of persons with a held-out item right, and its exact
-    interval `any_low`, `any_high`; `p_chance`, of so many right answers by chance; `difference` from concat with its
-    `p` (permutation test) and `p_holm` (over the grammars of the row), and `p_equal`, of a difference beyond the
-    margin; accuracy on answerable items (`answerable`, `answerable_twice`), on the first held-out item (`first`) and on
-    `trained` items; `letters`, `distance`, `score`, `views`, `added`, `minutes`; and `agreement` of players that were
-    yoked to others, on held-out items.
+    Columns:
+        - `games`, `persons`;
+        - `right` of `items` held-out items;
+        - `accuracy` with `low` and `high`, by bootstrap of persons; `printed`, by the published rule;
+        - `any_right`, the share of persons with at least one held-out item right, and its exact interval `any_low`,
+          `any_high`;
+        - `p_chance`, the probability of at least this many right answers by chance;
+        - `difference` from concat with its `p` (permutation test) and `p_holm` (over the grammars of the row), and
+          `p_equal`, the p-value of the test of equivalence;
+        - accuracy on answerable items (`answerable`, `answerable_twice`), on the first held-out item (`first`) and on
+          `trained` items;
+        - `letters`, `distance`, `score`, `views`, `added`, `minutes`;
+        - `agreement` of yoked players with the players that they are yoked to, on held-out items.
 
     Args:
-        rows: in long form, as `icy.study.rows` and `published_people` make them.
-        seed: of resampling.
-        margin: of the test of equivalence.
+        rows: rows in long form, as `icy.study.rows` and `published_people` make them.
+        seed: seed of resampling.
+        margin: margin of the test of equivalence.
     """
     found = []
     for key, of_agent in rows.groupby(AGENT, sort=False, dropna=False):
@@ -55,7 +61,7 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
         found += [{**about, "grammar": g, **cells[g], **contrasts.get(g, {})} for g in in_order(cells)]
     report = pd.DataFrame(found)
     order = pd.DataFrame({"kind": report["agent_kind"].map(KINDS.index)})
-    for name in ("agent", "protocol", "preset"):  # rows of an agent stand together
+    for name in ("agent", "protocol", "preset"):  # keeps rows of an agent together
         order[name] = pd.factorize(report[name])[0]
     return report.loc[order.sort_values([*order], kind="stable").index].reset_index(drop=True)
 
@@ -83,12 +89,12 @@ def _cell(part: pd.DataFrame, seed: int) -> Facts:
 
 
 def _published_cell(part: pd.DataFrame, held_out: pd.DataFrame) -> Facts:
-    """Return what is known of a published cell: counts, and what is printed."""
+    """Return the counts and printed numbers of a published cell."""
     of_game = part[part["split"] == "game"].set_index("metric")["value"]
     row = held_out.iloc[0]
     return {
         "games": int(row["persons"]),
-        "persons": math.nan,  # the service knew games only
+        "persons": math.nan,  # the service recorded only games
         "right": row["value"] * row["items"],
         "items": int(row["items"]),
         "accuracy": row["value"],
@@ -98,7 +104,7 @@ def _published_cell(part: pd.DataFrame, held_out: pd.DataFrame) -> Facts:
 
 
 def _secondary(part: pd.DataFrame) -> dict[str, float]:
-    """Return further means: of items those over all items, of games those over games."""
+    """Return further means: measures of items over all items, measures of games over games."""
     found: dict[str, float] = {}
     for split, name in {**ANSWERABLE, "trained": "trained"}.items():
         some = _of(part, EXACT, split)
@@ -128,9 +134,9 @@ class _Pair:
     """Accuracies per person on a grammar and on the baseline.
 
     Attributes:
-        ours: on the grammar.
-        theirs: on the baseline.
-        paired: whether they are pairs, of one instance each.
+        ours: accuracies on the grammar.
+        theirs: accuracies on the baseline.
+        paired: whether they are pairs, one per instance.
     """
 
     ours: Values
@@ -139,7 +145,7 @@ class _Pair:
 
 
 def _contrasts(of_agent: pd.DataFrame, seed: int, margin: float) -> dict[str, dict[str, float]]:
-    """Return the difference of every grammar from the baseline, tested; p-values are corrected over the grammars."""
+    """Return the difference of every grammar from the baseline, with tests; p-values are corrected over grammars."""
     held_out = _of(of_agent, EXACT, HELD_OUT)
     base = held_out[held_out["grammar"] == BASELINE]
     pairs = {g: _pair(part, base) for g, part in held_out.groupby("grammar", sort=False) if g != BASELINE and len(base)}
@@ -158,7 +164,7 @@ def _contrasts(of_agent: pd.DataFrame, seed: int, margin: float) -> dict[str, di
 
 
 def _pair(part: pd.DataFrame, base: pd.DataFrame) -> _Pair:
-    """Return accuracies per person; those of machines, which play every instance once, are pairs of instances."""
+    """Return accuracies per person; machines play every instance once, so their accuracies are paired by instance."""
     once = all(some["instance"].is_unique for some in (part, base))
     if once and (part["agent_kind"] != "human").all() and set(part["instance"]) == set(base["instance"]):
         ours, theirs = (some.set_index("instance")["value"].sort_index() for some in (part, base))
@@ -174,19 +180,19 @@ def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
     """Return the report as a table: a row per agent, a column per grammar, grouped by dataset.
 
     Args:
-        report: as `study_report` makes it.
-        value: a column of it; of "accuracy" half the width of its interval stands beside it.
+        report: report of `study_report`.
+        value: a column of the report; "accuracy" is shown with half the width of its interval.
     """
-    labels = [name for name in ("dataset", "agent", "protocol", "preset") if name == "dataset" or _tells(report, name)]
+    labels = [name for name in ("dataset", "agent", "protocol", "preset") if name == "dataset" or _varies(report, name)]
     grammars = in_order(list(report["grammar"].unique()))
     lines: list[Line] = []
     for key, part in report.groupby(labels, sort=False):
         known = part[part[value].notna()]
         cells = {row["grammar"]: _report_cell(row, value) for row in known.to_dict("records")}
-        if not cells:  # as of people, who agree with nobody
+        if not cells:  # such as `agreement` of people, who are not yoked to others
             continue
         lines.append(([*map(str, key), _range_of(part["games"])], cells))
-    lines.sort(key=lambda line: line[0][0], reverse=True)  # synth before eng; within, as in the report
+    lines.sort(key=lambda line: line[0][0], reverse=True)  # synth before eng; else in the order of the report
     return BiasTable(
         "Secret Spy Codes: accuracy on held-out items" if value == "accuracy" else f"Secret Spy Codes: {value}",
         [*labels, "games"],
@@ -197,7 +203,7 @@ def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
     )
 
 
-def _tells(report: pd.DataFrame, name: str) -> bool:
+def _varies(report: pd.DataFrame, name: str) -> bool:
     return name == "agent" or report[name].nunique(dropna=False) > 1
 
 
@@ -213,12 +219,12 @@ def _report_cell(row: Row, value: str) -> TableCell:
 
 
 def _report_notes(report: pd.DataFrame, value: str) -> list[str]:
-    """Return what the numbers are."""
+    """Return notes on the numbers of the report."""
     if value != "accuracy":
         return []
     notes = ["mean over persons ± half the 95 % interval, by bootstrap of persons"]
     if (report["agent_kind"] == PUBLISHED).any():
-        notes.append("people (Icy22): the counts behind the printed means ± half the range of counts that fit them")
+        notes.append("people (Icy22): counts derived from the printed means ± half the range of counts that fit them")
     return notes
 
 
@@ -235,20 +241,20 @@ def contrasts_table(report: pd.DataFrame) -> pd.DataFrame:
     return shown.reset_index(drop=True)
 
 
-# -- simulated games as they are filed ---------------------------------------------------------------------------------
+# -- simulated games ---------------------------------------------------------------------------------------------------
 
 
 def simulated_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table of simulated games: a row per player, dataset and protocol, a column per grammar, over instances.
 
     Args:
-        results: of `icy study simulate`.
+        results: results of `icy study simulate`.
         spread: "sd", "sem" or "ci95".
-        compare: None; `icy study report` shows published people beside.
-        compared: likewise.
+        compare: must be None; `icy study report` compares with published people.
+        compared: not used.
 
     Raises:
-        InvalidSettingError: another spread, or something to compare with.
+        InvalidSettingError: an unknown spread, or `compare` is not None.
     """
     long = results_in(results, spread, compare, "Simulated games are compared by `icy study report`")
     long = with_options(long, ["dataset"], ["protocol"])
@@ -262,7 +268,7 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: object = N
         "most": "most",
         FURTHER: "settings",
     }
-    shown = [name for name in labels if name in ("dataset", "model") or long[name].nunique() > 1]  # of senders alone
+    shown = [name for name in labels if name in ("dataset", "model") or long[name].nunique() > 1]
     lines: list[Line] = []
     for key, part in long.groupby(shown, sort=False, dropna=False):
         cells = {str(g): cell_of(some, spread) for g, some in part.groupby("grammar", sort=False)}

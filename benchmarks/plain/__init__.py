@@ -1,7 +1,8 @@
-"""The plain way to train a model: ordinary PyTorch modules, which speed.py and others compare icy with.
+"""The plain way to train a model: ordinary PyTorch modules, the baseline of speed.py and other benchmarks.
 
-This is what a careful researcher would write with the library's cells, layers, optimiser and losses: a fair baseline
-for icy's speed. The models compute what icy's of the same names do, under SOFT. Of icy it uses the languages alone.
+A careful researcher would write this with the library's cells, layers, optimizer and losses: a fair baseline
+for icy's speed. The models compute the same as icy's models of the same names, under SOFT. Only the languages are
+icy's.
 """
 
 from __future__ import annotations

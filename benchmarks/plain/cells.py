@@ -1,6 +1,6 @@
-"""Recurrent cells with one interface: those of the library, an SRU, and the two that were found by search (Perkins21).
+"""Recurrent cells with one interface: PyTorch's cells, an SRU, and the two cells found by search (Perkins21).
 
-A state is a tuple of tensors [batch, hidden], the first of which is the output. An input of None is zero.
+A state is a tuple of tensors [batch, hidden], where the first tensor is the output. An input of None is zero.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LIBRARY = {"RNN": (nn.RNNCell, nn.RNN), "GRU": (nn.GRUCell, nn.GRU), "LSTM": (nn
 
 
 class LibraryCell(nn.Module):
-    """A cell of the library. One without an input still needs one of size 1, which is zero."""
+    """A cell of PyTorch. Without an input it still needs an input of size 1, which is zero."""
 
     def __init__(self, name: str, hidden: int, fed: bool = True) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class SRU(nn.Module):
         self.state_weight, self.bias = nn.Parameter(torch.randn(2, hidden)), nn.Parameter(torch.zeros(2, hidden))
 
     def forward(self, x: Tensor | None, c: Tensor, length: int) -> Tensor:
-        """Return the outputs [batch, length, hidden] of a sequence, or of none."""
+        """Return the outputs [batch, length, hidden] of a sequence, or without input."""
         outputs, steps = [], [(0.0,) * 4] * length
         if x is not None:
             steps = zip(*(part.unbind(1) for part in (*self.weight(x).chunk(3, -1), x)), strict=True)
@@ -53,11 +53,11 @@ class SRU(nn.Module):
 
 
 class SearchedCell(nn.Module):
-    """A highway node that reads x and h, and others that read one before; the new state is their mean.
+    """A highway node that reads x and h, and further nodes that read an earlier node; the new state is their mean.
 
     Args:
         hidden: size of input and state.
-        nodes: of each further node, the one it reads and its activation.
+        nodes: input node and activation of each further node.
     """
 
     def __init__(self, hidden: int, nodes: tuple[tuple[int, Any], ...]) -> None:
@@ -94,12 +94,12 @@ def make_cell(name: str, hidden: int, fed: bool = True) -> LibraryCell | Searche
 
 
 class Layers(nn.Module):
-    """Layers of a cell over a whole sequence; the library's own where it has them.
+    """Layers of a cell over a whole sequence; PyTorch's own layers if it has them.
 
     Args:
-        name: of the cell.
+        name: name of the cell.
         hidden: size of inputs and states.
-        layers: how many.
+        layers: number of layers.
         fed: False if the input is always zero.
     """
 

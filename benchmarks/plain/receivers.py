@@ -10,7 +10,7 @@ from .senders import mix, sinusoids
 
 
 class Receiver(nn.Module):
-    """What all have: an embedding of the symbols, and a layer from `features` [batch, size] to the scores."""
+    """Base class of receivers: an embedding of the symbols, and a layer from `features` [batch, size] to the scores."""
 
     def __init__(
         self, attributes: int, values: int, length: int, symbols: int, hidden: int, size: int | None = None
@@ -20,7 +20,7 @@ class Receiver(nn.Module):
         self.embed, self.out = nn.Embedding(symbols, hidden), nn.Linear(size or hidden, attributes * values)
 
     def features(self, x: Tensor) -> Tensor:
-        """Return what the scores are computed from, given the embedded message [batch, length, hidden]."""
+        """Return the input of the last layer, for the embedded message [batch, length, hidden]."""
         raise NotImplementedError
 
     def forward(self, message: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ class FC2L(Receiver):
 
 
 class CNN(Receiver):
-    """Convolution, max-pooling and ReLU while more than four positions are left."""
+    """Convolution, max-pooling and ReLU while more than four positions remain."""
 
     def __init__(self, *sizes: int) -> None:
         length, hidden, blocks = sizes[2], sizes[-1], []
@@ -60,7 +60,7 @@ class RNN(Receiver):
 
 
 class Hier(Receiver):
-    """The lower cell reads the symbols one by one, and the upper one the lower's words."""
+    """The lower cell reads the symbols one by one, and the upper cell reads the lower cell's words."""
 
     def __init__(self, *sizes: int, cell: str) -> None:
         super().__init__(*sizes)

@@ -22,7 +22,7 @@ class FC2L(nn.Module):
 
 
 class Sender(nn.Module):
-    """What all others have: the meaning as a sum of embeddings, and a layer from each state to scores."""
+    """Base class of the other senders: the meaning as a sum of embeddings, and a layer from each state to scores."""
 
     def __init__(self, attributes: int, values: int, length: int, symbols: int, hidden: int) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class HierZero(Sender):
         self.stop = nn.Linear(hidden, 1)
 
     def read(self, scores: Tensor | None, like: Tensor) -> Tensor | None:
-        """Return the input of the lower cell, given the scores of the symbol before."""
+        """Return the input of the lower cell, given the scores of the previous symbol."""
         return None
 
     def forward(self, meanings: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ class Decoder(Sender):
 
 
 class TransDecSoft(Decoder):
-    """A post-norm decoder whose memory is the meaning."""
+    """A post-norm decoder with the meaning as memory."""
 
     def __init__(self, *sizes: int, layers: int = 1) -> None:
         super().__init__(*sizes)
@@ -145,7 +145,7 @@ class TransDecSoft(Decoder):
 
 
 class Transformer(Decoder):
-    """A pre-norm decoder whose first position is the meaning."""
+    """A pre-norm decoder with the meaning at its first position."""
 
     def __init__(self, *sizes: int) -> None:
         super().__init__(*sizes)

@@ -14,7 +14,7 @@ BATCH = 128
 
 
 class Training:
-    """A model, its optimiser and its language."""
+    """A model, its optimizer and its language."""
 
     def __init__(self, name: str, language: Language, seed: int) -> None:
         from . import make
@@ -45,7 +45,7 @@ class Training:
 
     @torch.no_grad()
     def accuracy(self, count: int) -> float:
-        """Return the accuracy on so many meanings."""
+        """Return the accuracy on `count` meanings."""
         inputs, targets = self.examples(count)
         return (self.model(inputs).argmax(-1) == targets).float().mean().item()
 
@@ -56,10 +56,10 @@ def train(
     """Train one model on one language.
 
     Args:
-        name: of the model.
-        language: to learn.
-        seed: of weights and batches.
-        updates: how many.
+        name: name of the model.
+        language: language to learn.
+        seed: seed of weights and batches.
+        updates: number of updates.
         checks: number of meanings of each evaluation, by the updates before it.
 
     Returns:

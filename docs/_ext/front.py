@@ -1,7 +1,7 @@
-"""Draw the picture at the top of the README and of the site: what grammars do, and how well models learn each.
+"""Draw the picture of the README and of the site: the messages of each grammar, and how well models learn them.
 
-`python docs/_ext/front.py` writes it into docs/_static, once for light and once for dark pages. The accuracies are
-those of results/reproduced/replicates.parquet. Each file holds a digest of what it shows, so that a test can tell
+`python docs/_ext/front.py` writes it into docs/_static, once for light and once for dark pages. The accuracies come
+from results/reproduced/replicates.parquet. Each file contains a digest of its data, so that a test can check
 whether it is current.
 """
 

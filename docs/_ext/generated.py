@@ -24,7 +24,7 @@ from papers import papers
 
 import icy
 from icy.analysis.order import in_order
-from icy.cli.options import described  # what a dataclass says of its attributes
+from icy.cli.options import described  # the docstring's description of each attribute
 from icy.config.presets import Departure
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, TEXT_MODEL, WORLD, Entry, registry
 from icy.core.text import markdown_table
@@ -67,7 +67,7 @@ def departures() -> str:
 
     runs = {("probe", "e2e"): "all", ("probe",): "one side alone", ("e2e",): "pairs (`icy e2e`)"}
     rows = [(name, _settings(d), runs[tuple(d.kinds)], d.reason) for name, d in PUBLISHED.items()]
-    return table(("departure", "settings", "runs", "what the program does"), rows)
+    return table(("departure", "settings", "runs", "behavior of the program"), rows)
 
 
 @part
@@ -76,7 +76,7 @@ def s2b_departures() -> str:
     from icy.s2b.settings import COMPATS
 
     rows = [(code(n), name, _settings(d), d.reason) for n, found in COMPATS.items() for name, d in found.items()]
-    return table(("compat", "departure", "settings", "what the program does"), rows)
+    return table(("compat", "departure", "settings", "behavior of the program"), rows)
 
 
 @part
@@ -85,7 +85,7 @@ def games_departures() -> str:
     from icy.games.presets import PRESETS
 
     rows = [(code(n), name, _settings(d), d.reason) for n, found in PRESETS.items() for name, d in found.items()]
-    return table(("preset", "departure", "settings", "what it is for"), rows)
+    return table(("preset", "departure", "settings", "purpose"), rows)
 
 
 def _settings(departure: Departure) -> str:
@@ -97,10 +97,10 @@ def training_settings() -> str:
     """List every training setting with its value under both presets."""
     from icy.config.settings import TrainingSettings, settings_for
 
-    said = described(TrainingSettings)
+    meanings = described(TrainingSettings)
     presets = [vars(settings_for("published", kind)) for kind in ("probe", "e2e")]
     rows = [
-        (code(f.name), code(f.default), _under_preset(f.default, *(p[f.name] for p in presets)), said[f.name])
+        (code(f.name), code(f.default), _under_preset(f.default, *(p[f.name] for p in presets)), meanings[f.name])
         for f in dataclasses.fields(TrainingSettings)
     ]
     return table(("setting", "default", "published", "meaning"), rows)
@@ -124,7 +124,7 @@ def protocols() -> str:
         targets = "".join(f", {value:g} under {name.upper()}" for name, value in p.targets.items())
         cap = f"{p.cap:g}" if p.stops_at_target else "-"
         rows.append((code(p.name), f"{p.target:g}{targets}", cap, p.description, p.source))
-    return table(("protocol", "target", "cap", "what is reported", "source"), rows)
+    return table(("protocol", "target", "cap", "reported number", "source"), rows)
 
 
 # -- grammars ----------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def grammar(name: str) -> str:
 
 
 def _messages(name: str) -> str:
-    """Show a few messages at 3x10, next to those of concat."""
+    """Show a few messages at 3x10, next to the messages of concat."""
     shown = icy.make_language(name, "3x10", seed=123).examples()
     columns = {"meaning": shown["meaning"]}
     if name != "concat":
@@ -298,7 +298,7 @@ def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) 
     """
     one, other = set(described_names), set(names)
     if one != other:
-        raise LookupError(f"docs/_ext/fields.py, {what}: to be described {other - one}, gone {one - other}")
+        raise LookupError(f"docs/_ext/fields.py, {what}: missing {other - one}, unknown {one - other}")
 
 
 @part
@@ -342,7 +342,7 @@ def published_tables() -> str:
 
 @part
 def plots() -> str:
-    """Describe every kind of plot, with a picture of those that need no curves."""
+    """Describe every kind of plot, with a picture if it needs no curves."""
     from icy.analysis.plots import KINDS
 
     parts = []
@@ -355,7 +355,7 @@ def plots() -> str:
 
 @part
 def atlas() -> str:
-    """List what the atlas holds, and how it was made."""
+    """List the contents of the atlas, and how it was made."""
     found = icy.atlas()
     names = ["side", "representation", "protocol", "target", "meanings", "vocab_size", "word_length"]
     counts = ["models", "grammars", "seeds", "runs"]
@@ -385,7 +385,7 @@ def commands() -> str:
 def _loaded(group: click.Group, ctx: click.Context, name: str) -> click.Command:
     found = group.get_command(ctx, name)
     if found is None:
-        raise LookupError(f"there is no command {name}")
+        raise LookupError(f"no command is called {name}")
     return found
 
 
@@ -411,7 +411,7 @@ def _option(option: click.Option, ctx: click.Context) -> str:
 
 
 def _below(paragraph: str) -> str:
-    """Return a paragraph below the options, whose indented lines are code."""
+    """Return a paragraph below the options. Its indented lines become code."""
     lines = paragraph.replace("\b", "").strip("\n").split("\n")
     groups = [(is_code, list(found)) for is_code, found in itertools.groupby(lines, lambda one: one.startswith("  "))]
     return "\n\n".join(_fenced(found) if is_code else _plain("\n".join(found)) for is_code, found in groups)
@@ -456,7 +456,7 @@ def checks(kind: str) -> str:
     from icy import testing
 
     found = getattr(testing, f"{kind.upper().replace('-', '_')}_CHECKS")
-    return table(("check", "what it asks"), [(code(name), first_line(check)) for name, check in found.items()])
+    return table(("check", "tested property"), [(code(name), first_line(check)) for name, check in found.items()])
 
 
 @part
@@ -509,7 +509,7 @@ def modules(package: str) -> str:
     """List the modules of a package, each in a line."""
     paths = importlib.import_module(package).__path__
     names = sorted(m.name for m in pkgutil.iter_modules(paths, f"{package}.") if not m.name.endswith("__main__"))
-    return table(("module", "what is in it"), [(code(n), first_line(importlib.import_module(n))) for n in names])
+    return table(("module", "contents"), [(code(n), first_line(importlib.import_module(n))) for n in names])
 
 
 @part

@@ -1,10 +1,10 @@
-"""Sphinx extension of the site: directives for generated parts, and small changes to what other extensions generate.
+"""Sphinx extension of the site: directives for generated parts, and small changes to the output of other extensions.
 
 - `{generated} NAME ARGUMENT...` in Markdown: a table or text of `generated.py`.
 - `.. public:: PACKAGE` in `{eval-rst}`: documentation of the public names of a package.
 - `.. registered:: KIND...` in `{eval-rst}`: documentation of the classes and functions behind registered names.
 - Before a build, pictures are drawn into `_generated/`, and each page of measurements gets a page in `benchmarks/`.
-  After it, the explorer of the atlas is written next to the pages.
+  After it, the explorer of the atlas is added to the site.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from icy.core.registry import registry
 ARRAY = re.compile(r"ndarray\[tuple\[(?:~?typing\.)?Any, \.\.\.\], (?:~?numpy\.)?dtype\[((?:[^][]|\[[^][]*\])*)\]\]")
 LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")
 LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # would begin a list
-COLON = "\N{MODIFIER LETTER COLON}"  # stands for a colon while Napoleon runs
+COLON = "\N{MODIFIER LETTER COLON}"  # replaces a colon while Napoleon runs
 VALUES = {  # descriptions of values, which have no docstrings
     "icy.testing.MODEL_CHECKS": "The checks of models, by name.",
     "icy.testing.CELL_CHECKS": "The checks of cells, by name.",
@@ -55,7 +55,7 @@ class Generated(SphinxDirective):
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the nodes of the part that is asked for."""
+        """Return the nodes of the requested part."""
         arguments = self.arguments[1].split() if len(self.arguments) > 1 else []
         text = link_pages(PARTS[self.arguments[0]](*arguments), Path(self.env.srcdir), self.env.docname)
         return self.parse_text_to_nodes(text, allow_section_headings=True)
@@ -147,7 +147,7 @@ def of_module(one: Any) -> str:
     return f"{one.__module__}.{one.__qualname__}"
 
 
-# -- changes to what others generate -----------------------------------------------------------------------------------
+# -- changes to output of other extensions ----------------------------------------------------------------------------
 
 
 def readable_signature(
@@ -176,7 +176,7 @@ def hide_colon(app: Sphinx, what: str, name: str, one: Any, options: Any, lines:
 
 
 def keep_plain(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
-    """Escape what is no markup: a lone star before a word, as in [*stack, batch], and a lone letter, as in "L." """
+    """Escape false markup: a lone star before a word, as in [*stack, batch], and a lone letter, as in "L." """
     for i, line in enumerate(lines):
         parts = LONE_LETTER.sub(r"\1\\\2", line.replace(COLON, ":")).split("`")
         parts[::2] = [LONE_STAR.sub(r"\\*", part) for part in parts[::2]]
@@ -233,7 +233,7 @@ DIRECTIVES: dict[str, type[Directive]] = {
 
 
 def write_explorer(app: Sphinx, error: Exception | None) -> None:
-    """Write the explorer of the atlas beside the pages of the site."""
+    """Write the explorer of the atlas next to the pages of the site."""
     if error is None and app.builder.format == "html":
         from icy.analysis.atlas.atlas import atlas
         from icy.analysis.report.explorer import explorer_page

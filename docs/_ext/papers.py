@@ -1,6 +1,6 @@
-"""The page of the papers: the parts of each with their names in icy, their commands, and the numbers that icy measured.
+"""The page of the papers: parts of each paper, with their names in icy, commands, and counts of measured numbers.
 
-Tables and figures come from the catalogue of published tables, models, grammars, metrics and players from the registry,
+Tables and figures come from the catalog of published tables, models, grammars, metrics and players from the registry,
 and counts of measured numbers from the csv files in results/reproduced. Nothing here needs Sphinx.
 """
 
@@ -25,7 +25,7 @@ KINDS = {  # of the registry: the command that uses an entry, and the page that 
     "receiver": ("icy probe --model '{}'", "receivers"),
     "cell": ("icy list cells {}", "cells"),
     "grammar": ("icy probe --model HierZero:GRU --grammar {}", "grammars"),
-    "metric": ("icy metrics concat --metric {}", "metrics"),
+    "metric": ("icy metrics concat --metric {}", "metrics-definitions"),
     "speaker": ("icy s2b eval --speaker {}", "s2b"),
     "listener": ("icy s2b eval --listener {}", "s2b"),
     CORE: ("icy s2b train --core {}", "s2b-cores"),

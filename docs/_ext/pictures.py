@@ -24,7 +24,7 @@ from icy.languages.language import Language
 SEED = 123
 SHOWN = "3x3"  # small enough to see the whole language: 27 messages of 12 tokens
 MEASURED = "5x10"
-# Four of Okabe and Ito's colours, two cool and two warm, which can be told apart under every common colour blindness.
+# Four of Okabe and Ito's colors, two cool and two warm, which are distinct under every common color blindness.
 TOKENS = ListedColormap(["#0072B2", "#56B4E9", "#E69F00", "#D55E00"])
 BORDER = "#56B4E9"
 GAP = 0.35  # between words, in tokens

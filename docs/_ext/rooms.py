@@ -12,14 +12,14 @@ from matplotlib.patches import FancyBboxPatch
 ROOT = Path(__file__).parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
 LAYERS = [line.split(" | ") for line in reversed(CONTRACTS[0]["layers"])]  # low to high
-WHAT = {
+CONTENTS = {
     "core": "registry and plug-ins, errors, checks, random streams, noise, devices, files, representations",
     "languages": "meaning spaces, languages, their files, splits",
     "config": "specs, settings,\nprotocols, presets",
     "models": "senders, receivers,\ncells, kernels",
     "grammars": "one file each",
     "metrics": "measures of\ncompositionality",
-    "records": "what is on file, and reading it: records, kinds of jobs, the store, the long table",
+    "records": "saving and loading results: records, kinds of jobs, the store, the long table",
     "training": "jobs, the replicate engine, pairs, runners",
     "s2b": "the meta-referential game:\nepisodes, environments, players",
     "games": "multi-target games:\nworlds, turns, channels",
@@ -29,8 +29,8 @@ WHAT = {
     "testing": "contracts of every\nkind of plug-in",
     "cli": "the commands: parse, call the library, print",
 }
-OUTSIDE = ("models", "grammars", "analysis")  # folders beside icy/
-COLOURS = {"models": "#d9efe3", "grammars": "#f7ead0", "analysis": "#f6dcd8"}
+OUTSIDE = ("models", "grammars", "analysis")  # folders next to icy/
+COLORS = {"models": "#d9efe3", "grammars": "#f7ead0", "analysis": "#f6dcd8"}
 OWN, EDGE, INK, DIM = "#dbe8f4", "#41566b", "#17212b", "#4b5563"
 WIDTH, HEIGHT, GAP = 10.0, 0.72, 0.16  # of the picture and of a layer, in inches
 
@@ -67,12 +67,12 @@ def picture() -> Figure:
         for room, width in zip(layer, widths, strict=True):
             shape = {"boxstyle": "round,pad=0,rounding_size=0.06", "linewidth": 1.0, "edgecolor": EDGE}
             ax.add_patch(
-                FancyBboxPatch((x, y), width, HEIGHT, facecolor=COLOURS.get(room.name, OWN), **shape)  # type: ignore[arg-type]
+                FancyBboxPatch((x, y), width, HEIGHT, facecolor=COLORS.get(room.name, OWN), **shape)  # type: ignore[arg-type]
             )
             ax.text(x + 0.1, y + HEIGHT - 0.09, room.name, va="top", color=INK, fontsize=11, fontweight="bold")
             count = f"{room.lines / 1000:.1f}k"
             ax.text(x + width - 0.1, y + HEIGHT - 0.1, count, va="top", ha="right", color=DIM, fontsize=7.5)
-            ax.text(x + 0.1, y + 0.08, WHAT[room.name], va="bottom", color=DIM, fontsize=8.2, linespacing=1.15)
+            ax.text(x + 0.1, y + 0.08, CONTENTS[room.name], va="bottom", color=DIM, fontsize=8.2, linespacing=1.15)
             x += width + GAP
     return figure
 

@@ -1,4 +1,4 @@
-"""The command line. Each command is imported when it is asked for, so that help and lists appear at once."""
+"""The command line. Each command is imported on first use, so that help and lists appear at once."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ COMMANDS = {
     "games": ("games", "Train and evaluate agents of multi-target games."),
     "s2b": ("s2b", "Play and measure meta-referential games."),
     "study": ("study", "Run the study with people, and simulate its players."),
-    "report": ("report", "Write results as one HTML file to look at, send and print."),
+    "report": ("report", "Write results as one HTML file."),
     "table": ("table", "Print results as a table, next to published or other results."),
     "compare": ("compare", "Show the differences between two results, seed by seed."),
     "power": ("power", "Compute the number of seeds that distinguishes two models."),
     "reproduce": ("reproduce", "Measure a published table again."),
-    "pack": ("pack", "Pack complete results into one file, to read or to resume."),
+    "pack": ("pack", "Pack complete results into one file that icy can read and resume."),
     "atlas": ("atlas", "Show icy's measurements of its own models."),
     "list": ("list", "List models, grammars, metrics, players, protocols, cells, presets, jobs or published tables."),
     "show": ("languages", "Show example messages of a grammar, and its facts."),
     "generate": ("languages", "Write the language of a grammar to a file."),
-    "check": ("check", "Check that a plug-in keeps its contract."),
+    "check": ("check", "Check a plug-in against its contract."),
     "doctor": ("doctor", "Report versions, devices, memory and plug-ins."),
 }
 
-# Options that take a path, of whatever command.
+# Options of any command that take a path.
 PATHS = (
     *("-o", "--out", "--save", "--plot", "--html", "--backup", "--from", "--plugin", "--rows", "--pretrained"),
     *("--cache", "--acquisition", "--pack", "--pay"),
@@ -54,7 +54,7 @@ Examples:
   icy show rot --meanings 3x10
 
 \b
-Completion of commands, options and names, in bash (zsh, fish alike):
+Completion of commands, options and names, in bash (the same for zsh and fish):
   eval "$(_ICY_COMPLETE=bash_source icy)"
 """
 
@@ -67,49 +67,49 @@ class Main(LazyGroup):
         return super().get_command(ctx, cmd_name) or _registered_command(ctx, cmd_name)
 
     def unknown_command(self, ctx: click.Context, name: str) -> UnknownNameError:
-        """Return the error for a name that no command has; it says what else is called so."""
+        """Return the error for an unknown command; it lists other things with this name."""
         from icy.core.registry import registry
 
         from .commands.list import kind_to_list
 
         if (kind := kind_to_list(name)) is not None:
             return UnknownNameError(f"No command is called '{name}'; `icy list {kind}` lists them.")
-        if found := registry.named(name):
+        if found := registry.find_all(name):
             what = " and ".join(dict.fromkeys(entry.kind for entry in found))
             return UnknownNameError(
-                f"No command is called '{name}', which is a {what}; `icy list {kind_to_list(found[0].kind)} {name}` "
+                f"'{name}' is not a command but a {what}; `icy list {kind_to_list(found[0].kind)} {name}` "
                 "describes it, and `icy --help` lists the commands."
             )
         error = super().unknown_command(ctx, name)
         return UnknownNameError(f"{error} {registry.plugin_hint('job')}")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words as typed, for the advice on how to resume.
+        """Store the words as typed, for the advice on how to resume.
 
         Raises:
-            InvalidSettingError: an option that takes a path got an empty one, which would be the current folder.
+            InvalidSettingError: an option that takes a path got an empty path, which would mean the current folder.
         """
         ctx.meta["icy.words"], ctx.meta["icy.began"] = list(args), time.monotonic()
         for name in () if ctx.resilient_parsing else PATHS:
             if not all(value is None or value.strip() for value in words_after(args, name)):
-                raise InvalidSettingError(f"{name} needs the path of a file or folder, not ''; leave it out instead.")
+                raise InvalidSettingError(f"{name} needs the path of a file or folder, not ''. Give one, or none.")
         return super().parse_args(ctx, args)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
-        """Run the command line; a user's mistake becomes a sentence, and what happened an exit code."""
+        """Run the command line. A user's mistake becomes a sentence, and the result an exit code."""
 
         def run() -> Any:
             return super(Main, self).main(*args, standalone_mode=False, **extra)  # type: ignore[call-overload]
 
         if not standalone_mode:
             return run()
-        whole = not args and "args" not in extra  # then the process got these words
+        whole = not args and "args" not in extra  # then these words are the process's own
         if whole:
             mend_streams()
         with interruptible(whole):
             try:
                 code = exit_code_of(run)
-            except KeyboardInterrupt:  # as the end was told
+            except KeyboardInterrupt:  # after the command ended, as printed
                 code = exit_code()
         return sys.exit(code)
 
@@ -146,7 +146,7 @@ def _registered_command(ctx: click.Context | None, name: str) -> click.Command |
 )
 @click.version_option(__version__, prog_name="icy", message="%(prog)s %(version)s")
 def main() -> None:
-    """Which composition functions does an architecture learn easily, and which not?
+    """Which composition functions does an architecture learn easily, and which are hard?
 
     icy makes artificial languages with known composition (grammars), trains sender and receiver architectures on
     them, and answers with a bias table: one row per model, one column per grammar.

@@ -1,4 +1,4 @@
-"""`--compare` of `icy probe`: show results next to published or other ones, or place them in the atlas."""
+"""`--compare` of `icy probe`: show results next to published or other results, or place them in the atlas."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ProbeComparison:
 
     @classmethod
     def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> ProbeComparison:
-        """Return the comparison that was asked for, and fail now if it is impossible, not after hours of training.
+        """Return the comparison of a command line. An impossible one fails now, not after hours of training.
 
         Raises:
             IcyError: an unknown table, file or folder, or an atlas without the settings of the plan.
@@ -58,7 +58,7 @@ class ProbeComparison:
         if _is_atlas(compare):
             if format_ in ("json", "csv"):
                 raise InvalidSettingError(
-                    f"--compare atlas prints for readers, not as {format_}; in Python, icy.atlas().place(result) has "
+                    f"--compare atlas cannot print {format_}; in Python, icy.atlas().place(result) has "
                     "ranks and neighbours as tables."
                 )
             return cls(_atlas_for(compare, plan, path), plot=path)
@@ -86,7 +86,7 @@ def _is_atlas(compare: str) -> bool:
 
 
 def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
-    """Return the atlas, once checked that it has results under the settings of the plan.
+    """Return the atlas, after a check that it has results under the plan's settings.
 
     Raises:
         StoreError: the atlas does not exist.
@@ -96,11 +96,11 @@ def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
     from icy.records.long_table import to_long
 
     atlas = Atlas.load(FILE if compare == ATLAS else compare)
-    # Nothing is trained yet, so take failed records, which have the settings of each row.
+    # Nothing is trained yet, so use failed records. They have the settings of each row.
     rows = to_long([row.job.failure(row.job.replicates[0], IcyError()) for row in plan.rows])
     settings = rows.drop_duplicates(SETTING)
     if plot is not None and len(settings) > 1:
-        raise InvalidSettingError("--plot draws rows of one side and setting; make a plot of each in a run of its own.")
+        raise InvalidSettingError("--plot draws rows of one side and setting; draw each in its own run.")
     for place in range(len(settings)):
         atlas.alike(settings.iloc[[place]])
     return atlas

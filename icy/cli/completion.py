@@ -1,4 +1,4 @@
-"""Shell completion of names. Nothing here imports torch, as completion has to be instant."""
+"""Shell completion of names. Nothing here imports torch, because completion has to be instant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Items: TypeAlias = "list[CompletionItem[str]]"
 
 
 def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete senders and receivers, with their side if that was typed or if both sides have the name."""
+    """Complete senders and receivers, with their side if it was typed or if both sides have the name."""
     return _matching(_model_names(_entries(ctx, *SIDES), "/" in incomplete), incomplete)
 
 
@@ -56,13 +56,13 @@ def text_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 
 def files_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete grammars, or where none begins like this files, by the shell's own completion."""
-    # Not both: bash drops the names before a file.
+    """Complete grammars; if no grammar begins like the word, complete files by the shell's own completion."""
+    # Not both: bash would drop the names before a file.
     return grammars(ctx, param, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 def checkable(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete the names of everything that `icy check` checks. A name that two kinds share gets its kind."""
+    """Complete the names of everything that `icy check` checks. A name shared by two kinds gets its kind."""
     first = [name for entry in _entries(ctx, *SIDES, "grammar") for name in (entry.name, *entry.aliases)]
     others = _entries(ctx, "cell", "metric", *PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER)
     names = [*first, *(entry.name for entry in others)]
@@ -78,7 +78,7 @@ def protocols(ctx: click.Context, param: click.Parameter, incomplete: str) -> It
 
 
 def _entries(ctx: click.Context, *kinds: str) -> list[Entry]:
-    """Return entries of these kinds, including plug-ins named earlier on the line; none if one cannot be loaded."""
+    """Return entries of these kinds, including plug-ins named earlier on the line; none if one fails to load."""
     with contextlib.suppress(IcyError):
         for file in ctx.params.get("plugin") or ():
             registry.load_file(file)
@@ -99,8 +99,8 @@ def _matching(names: Iterable[tuple[str, str]], incomplete: str) -> Items:
 class ColonBashComplete(BashComplete):
     """Completion for bash that supports names with a colon.
 
-    Bash breaks words at ':', so a completion gets `HierZero:GR` as three words, and only the last is replaced. This
-    class splits the whole line itself and drops everything up to the last colon from its answers, as
+    Bash breaks words at ':', so a completion function gets `HierZero:GR` as three words, and only the last is replaced.
+    This class splits the whole line itself and drops everything up to the last colon from its answers, as
     `__ltrim_colon_completions` of the package bash-completion does.
     """
 

@@ -1,4 +1,4 @@
-"""`--dry-run`: what would be trained, how long that may take, and how much memory."""
+"""`--dry-run`: the planned training, its estimated time, and its memory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from icy.experiments.estimate import Estimate
 
 
-START = 1.8  # seconds that a run spends on imports, workers and tables, per second until its plan is made
-WITHIN, LEAST = 6.0, 1.5  # seconds from the start of a dry run to the end of its timing, which has the least at least
+START = 1.8  # seconds that a run spends on imports, workers and tables, per second spent on its plan
+WITHIN, LEAST = 6.0, 1.5  # seconds from the start of a dry run to the end of its timing; minimum seconds of timing
 PLAN_HEADINGS = ["model", "parameters", "to train", "memory", "1000 updates", "in all"]
 RAW_HEADINGS = [
     "model", "hidden_size", "meanings", "representation", "protocol", "preset", "parameters", "parameters_published",
@@ -43,7 +43,7 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
             if status is not None:
                 status.update(doing)
 
-        found = estimate(plan, told=tell, within=min(SECONDS, max(LEAST, WITHIN - (time.monotonic() - began))))
+        found = estimate(plan, report=tell, within=min(SECONDS, max(LEAST, WITHIN - (time.monotonic() - began))))
     total = total_seconds(plan, found, start)
     if len(found) == 1:
         found = [replace(found[0], seconds=total)]
@@ -90,20 +90,20 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate], total: float) -
         if text is not None:
             note(text)
     if any(row.job.parameters.get("true") != row.job.parameters.get("published") for row in plan.rows):
-        note("Parameters are the trained ones, and after the stroke the published count.")
+        note("Parameters are trained parameters; the published count is after the stroke.")
     if not estimates:
         note(f"Nothing to train: {sum(len(row.filed) for row in plan.rows)} on file in {plan.store.folder}.")
         return
     what, workers = counted(plan.total, "replicate"), counted(max(1, plan.workers), "worker")
     where = "the Ray cluster" if plan.runner == "ray" else plan.device
-    note(f"{what} on {where} with {workers}: {_about(total)}. Nothing was written.")
+    note(f"{what} on {where} with {workers}: {_about(total)}. Nothing was trained or written.")
     inferred = sum(not e.timed for e in estimates)
     if inferred == len(estimates):
-        note("No row could be timed. This is a guess from the operations of an update, which may err by a factor of 3.")
+        note("No row could be timed. This guess is from the operations of an update, and may be off by a factor of 3.")
     elif inferred:
         note(
             f"{len(estimates) - inferred} of {len(estimates)} rows were timed; the others are inferred from the "
-            "operations of an update: times mostly within a factor of 1.5, memory of 2."
+            "operations of an update: mostly within a factor of 1.5 for times, and of 2 for memory."
         )
     if (memory := _memory(plan, estimates)) is not None:
         note(memory)
@@ -132,7 +132,7 @@ def _memory(plan: Plan, estimates: Sequence[Estimate]) -> str | None:
 
 
 def _about(seconds: float) -> str:
-    """Return a number with its range."""
+    """Return a duration with its range."""
     from icy.experiments.estimate import RANGE
 
     return f"about {duration(seconds)} ({duration(seconds / RANGE)} to {duration(seconds * RANGE)})"

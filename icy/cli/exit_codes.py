@@ -16,20 +16,20 @@ from icy.core.signals import hides_interrupt
 
 from .interrupts import exit_code, what_happened
 
-FULL = "The memory is full; choose smaller sizes, fewer --workers, or a machine with more of it."
+FULL = "The memory is full; choose smaller sizes, fewer --workers, or a machine with more memory."
 DONE, FAILED, USAGE = 0, 1, 2
 
 
 class Interrupted(click.ClickException):
-    """Ctrl-C or another signal to end.
+    """Ctrl-C, or another signal that ends the process.
 
     Args:
-        kept: a sentence with the kept results and how to resume.
+        saved: a sentence on the saved results and on how to resume.
     """
 
-    def __init__(self, kept: str = "") -> None:
-        super().__init__(f"{what_happened()}{f': {kept}' if kept else '.'}")
-        self.exit_code = exit_code()  # type: ignore[misc]  # which click gives its own errors by class
+    def __init__(self, saved: str = "") -> None:
+        super().__init__(f"{what_happened()}{f': {saved}' if saved else '.'}")
+        self.exit_code = exit_code()  # type: ignore[misc]  # click reads it from the class
 
     def show(self, file: IO[str] | None = None) -> None:
         """Print the sentence, below the ^C that the terminal printed."""
@@ -39,7 +39,7 @@ class Interrupted(click.ClickException):
 def exit_code_of(action: Callable[[], object]) -> int:
     """Run a command and return its exit code: 0 done, 1 something failed, 2 usage, 128 + n ended by signal n.
 
-    Expected errors are printed as one sentence. Only a bug of icy's own, which is worth reporting, raises.
+    Expected errors are printed as one sentence. Only a bug in icy, worth a report, raises.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -64,7 +64,7 @@ def exit_code_of(action: Callable[[], object]) -> int:
     except OSError as error:
         return _failed(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
     except Exception as error:
-        if isinstance(error, RuntimeError) and "memory" in str(error):  # torch has no special error for a full memory
+        if isinstance(error, RuntimeError) and "memory" in str(error):  # torch has no special error for this
             return _failed(FULL)
         if hides_interrupt(error):
             return _interrupted()

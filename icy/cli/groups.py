@@ -12,7 +12,7 @@ from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
 
 
 class Command(click.Command):
-    """A command that suggests the option for a word that is not one of its arguments."""
+    """A command that suggests an option for a word that is not an argument."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of a command.
@@ -25,19 +25,19 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def _extra(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
-        """Return the words beyond the arguments of the command; none if it only prints help."""
+        """Return the words beyond the arguments of the command; no words if it only prints help."""
         return [] if {*args} & {*ctx.help_option_names} else list(self.make_parser(ctx).parse_args(args=list(args))[1])
 
     def _misplaced(self, ctx: click.Context, extra: Sequence[str]) -> InvalidSettingError:
         said = " ".join(extra)
         meant = " ".join(found for word in extra if (found := self._option_of(ctx, word)))
         example = next(p for p in self.params if isinstance(p, click.Option) and not p.is_flag)
-        usual = f"name the option that it is for, as in {example.opts[0]} {example.make_metavar(ctx)}."
+        usual = f"give the option before it, as in {example.opts[0]} {example.make_metavar(ctx)}."
         advice = f"did you mean {meant}?" if meant else usual
-        return InvalidSettingError(f"`{_path(ctx)}` does not take '{said}' here; {advice} {_help(ctx)}")
+        return InvalidSettingError(f"`{_path(ctx)}` does not accept '{said}' here; {advice} {_help(ctx)}")
 
     def _option_of(self, ctx: click.Context, word: str) -> str:
-        """Return an option with a word as its value: the option has that name, or the word among its completions."""
+        """Return an option that accepts a word: the option has the word as its name or among its completions."""
         name, equals, value = word.partition("=")
         options = [p for p in self.params if isinstance(p, click.Option)]
         for option in options:
@@ -57,14 +57,14 @@ def command(name: str, **how: Any) -> Callable[[Callable[..., Any]], Command]:
 
 
 class SuggestingGroup(click.Group):
-    """A group that suggests the command that a mistyped one may have meant."""
+    """A group that suggests a command for a mistyped name."""
 
     command_class = Command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that a line names.
+        """Return the command of a line.
 
         Raises:
             UnknownNameError: no command has that name; the sentence suggests others.
@@ -75,17 +75,17 @@ class SuggestingGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def unknown_command(self, ctx: click.Context, name: str) -> UnknownNameError:
-        """Return the error for a name that no command has."""
+        """Return the error for an unknown command."""
         what = "command" if ctx.parent is None else f"command of `{_path(ctx)}`"
         return unknown(what, name, self.list_commands(ctx), _help(ctx))
 
 
 class LazyGroup(SuggestingGroup):
-    """A group that knows its commands by name and one line, and imports one when it is run.
+    """A group that knows the names and help lines of its commands, and imports a command when it runs.
 
     Args:
-        commands: by name, the module and one line.
-        package: of the modules; each module has a command `NAME_command`.
+        commands: module and help line by command name.
+        package: package of the modules; each module has a command `NAME_command`.
         **how: arguments of `click.Group`.
     """
 
@@ -106,7 +106,7 @@ class LazyGroup(SuggestingGroup):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands in the help, without importing any."""
+        """Write the list of commands in the help, without importing a command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in self._lines.items()])
 
@@ -116,13 +116,13 @@ def _help(ctx: click.Context) -> str:
 
 
 def _path(ctx: click.Context) -> str:
-    """Return a command as users type it, whatever the program is called in this process."""
+    """Return a command as users type it, even if the program has another name in this process."""
     return " ".join(["icy", *ctx.command_path.split()[len(ctx.find_root().command_path.split()) :]])
 
 
 def words_after(args: Sequence[str], option: str) -> Iterator[str | None]:
-    """Yield the values of an option on a line that is not parsed yet; None where the line ends."""
-    for word, following in zip(args, [*args[1:], None], strict=False):  # of an empty line, none
+    """Yield the values of an option on a line before parsing; None where the line ends."""
+    for word, following in zip(args, [*args[1:], None], strict=False):  # an empty line yields nothing
         name, equals, value = word.partition("=")
         if name == option:
             yield value if equals else following

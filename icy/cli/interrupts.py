@@ -1,7 +1,7 @@
 """Reaction of a command to signals that end it: Ctrl-C, the end of a batch job, a lost connection.
 
-All three interrupt it alike, with KeyboardInterrupt, so that what is finished is kept and tables are written. While it
-ends, further signals change nothing; if that takes long, another one interrupts that too.
+All three interrupt in the same way, with KeyboardInterrupt: finished results are saved, and tables are written. While
+the command ends, further signals have no effect. If the end takes long, another signal interrupts it too.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Any
 
 from icy.core.signals import ENDING
 
-PATIENCE_SECONDS = 10.0  # to end in
-AGAIN_SECONDS = 0.05  # after an interrupt that got lost
+PATIENCE_SECONDS = 10.0  # before a second signal ends the process at once
+AGAIN_SECONDS = 0.05  # before an interrupt that was lost is repeated
 
 
 class _Stopping:
     """The signals of one command.
 
     Attributes:
-        number: of the first signal, if there was one.
-        hook: reports exceptions that Python drops.
+        number: number of the first signal; None before any signal.
+        hook: callback for exceptions that Python drops.
     """
 
     def __init__(self) -> None:
@@ -43,29 +43,29 @@ class _Stopping:
         if now - self._at < PATIENCE_SECONDS:
             return
         if self._over:
-            os._exit(self.code)  # the process hangs at its end
+            os._exit(self.code)  # the process hangs while it ends
         self.number, self._at = self.number or number, now
         _leave_lost_terminal()
         raise KeyboardInterrupt
 
     def end(self) -> None:
-        """Note that the command has ended, so that signals have nothing to interrupt."""
+        """Mark the command as ended: later signals interrupt nothing."""
         self._at, self._over = time.monotonic(), True
 
     @property
     def code(self) -> int:
-        """The exit code after a signal, as shells have it."""
+        """The exit code after a signal, in the shells' convention."""
         return 128 + (self.number or signal.SIGINT)
 
     @property
     def said(self) -> str:
-        """What happened, for the beginning of a sentence."""
+        """The signal, as the beginning of a sentence."""
         return "Interrupted" if self.number in (None, signal.SIGINT) else f"Ended by {signal.Signals(self.number).name}"
 
-    def lost(self, told: Any) -> None:
-        """Interrupt again, if Python dropped the exception, as it does in finalizers; other exceptions it reports."""
-        if self.number is None or self._over or not issubclass(told.exc_type, KeyboardInterrupt):
-            self.hook(told)
+    def lost(self, unraisable: Any) -> None:
+        """Interrupt again if Python dropped the exception, as in finalizers. Report other exceptions."""
+        if self.number is None or self._over or not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            self.hook(unraisable)
             return
         again = threading.Timer(AGAIN_SECONDS, self._again)
         again.daemon = True
@@ -85,35 +85,35 @@ def exit_code() -> int:
 
 
 def what_happened() -> str:
-    """Return how a command was interrupted, as a sentence begins with it: "Interrupted" or "Ended by SIGTERM"."""
+    """Return how a command was interrupted, as the beginning of a sentence: "Interrupted" or "Ended by SIGTERM"."""
     return _stopping.said
 
 
 def _forget_interrupt() -> None:
-    """Have Python end with the exit code that it is given.
+    """Make Python end with the given exit code.
 
-    It ends by SIGINT instead if an interrupt ever left an `exec` of text, in which dataclasses are made. Text that is
-    evaluated afterwards clears that.
+    Python ends by SIGINT instead if an interrupt ever left an `exec` of text, which dataclasses use. Evaluating another
+    text clears this.
     """
     eval("0")
 
 
 @contextlib.contextmanager
 def interruptible(whole: bool) -> Iterator[None]:
-    """Have signals interrupt the command within.
+    """Make signals interrupt the command in the context.
 
-    What the process was told to ignore stays ignored: hang-ups under nohup, Ctrl-C in the background of a shell.
+    Signals that the process ignores stay ignored: hang-ups under nohup, Ctrl-C in the background of a shell.
 
     Args:
-        whole: whether the process ends with the command; else the handlers from before are put back.
+        whole: whether the process ends with the command; otherwise the earlier handlers are restored.
     """
     global _stopping
-    if threading.current_thread() is not threading.main_thread():  # no place for handlers
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can have handlers
         yield
         return
     _stopping = now = _Stopping()
     if whole:
-        atexit.register(_ignore)  # before what a command registers, so that it comes last
+        atexit.register(_ignore)  # registered first, so that it runs last
     heard = [number for number in ENDING if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     before: Any = {number: signal.signal(number, now.hear) for number in heard}
     now.hook, sys.unraisablehook = sys.unraisablehook, now.lost
@@ -130,13 +130,13 @@ def interruptible(whole: bool) -> Iterator[None]:
 
 
 def _ignore() -> None:
-    """Ignore signals in the last moments of this process, in which Python takes its handlers away."""
+    """Ignore signals in the last moments of this process, when Python removes its handlers."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
 
 
 def _leave_lost_terminal() -> None:
-    """Write no more to a terminal that is gone, where every word would be an error."""
+    """Stop writing to a terminal that has closed: every write would be an error."""
     for descriptor in (1, 2):
         try:
             os.write(descriptor, b"")

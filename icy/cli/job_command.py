@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command as icy_command
-from icy.cli.options import SHOWN, given_by_user, spec_options
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
 from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
@@ -13,18 +13,18 @@ from icy.records.kinds import JobKind
 
 
 def job_command(kind: JobKind, name: str | None = None, epilog: str | None = None) -> click.Command:
-    """Return the command of a kind of job: an option per field of its spec, and those of every command that trains.
+    """Return the command of a kind of job: one option per field of its spec, and the options of every training command.
 
     Args:
         kind: any registered kind.
-        name: of the command, where it stands in a group; by default that of the kind.
-        epilog: of its help, such as examples.
+        name: name of the command in a group; by default the kind's name.
+        epilog: end of its help, such as examples.
     """
     spec = kind.load_spec()
 
     @icy_command(name or kind.name, help=kind.description, epilog=epilog)
     @spec_options(spec)
-    @SHOWN
+    @OUTPUT_OPTIONS
     @click.pass_context
     def command(ctx: click.Context, /, **given: object) -> int:
         output = OutputOptions.take(given)

@@ -25,7 +25,7 @@ def metric_progress(
 ) -> Iterator[tuple[ScoreCallback | None, Progress | None, Progress | None]]:
     """Show progress bars on a terminal: over metrics, over the pairs of a running topsim, and over permutations.
 
-    Elsewhere, such as in a file, print a line about the permutations now and then.
+    Where the output is not a terminal, such as a file, print a line about the permutations now and then.
     """
     console = stderr()
     if quiet:
@@ -33,7 +33,7 @@ def metric_progress(
         return
     measured = itertools.cycle(names)
     if not console.is_terminal:
-        yield _told_in_lines(measured)
+        yield _progress_lines(measured)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
@@ -55,8 +55,8 @@ def metric_progress(
         yield told, show(pairs), show(orders)
 
 
-def _told_in_lines(measured: Iterator[str]) -> tuple[ScoreCallback, None, Progress]:
-    """Return functions that print a line every SECONDS_A_LINE; `measured` are the metrics in their order."""
+def _progress_lines(measured: Iterator[str]) -> tuple[ScoreCallback, None, Progress]:
+    """Return functions that print a line every SECONDS_A_LINE; `measured` yields the metrics in order."""
     name, began = next(measured), time.monotonic()
     due = every(SECONDS_A_LINE)
 

@@ -1,4 +1,4 @@
-"""Tables that `icy metrics` scores: of files, of results, and of grammars over seeds."""
+"""Tables that `icy metrics` scores: from files, from results, and from grammars over seeds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SUFFIXES = (
     ".jsonl",
     ".ndjson",
     ".msg",
-)  # of files, also missing ones
+)  # of files, including missing files
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class MetricSource:
     """A table to score.
 
     Attributes:
-        name: of its row.
-        seed: None for a file.
-        table: builds it.
-        place: the file, or the results that hold it; "" for the language of a grammar.
-        record: of a sender or a pair, if it comes from results.
+        name: name of its row.
+        seed: seed of a replicate; None for a file.
+        table: function that builds the table.
+        place: file or results with the table; "" for the language of a grammar.
+        record: record of a sender or a pair, if the table comes from results.
     """
 
     name: str
@@ -65,7 +65,7 @@ class MetricSource:
 
 
 def metric_sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[MetricSource]:
-    """Return the tables that an argument names; say of a file which columns were taken for what."""
+    """Return the tables of an argument; for a file, print how its columns are read."""
     path = Path(name)
     if not path.exists() or (path / RECORDS).is_dir() or is_pack(path):
         _require_eos_alone(given, name)
@@ -78,7 +78,7 @@ def metric_sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Met
             note(f"{path.name}: {table.read_as}.")
         return [MetricSource(table.name, None, lambda: table, name)]
     if "/" in name:
-        raise StoreError(f"'{name}' is neither a readable file nor a grammar.")
+        raise StoreError(f"'{name}' is not a readable file or a grammar.")
     sizes = given["meanings"], given["vocab_size"], given["word_length"]
     grammars = list(dict.fromkeys(g for side in ("receiver", "sender") for g in _of_side(name, side)))
     return [
@@ -94,7 +94,7 @@ def _spoken(path: Path, eos: str | None) -> list[MetricSource]:
 
     found = ProbeResult.load(path).languages()
     if not found:
-        raise StoreError(f"{path} has no languages. Senders have them after --keep-models, end-to-end runs always.")
+        raise StoreError(f"{path} has no languages. Senders have them after --keep-models; end-to-end runs always do.")
     names = _row_names([record for record, _ in found])
     return [
         MetricSource(name, record["seed"], partial(_table_of, make, eos), str(path), record)
@@ -108,7 +108,7 @@ def as_reported_sources(
     """Return the tables behind the topsim of end-to-end runs, and its conventions.
 
     Raises:
-        InvalidSettingError: something else is to be scored, or conventions of topsim were given.
+        InvalidSettingError: other tables or metrics are requested, or conventions of topsim are given.
     """
     from icy.training.pairs.game import reported_meanings  # imports torch
     from icy.training.pairs.pair_job import pair_conventions
@@ -116,7 +116,7 @@ def as_reported_sources(
     pairs = [source for source in todo if source.record is not None and source.record["side"] == "pair"]
     if len(pairs) < len(todo) or list(names) != ["topsim"] or chosen:
         raise InvalidSettingError(
-            "--as-reported computes the topsim of end-to-end runs: give their results folder and `-m topsim` alone."
+            "--as-reported computes the topsim of end-to-end runs: give their results folder and only `-m topsim`."
         )
 
     def compared(source: MetricSource) -> Table:
@@ -128,12 +128,12 @@ def as_reported_sources(
 
 
 def has_start(record: Record | None, table: Table) -> bool:
-    """Return whether senders of a record could say the start symbol, and did."""
+    """Return whether a record's senders could use the start symbol, and did."""
     return record is not None and record["representation"] in OPEN and table.vocab_size > record["vocab_size"]
 
 
-def apart(sources: Sequence[MetricSource]) -> list[MetricSource]:
-    """Return tables under other names where several places have one of the same name: rows are means over seeds."""
+def rename_duplicates(sources: Sequence[MetricSource]) -> list[MetricSource]:
+    """Rename tables if several places have a table of the same name: rows are means over seeds."""
     places: dict[str, set[str]] = {}
     for source in sources:
         places.setdefault(source.name, set()).add(source.place)
@@ -147,7 +147,7 @@ def apart(sources: Sequence[MetricSource]) -> list[MetricSource]:
 
 
 def _row_names(records: Sequence[Record]) -> list[str]:
-    """Return model and grammar, and further values that distinguish records of the same two."""
+    """Return model and grammar, and further values that distinguish records with the same model and grammar."""
     from icy.analysis.wording import LETTERS, text_of
 
     long = to_long(records)
@@ -165,7 +165,7 @@ def _table_of(make: Callable[[], Language | Table], eos: str | None) -> Table:
 
 
 def _of_side(name: str, side: str) -> list[str]:
-    """Return grammars by name or pattern; none if this side cannot use any of them."""
+    """Return grammars by name or pattern; no grammars if this side cannot use any of them."""
     from icy.core.errors import IncompatibleError
 
     with contextlib.suppress(IncompatibleError):
@@ -174,7 +174,7 @@ def _of_side(name: str, side: str) -> list[str]:
 
 
 def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of the rule of tokens that were given."""
+    """Return the options for the rule of tokens on the command line."""
     chosen = {
         name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing", "weights")
     }
@@ -182,7 +182,7 @@ def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
         sizes = str(sizes)
         if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
             raise InvalidSettingError(
-                f"--one-hot is a number of values, several as in 4,3,2, or no; not {quoted(sizes)}."
+                f"--one-hot must be a number of values, several as in 4,3,2, or no; not {quoted(sizes)}."
             )
         numbers = [int(size) for size in sizes.split(",")]
         chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers
@@ -192,11 +192,11 @@ def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_eos_alone(given: Mapping[str, Any], name: str) -> None:
-    """Raise if options of files were given for a grammar or for results, which would have no effect."""
+    """Raise if options for files were given with a grammar or results, where they have no effect."""
     columns = {key: given[key] for key in ("meaning_columns", "message_columns") if given[key]}
     if others := [key for key in {**columns, **_reading(given)} if key != "eos"]:
         option = "--" + others[0].replace("_", "-")
-        raise InvalidSettingError(f"{option} says how to read a file, and '{name}' is none.")
+        raise InvalidSettingError(f"{option} is an option for reading files, and '{name}' is not a file.")
 
 
 def _split(columns: int | str | None) -> list[str] | None:

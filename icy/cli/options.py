@@ -41,7 +41,7 @@ permutations_option: Decorator = click.option(
     "--permutations",
     type=click.IntRange(min=1),
     metavar="M",
-    help="Show every metric's value by chance, and its p-value, from M permutations of the messages, such as 1000.",
+    help="Show each metric's chance level and p-value, from M permutations of the messages, such as 1000.",
 )
 
 FORMATS = ("table", "markdown", "latex", "csv", "json")
@@ -53,7 +53,7 @@ WORDS = {"None": None, "True": True, "False": False, "nan": math.nan, "inf": mat
 
 
 class Assignment(click.ParamType):  # type: ignore[type-arg]
-    """`name=value`, the value read as JSON where it is that, else as text.
+    """`name=value`. The value is read as JSON if it is JSON, otherwise as text.
 
     Args:
         plain: whether every value is text.
@@ -75,7 +75,7 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
             return name.strip().replace("-", "_"), text
         try:
             return name.strip().replace("-", "_"), json.loads(text)
-        except (ValueError, RecursionError):  # the latter of brackets within brackets
+        except (ValueError, RecursionError):  # RecursionError: too many nested brackets
             return name.strip().replace("-", "_"), WORDS.get(text, text)
 
 
@@ -93,7 +93,7 @@ def choice_of(where: Iterable[tuple[str, object]]) -> dict[str, Any]:
 
 
 class Count(click.ParamType):  # type: ignore[type-arg]
-    """A whole number, also as in 1e6."""
+    """A whole number, also written as 1e6."""
 
     name = "number"
 
@@ -106,25 +106,25 @@ class Count(click.ParamType):  # type: ignore[type-arg]
 
 
 class Several(click.Option):
-    """An option with one value or several: between commas, by repeating the option, or both."""
+    """An option with one value or several: separated by commas, by a repeated option, or both."""
 
     def __init__(self, *flags: Any, default: Any = None, **more: Any) -> None:
         default = None if default is None else [default]
         super().__init__(*flags, **{**more, "default": default, "multiple": True, "type": str})
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the value as it was typed once: text with commas, or a number; None if the option was not given."""
+        """Return the value as typed once: text with commas, or a number; None if the option was not given."""
         given = super().process_value(ctx, value)
         return number_or_text(",".join(map(str, given))) if given else None
 
 
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options that select results (see `icy.records.select.select`), and say what values of theirs are."""
+    """Add the options that select results (see `icy.records.select.select`), with completions from the results."""
     for option in (
         click.option(
             "--measure",
             type=click.Choice(MEASURES),
-            help="Measure of tables without a column for it: ratio to concat's steps, accuracy, or accuracy on "
+            help="Measure for tables without a measure column: ratio to concat's steps, accuracy, or accuracy on "
             "held-out meanings.",
         ),
         click.option(
@@ -132,20 +132,24 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             type=Assignment(plain=True),  # a model may be called null, and a grammar 1e5
             metavar="COLUMN=VALUE",
-            help="Only rows with this value in the long table, as in representation=gumb; repeatable.",
+            help="Use only rows with this value in the long table, as in representation=gumb; repeatable.",
         ),
         click.option(
-            "--grammar", "-g", multiple=True, metavar="NAME", help="Only these grammars: the same; repeatable."
+            "--grammar",
+            "-g",
+            multiple=True,
+            metavar="NAME",
+            help="Use only these grammars: names, wildcards; repeatable.",
         ),
         click.option(
-            "--model", "-m", multiple=True, metavar="NAME", help="Only these: names or wildcards; repeatable."
+            "--model", "-m", multiple=True, metavar="NAME", help="Use only these models: names, wildcards; repeatable."
         ),
     ):
         command = option(command)
     return command
 
 
-# Fields of RunSpec in the order of the help; they follow the other options of a command.
+# Fields of RunSpec in the order of the help; their options come after the command's own.
 RUNNING = (
     *("quick", "plugin", "device", "workers", "engine", "out", "rerun", "start", "keep_models", "track"),
     *("runner", "per_gpu"),
@@ -173,10 +177,10 @@ class SpecOptions:
         """Return the option of a field, with its default and its description.
 
         Args:
-            name: of the field.
-            *flags: in place of the field's flags.
-            help: in place of the field's description.
-            **more: arguments of `click.option`, in place of the arguments that the field's type implies.
+            name: name of the field.
+                *flags: flags that replace the field's own.
+                help: text that replaces the field's description.
+            **more: arguments of `click.option`, which override those from the field's type.
         """
         field, default = self.fields[name], self.fields[name].default
         needed = default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -219,9 +223,9 @@ def spec_options(
     Args:
         spec: the dataclass.
         first: fields that come first, in this order.
-        last: fields that come last of the spec's own, in this order.
+        last: fields that come last among the spec's own, in this order.
         without: fields that have no option.
-        **help: descriptions of fields in place of their own.
+        **help: texts that replace the fields' descriptions.
     """
     options = SpecOptions(spec)
     own = [name for name in options.fields if name not in {*first, *last, *RUNNING}]
@@ -231,7 +235,7 @@ def spec_options(
 
 
 def _flags(field: dataclasses.Field[Any]) -> Iterable[str]:
-    """Return the flags that a field declares; otherwise its name in sweep files and its name."""
+    """Return the flags that a field declares, by default the field's name and its name in sweep files."""
     flag = f"--{field.name.replace('_', '-')}"
     declared: Iterable[str] = field.metadata.get("flags", ())
     if declared:
@@ -246,7 +250,7 @@ def _alternatives(hint: object) -> tuple[object, ...]:
 
 
 def _names(hint: object) -> tuple[str, ...]:
-    """Return the names of a Literal; none of any other type."""
+    """Return the names of a Literal; nothing for other types."""
     return get_args(hint) if get_origin(hint) is Literal else ()
 
 
@@ -257,7 +261,7 @@ def _is(hint: object, base: type) -> bool:
 
 
 def _value(parts: Iterable[object], shown: Mapping[str, Any]) -> object:
-    """Return the type of click for a value of some Python types."""
+    """Return click's type for a value of these Python types."""
     parts = {one for part in parts for one in _alternatives(part)}
     if "minimum" in shown:
         return click.IntRange(min=shown["minimum"])
@@ -269,7 +273,7 @@ def _value(parts: Iterable[object], shown: Mapping[str, Any]) -> object:
 
 
 def _completed(names: Iterable[str], ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names that complete the last of several."""
+    """Return the names that complete the last name in a list."""
     begun, comma, last = incomplete.rpartition(",")
     return [f"{begun}{comma}{name}" for name in names if name.startswith(last)]
 
@@ -287,24 +291,24 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-SHOWN = together(
-    click.option("--dry-run", is_flag=True, help="Show what would be trained and an estimate of the time; do nothing."),
+OUTPUT_OPTIONS = together(
+    click.option("--dry-run", is_flag=True, help="Show the planned training and its estimated time; train nothing."),
     click.option(
         "--format",
         "format_",
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="Output format; json has every replicate, the others the table.",
+        help="Output format; json has every replicate, other formats have the table.",
     ),
-    click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds."),
-    click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks."),
-    click.option("--verbose", "-v", count=True, help="Say how each model is stacked, and why; -vv for all of the log."),
+    click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds."),
+    click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
+    click.option("--verbose", "-v", count=True, help="Print how each model is stacked and why; -vv for the whole log."),
 )
 
 
 def style_option(*, exposed: bool = False) -> Decorator:
-    """Return the option --style, under which all plots of the command are drawn unless the command gets its name."""
+    """Return the option --style: all plots of the command are drawn in this style unless a function names another."""
 
     def begin(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
         if name is not None and not exposed:
@@ -316,7 +320,7 @@ def style_option(*, exposed: bool = False) -> Decorator:
         type=click.Choice(list(STYLES)),
         expose_value=exposed,
         callback=begin,
-        help="Sizes and letters of plots for a paper or for slides.",
+        help="Sizes and fonts of plots, for a paper or for slides.",
     )
 
 
@@ -326,7 +330,7 @@ def plot_option(shows: str) -> Decorator:
 
 
 def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that the user gave; the spec has the others' defaults. Assignments become a dictionary."""
+    """Return the arguments from the command line, without defaults. Assignments become a dictionary."""
     chosen = {n: value for n, value in given.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
     types = {parameter.name: parameter.type for parameter in ctx.command.params}
     return {n: dict(value) if isinstance(types.get(n), Assignment) else value for n, value in chosen.items()}

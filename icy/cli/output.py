@@ -20,7 +20,7 @@ from rich.text import Text
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.escapes import csv_cell, csv_table, in_a_line, printable
-from icy.core.text import counted as counted  # also from here
+from icy.core.text import counted as counted  # re-exported
 from icy.core.text import listed, markdown_table
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def stdout() -> Console:
     """Return the console for results."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())  # lines for a pipe are left whole
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())  # lines for a pipe are not wrapped
 
 
 def stderr() -> Console:
@@ -57,7 +57,7 @@ def stderr() -> Console:
 
 
 def note(sentence: str) -> None:
-    """Print a remark, apart from the results."""
+    """Print a remark to stderr."""
     click.echo(printable(sentence), err=True)
 
 
@@ -76,7 +76,7 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
 
 
 def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ()) -> Table:
-    """Make a table for a terminal; `numbers` are the places of right-aligned columns."""
+    """Make a table for a terminal; `numbers` holds the indices of right-aligned columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for place, heading in enumerate(headings):
         style = "cyan" if place == 0 else None
@@ -118,16 +118,16 @@ def paper_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--no-footnotes", is_flag=True, expose_value=False, callback=_keep,
                      help="No notes below the table."),
         click.option("--label", metavar="NAME", expose_value=False, callback=_keep,
-                     help="Label in LaTeX.  [default: a short one, as in tab:acquire-5x10-soft]"),
+                     help="Label in LaTeX.  [default: short, as in tab:acquire-5x10-soft]"),
         click.option("--caption", metavar="TEXT", expose_value=False, callback=_keep,
-                     help="Caption in place of the title; with a backslash or a dollar sign, LaTeX."),
+                     help="Caption that replaces the title; LaTeX if it has a backslash or a dollar sign."),
     ):  # fmt: skip
         function = option(function)
     return function
 
 
 def for_paper(*tables: BiasTable) -> list[BiasTable]:
-    """Return the tables of a command with the caption, the label and the footnotes that its options ask for.
+    """Return the tables of a command with the caption, the label and the footnotes of its options.
 
     Raises:
         InvalidSettingError: several tables would have one caption or label.
@@ -137,7 +137,7 @@ def for_paper(*tables: BiasTable) -> list[BiasTable]:
     caption, label = given.get("caption", ""), given.get("label", "")
     if len(tables) > 1 and (caption or label):
         raise InvalidSettingError(
-            f"--caption and --label are of one table, and here are {len(tables)}: choose one, as in "
+            f"--caption and --label need exactly one table, not {len(tables)}: choose one, as in "
             "--where protocol=acquire."
         )
     footnotes = not given.get("no_footnotes", False)
@@ -145,10 +145,10 @@ def for_paper(*tables: BiasTable) -> list[BiasTable]:
 
 
 def print_table(table: BiasTable, format_: str) -> None:
-    """Print a bias table; on a terminal that is too narrow, transposed or cut into several.
+    """Print a bias table; on a narrow terminal, transposed or cut into several.
 
     Args:
-        table: what to print.
+        table: the table.
         format_: "table", "markdown", "latex", "csv", "html" or "json".
     """
     (table,), console = for_paper(table), stdout()
@@ -173,7 +173,7 @@ def print_on_terminal(table: BiasTable, console: Console) -> None:
 
 
 def _blocks(whole: list[list[str]], room: int) -> list[list[list[str]]]:
-    """Return a table as it is if there is room, else transposed, else cut into several."""
+    """Return a table unchanged if there is room, otherwise transposed, otherwise cut into several."""
     turned = [list(column) for column in zip(*whole, strict=True)]
     if _width(whole) <= room:
         return [whole]
@@ -205,7 +205,7 @@ def checked_plot(given: str) -> Path:
 
 
 def every(seconds: float) -> Callable[[], bool]:
-    """Return a function that says whether so many seconds have passed since it said so last, or since its making."""
+    """Return a function that returns True at most once per `seconds`, counted from its last True or its creation."""
     last = time.monotonic()
 
     def due() -> bool:
@@ -220,13 +220,13 @@ def every(seconds: float) -> Callable[[], bool]:
 
 
 def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
-    """Write a figure and print where."""
+    """Write a figure and print its path."""
     from matplotlib import rc_context
 
     from icy.analysis import style
 
     try:
-        # Letters in a pdf stay letters, of a kind that publishers accept.
+        # Text in a pdf stays text, in a font type that publishers accept.
         with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "icy"}):
             figure.savefig(path, dpi=DPI, metadata=NO_DATE[path.suffix.lower()])
     except OSError as error:
@@ -241,16 +241,16 @@ def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
     """Check and return a file to write, before hours of work.
 
     Args:
-        given: where.
-        suffixes: those that it may have.
-        what: is written, as in "A plot is".
+        given: path of the file.
+            suffixes: allowed suffixes.
+            what: start of the error, such as "A plot is".
 
     Raises:
-        InvalidSettingError: another suffix, or no such folder.
+        InvalidSettingError: another suffix, or the folder does not exist.
     """
     path, known = Path(given), list(suffixes)
     if path.suffix.lower() not in known:
-        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}; not as '{path.name or given}'.")
+        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}, not as '{path.name or given}'.")
     if not path.absolute().parent.is_dir():
         raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
     return path
@@ -262,16 +262,16 @@ def checked_rows_file(given: str) -> Path:
 
 
 def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Join several tables of the same columns."""
+    """Join several tables with the same columns."""
     import pandas as pd
 
     rows = pd.concat([part.set_axis(part.columns, axis=1) for part in parts], ignore_index=True)
-    rows.attrs = {}  # what no file holds
+    rows.attrs = {}  # not saved in files
     return rows
 
 
 def write_rows(rows: pd.DataFrame, path: Path, quiet: bool) -> None:
-    """Write rows and print where."""
+    """Write rows and print the path."""
     try:
         if path.suffix.lower() == ".csv":
             csv_table(rows).to_csv(path, index=False)

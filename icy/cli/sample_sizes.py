@@ -21,17 +21,17 @@ METRIC = "cbm"
 
 
 def require_cbm(names: Sequence[str], others: Mapping[str, object]) -> None:
-    """Refuse other metrics, and options that have no effect on scores by sample size.
+    """Check that the only metric is cbm, and that no option without effect is given.
 
     Args:
-        names: the metrics; the default metrics are read as cbm.
-        others: the values of these options, by name; falsy where they were not given.
+        names: the metrics; the default metrics mean cbm.
+        others: values of options without effect, by name; false if not given.
 
     Raises:
-        InvalidSettingError: there is one.
+        InvalidSettingError: another metric, or an option without effect.
     """
     if tuple(names) not in ((METRIC,), DEFAULT_METRICS):
-        raise InvalidSettingError("--by-sample-size is for cbm alone: give `--metric cbm` and no other metric.")
+        raise InvalidSettingError("--by-sample-size only supports cbm: give `--metric cbm` and no other metric.")
     if given := [name for name, value in others.items() if value]:
         raise InvalidSettingError(f"--{given[0]} has no effect with --by-sample-size; leave it out.")
 
@@ -43,12 +43,12 @@ def show_sample_sizes(
 
     Args:
         tables: for each language its name, seed, table and the conventions of cbm, also `segment` and `seed`.
-        format_: of the output.
-        target: a csv or parquet file; None for none.
-        quiet: whether the file is not reported.
+        format_: format of the output.
+        target: a csv or parquet file, or None.
+        quiet: whether to print no line about the file.
 
     Raises:
-        InvalidSettingError: fewer rows than one segment, or any of the errors of cbm.
+        InvalidSettingError: fewer rows than one segment, or an error of cbm.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""What all commands that train share: progress, Ctrl-C, the table and the remarks afterwards, the log."""
+"""Shared parts of all training commands: progress, Ctrl-C, the table and the remarks afterwards, the log."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rich.text import Text
 
 from icy.core.escapes import printable
 from icy.core.logs import log_level
-from icy.core.signals import kept_of
+from icy.core.signals import interrupt_text
 from icy.core.text import counted
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan
 from icy.experiments.results import ProbeResult
-from icy.experiments.run import kept_text, run_plan
+from icy.experiments.run import finished_text, run_plan
 from icy.experiments.trackers.make import watching
 from icy.experiments.watcher import Watcher
 from icy.records.kinds import JobKind, job_kind
@@ -35,7 +35,7 @@ from .output import note, print_table, stderr
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """How a command that trains prints: the options of `icy.cli.options.SHOWN`."""
+    """Output of a training command: the options of `icy.cli.options.OUTPUT_OPTIONS`."""
 
     dry_run: bool
     format_: str
@@ -51,7 +51,7 @@ class OutputOptions:
         return output
 
     def watcher(self) -> Watcher | None:
-        """Return the progress display, if there is to be one."""
+        """Return the progress display, or None."""
         return None if self.quiet else make_watcher(stderr(), self.verbose > 0)
 
 
@@ -63,7 +63,7 @@ def run_command(
     track: str | Iterable[str] = (),
     retries: int = 0,
 ) -> int:
-    """Run a plan with progress, show the results and the remarks, and return the exit code; or only show the plan."""
+    """Run a plan with progress, show results and remarks, and return the exit code; or only show the plan."""
     if output.dry_run:
         print_plan(plan, output.format_, output.quiet)
         return DONE
@@ -90,7 +90,7 @@ def run_watched(
     try:
         return run(plan, watching(watcher, track, plan.store.folder))
     except KeyboardInterrupt as error:
-        kept = kept_of(error) or kept_text(plan, started)
+        kept = interrupt_text(error) or finished_text(plan, started)
         raise Interrupted(f"{kept}. To continue, run the same command again: {_same_command(ctx)}") from None
 
 
@@ -104,7 +104,7 @@ def _same_command(ctx: click.Context) -> str:
 
 
 def print_result(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
-    """Print the table; in json, the replicates one by one. Options as for `icy.analysis.bias_table`."""
+    """Print the table; in json, one entry per replicate. Options as for `icy.analysis.bias_table`."""
     if format_ == "json":
         click.echo(result.table(format_, spread))
     else:
@@ -112,12 +112,12 @@ def print_result(result: ProbeResult, format_: str, spread: str, **options: Any)
 
 
 def print_by_protocol(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
-    """Print a table per kind of job and protocol, since each has its own measure; in json, replicate by replicate.
+    """Print one table per kind of job and protocol, because each has its own measure; in json, one entry per replicate.
 
     Options as for `icy.analysis.bias_table`.
     """
     parts = result.parts()
-    if format_ in ("json", "csv") or len(parts) < 2:  # which have one table for all
+    if format_ in ("json", "csv") or len(parts) < 2:  # these formats have one table for all
         print_result(result, format_, spread, **options)
         return
     for place, part in enumerate(parts):
@@ -139,24 +139,24 @@ def print_remarks(plan: Plan, result: ProbeResult) -> None:
             f"Written: {', '.join(str(path) for path in result.paths)}; one file per replicate in {folder / 'records'}."
         )
     for kind in map(job_kind, plan.kinds):
-        if kind.evaluates and (sentence := _kept_models(plan, kind, result)):
+        if kind.evaluates and (sentence := _saved_models_note(plan, kind, result)):
             note(sentence)
     if result.failures:
         note(
             f"{len(result.failures)} of {counted(len(result.records), 'replicate')} failed; "
-            "the same command with --rerun failed tries them again."
+            "run the same command with --rerun failed to try them again."
         )
 
 
-def _kept_models(plan: Plan, kind: JobKind, result: ProbeResult) -> str:
-    """Return which command evaluates the models of a kind, or how to keep them; "" if there are no results."""
+def _saved_models_note(plan: Plan, kind: JobKind, result: ProbeResult) -> str:
+    """Return how to evaluate a kind's models, or how to save them; "" if there are no results."""
     if all(record["failed"] for record in result.records):
         return ""
     command = f"`icy {kind.evaluates} {shlex.quote(str(plan.store.folder))}`"
     if all(row.job.keep_models for row in plan.rows if row.job.kind == kind.name):
-        return f"The {kind.noun} were kept: {command} evaluates them."
+        return f"The {kind.noun} were saved: {command} evaluates them."
     return (
-        f"The {kind.noun} were not kept: the same command with --keep-models trains them again and keeps them, "
+        f"The {kind.noun} were not saved: run the same command with --keep-models to train them again and save them, "
         f"for {command}."
     )
 
@@ -177,13 +177,13 @@ class _ConsoleLog(logging.Handler):
 
 
 def set_up_log(console: Console, quiet: bool, verbose: int) -> None:
-    """Print icy's log on a console until the command ends, from a level on that two of its options choose."""
+    """Print icy's log on a console until the command ends, from the level that `quiet` and `verbose` choose."""
     level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    click.get_current_context().with_resource(_shown_log(console, level))
+    click.get_current_context().with_resource(_log_output(console, level))
 
 
 @contextmanager
-def _shown_log(console: Console, level: int) -> Iterator[None]:
+def _log_output(console: Console, level: int) -> Iterator[None]:
     log, handler = logging.getLogger("icy"), _ConsoleLog(console)
     log.addHandler(handler)
     try:

@@ -1,4 +1,4 @@
-"""Standard streams of a command: closed ones, and an error stream that nobody reads any more."""
+"""Standard streams of a command: closed streams, and an error stream without a reader."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 class _Remarks(io.FileIO):
-    """The error stream. After a failed write (its reader is gone, the disk is full), it drops all output.
+    """The error stream. After a failed write (no reader, full disk) it drops all output.
 
-    A training does not end because its progress cannot be shown.
+    Training does not stop because its progress cannot be shown.
     """
 
     def write(self, content: Any, /) -> int:
@@ -27,10 +27,10 @@ class _Remarks(io.FileIO):
 
 
 def mend_streams() -> None:
-    """Open the standard streams that the caller closed (`>&-`), and make the error stream drop output it cannot write.
+    """Open standard streams that the caller closed (`>&-`), and make the error stream drop output it cannot write.
 
-    For a process that is this command's alone. A closed stream is opened on the null device: otherwise the next file
-    that is opened would get its number, and whatever a library prints.
+    For a process that runs only this command. A closed stream is opened on the null device: otherwise the next file
+    that is opened would get its number, and receive everything that a library prints.
     """
     for number, (name, mode) in enumerate(STREAMS):
         if getattr(sys, name) is None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 OLD_PRESETS: Mapping[str, str] = {"metarg24": "near32"}
-"""Presets of agents of S2B by their names in older records, and their names today. New records do not have the old
-names: the preset "metarg24" of today has the settings of "metarg22", and is filed under that name."""
+"""Current names of presets of S2B agents, by their names in older records. New records do not have the old names: the
+current preset "metarg24" has the settings of the old "metarg22", and is saved under that name."""
 
 RUN_KINDS = ("probe", "e2e")  # one side alone, or a pair
 
@@ -18,9 +18,9 @@ class Departure:
     """One way in which a preset departs from the default, and why the printed numbers depend on it.
 
     Attributes:
-        settings: what it sets.
-        reason: why anyone would want it.
-        kinds: of the kinds of training, those it is for.
+        settings: settings that it changes.
+        reason: purpose of the departure.
+        kinds: kinds of training that it applies to.
     """
 
     settings: Mapping[str, Any]

@@ -11,30 +11,30 @@ from icy.core.checks import LARGEST_RATIO, whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 
 BASELINE = "concat"
-SCRATCH = "none"  # in place of a grammar: sender and receiver have not learned a language before
+SCRATCH = "none"  # instead of a grammar: sender and receiver have not learned a language before
 
 
 @dataclass(frozen=True)
 class Protocol:
     """A measurement relative to the baseline grammar, concat, at the same seed.
 
-    Concat is trained until it reaches `target`; call the steps N. Every other grammar is a new model with the same
+    Concat is trained until it reaches `target`, after N steps. Every other grammar is a new model with the same
     initial weights and the same meanings, trained for at most `cap` * N steps. Accuracies are read at checks; the step
     at which a target is reached is interpolated between two of them (`reached_at`), unless their grid is fixed.
 
     Attributes:
-        name: as typed.
+        name: name as typed.
         description: one line.
         source: paper and section.
         target: accuracy at which concat stops, and other grammars too if `stops_at_target`.
-        cap: the longest another grammar is trained, as a multiple of N.
-        max_updates: in place of the cap, a common budget: every grammar, concat too, is trained for so many updates,
-            beyond the target as well; None for none.
-        stops_at_target: whether other grammars stop once they read `target`.
+        cap: largest number of steps of other grammars, as a multiple of N.
+        max_updates: a common budget instead of the cap: every grammar, including concat, is trained for this number of
+            updates, even beyond the target; None for no budget.
+        stops_at_target: whether other grammars stop when they reach `target`.
         measure: "accuracy" at the end, "ratio" of steps to N, or "held_out", accuracy at the end on meanings that were
             never trained on.
-        version: raised whenever a change could move results.
-        targets: by representation, where it is not `target`.
+        version: increased whenever a change could alter results.
+        targets: targets by representation, if different from `target`.
     """
 
     name: str
@@ -50,16 +50,16 @@ class Protocol:
 
     @property
     def length(self) -> dict[str, float]:
-        """The cap, or the common budget that is in its place, by its name."""
+        """The cap, or the common budget that replaces it, by name."""
         return {"cap": self.cap} if self.max_updates is None else {"max_updates": self.max_updates}
 
     @property
     def holds_out(self) -> bool:
-        """Whether a part of the meanings is kept out of training; `target` is then read on the others."""
+        """Whether a part of the meanings is kept out of training; `target` then refers to the other meanings."""
         return self.measure == "held_out"
 
     def limit(self, baseline_steps: float) -> int:
-        """Return the steps from which on a check stops a grammar, whatever its accuracy."""
+        """Return the number of steps from which a check stops a grammar at any accuracy."""
         if self.max_updates is not None:
             return self.max_updates
         return math.ceil(round(self.cap * baseline_steps, 6))  # 1.1 * 100 is 110.00000000000001
@@ -73,7 +73,7 @@ PROTOCOLS = {
             "Accuracy of each grammar after as many updates as concat takes to the target.",
             "Perkins21 tables 13-16; Icy22 table 20",
             target=0.99,
-            targets={"discr": 0.95},  # sampled tokens seldom get further
+            targets={"discr": 0.95},  # sampled tokens rarely get further
             cap=1,
             stops_at_target=False,
             measure="accuracy",
@@ -89,8 +89,8 @@ PROTOCOLS = {
         ),
         Protocol(
             "generalise",
-            "Accuracy on meanings held out of training, when the others are learned to the target, cut at 20.",
-            "icy; neither paper holds meanings out",
+            "Accuracy on meanings held out of training, when the other meanings are learned to the target, cut at 20.",
+            "icy; the papers hold no meanings out",
             target=0.99,
             targets={"discr": 0.95},
             cap=20,
@@ -111,9 +111,9 @@ def get_protocol(
     """Return a protocol by name, with the target of a representation, or another target, cap or common budget.
 
     Raises:
-        UnknownNameError: no such protocol.
+        UnknownNameError: unknown protocol.
         InvalidSettingError: a target outside (0, 1], or a cap below 1, or a cap for `budget`; max_updates below 1, for
-            another protocol than `acquire`, or together with a cap.
+            a protocol other than `acquire`, or together with a cap.
     """
     if name not in PROTOCOLS:
         raise unknown("protocol", name, list(PROTOCOLS), "`icy list protocols` describes them.")
@@ -131,16 +131,16 @@ def get_protocol(
             raise InvalidSettingError(no_max_updates(name))
         if cap is not None:
             raise InvalidSettingError(
-                f"max_updates={max_updates} replaces the cap: every grammar is trained for so many updates. Give one "
-                "of the two."
+                f"max_updates={max_updates} replaces the cap: it is the number of updates of every grammar. Give only "
+                "one of the two."
             )
         protocol = replace(protocol, max_updates=whole_number("setting max_updates", max_updates))
     return protocol
 
 
 def no_max_updates(name: str) -> str:
-    """Return the sentence that a protocol has no common budget."""
-    return f"max_updates is for the protocol 'acquire'; '{name}' counts in multiples of concat's updates."
+    """Return the error for a protocol without a common budget."""
+    return f"max_updates is an option of the protocol 'acquire'; '{name}' counts in multiples of concat's updates."
 
 
 def checked_target(target: Any) -> float:
@@ -150,7 +150,7 @@ def checked_target(target: Any) -> float:
         InvalidSettingError: it is not an accuracy above 0.
     """
     if not isinstance(target, (int, float)) or not 0 < target <= 1:
-        raise InvalidSettingError(f"The target is an accuracy above 0 and at most 1, not {quoted(target)}.")
+        raise InvalidSettingError(f"The target must be an accuracy above 0 and at most 1, not {quoted(target)}.")
     return target
 
 
@@ -163,7 +163,7 @@ def checked_cap(cap: Any, least: float) -> float:
     if not isinstance(cap, (int, float)) or not least <= cap <= LARGEST_RATIO or cap == 0:
         from_ = f"at least {least:g}" if least else "above 0"
         raise InvalidSettingError(
-            f"The cap is a multiple of concat's steps, {from_} and at most {LARGEST_RATIO:g}, not {quoted(cap)}."
+            f"The cap must be a multiple of concat's steps, {from_} and at most {LARGEST_RATIO:g}, not {quoted(cap)}."
         )
     return cap
 
@@ -173,11 +173,11 @@ def reached_at(target: float, before: tuple[int, float] | None, now: tuple[int, 
 
     Args:
         target: the accuracy.
-        before: steps and accuracy at the check before, which read less; None if there was none.
-        now: the same at this one.
+        before: steps and accuracy at the previous check, below the target; None for the first check.
+        now: steps and accuracy at this check.
 
     Returns:
-        None if this check reads less. The step of this check if there was none before.
+        None if this check is below the target. The step of this check if it is the first.
     """
     if now[1] < target:
         return None
@@ -193,15 +193,15 @@ def decide(
     """Decide at an evaluation whether a replicate is finished, and why.
 
     Args:
-        protocol: what is measured.
-        grammar: the replicate's.
-        reached: the step at which it reached the target; None if this check reads less.
-        steps: so far.
-        baseline: concat's steps at the same seed; None while it is still training; a word if it failed.
-        max_steps: limit of the baseline itself.
+        protocol: the protocol.
+        grammar: the replicate's grammar.
+        reached: step at which the replicate reached the target; None if this check is below the target.
+        steps: steps so far.
+        baseline: concat's steps at the same seed; None during its training; a text if it failed.
+        max_steps: limit of the baseline's steps.
 
     Returns:
-        None to go on; or "target", "cap", "budget", "max_steps" (a baseline that did not get there), or "no_baseline".
+        None to continue; or "target", "cap", "budget", "max_steps" (the baseline missed the target), or "no_baseline".
     """
     if protocol.max_updates is not None and (grammar == BASELINE or not isinstance(baseline, str)):
         if steps < protocol.max_updates:
@@ -232,10 +232,10 @@ class EndToEndProtocol:
     Attributes:
         target: accuracy that each side must reach in pre-training.
         cap: the updates of the game as a multiple of concat's supervised updates.
-        most: limit of these; None for none.
-        steps: the updates of the game, whatever concat took.
+        most: limit of the updates of the game; None for no limit.
+        steps: updates of the game, independent of concat's.
         report_every: updates of the game between two readings.
-        version: raised whenever a change could move results.
+        version: increased whenever a change could alter results.
     """
 
     target: float = 0.99
@@ -247,7 +247,7 @@ class EndToEndProtocol:
 
     @property
     def length(self) -> dict[str, float]:
-        """The cap, by its name."""
+        """The cap, by name."""
         return {"cap": self.cap}
 
     name = "e2e"
@@ -272,7 +272,7 @@ class EndToEndProtocol:
         return limit if self.most is None else min(limit, self.most)
 
     def config(self, scratch: bool) -> dict[str, Any]:
-        """Return the part that can change the numbers of a pair."""
+        """Return the settings that can change the numbers of a pair."""
         timing: dict[str, Any] = {"steps": self.steps, "report_every": self.report_every}
         if scratch:
             return timing

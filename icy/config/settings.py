@@ -19,22 +19,22 @@ LARGEST_FLOAT = sys.float_info.max
 
 # How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
 # Settings that a game from scratch does not depend on.
-OF_PRETRAINING = ("check_growth", "check_every", "max_steps", "steps_from_zero")
+PRETRAINING_SETTINGS = ("check_growth", "check_every", "max_steps", "steps_from_zero")
 ENGINES: tuple[str, ...] = get_args(Engine)
 STACKINGS = tuple(name for name in ENGINES if "+" not in name)
 
-SMALL_CHECK = 128  # meanings of the smallest check, the papers' number
+SMALL_CHECK = 128  # meanings of the smallest check, as in the papers
 
 CLASSES = ("Adam", "Adadelta", "Adagrad", "Adamax", "AdamW", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD")
 OPTIMIZERS = {name.lower(): name for name in CLASSES}  # classes of torch.optim
-SYMBOLS = get_args(SymbolsName)  # that senders can say
+SYMBOLS = get_args(SymbolsName)  # symbols that senders can use
 
-# Marks a setting that came later: at its default it is left out of configurations, so that the results that were on
-# file before keep their keys.
+# Marks a setting that was added later. At its default it is left out of configurations, so older results keep their
+# keys.
 SILENT = "silent"
 
 
-OPEN = ("soft", "gumb", "discr")  # representations in which a sender can say the start symbol
+OPEN = ("soft", "gumb", "discr")  # representations in which a sender can use the start symbol
 
 
 def _only(*representations: str, kind: str = "") -> Mapping[str, tuple[str, ...]]:
@@ -45,40 +45,42 @@ def _only(*representations: str, kind: str = "") -> Mapping[str, tuple[str, ...]
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How every replicate is trained and evaluated.
+    """Settings of the training and the evaluation of every replicate.
 
     Attributes:
         batch_size: meanings per update, each attribute drawn uniformly.
-        learning_rate: of the optimizer; its other settings are PyTorch's.
-        clip_norm: the gradient of each replicate is scaled down to this norm; None leaves it.
-        check_growth: updates between two evaluations, as a share of the updates made so far, and at least one: a
+        learning_rate: learning rate of the optimizer; its other settings are PyTorch's.
+        clip_norm: largest norm of the gradient of each replicate; None for no clipping.
+        check_growth: updates between two evaluations, as a fraction of the updates so far, and at least one: a
             geometric grid, the same for every replicate, never the wall clock. The step at which a target is crossed
             is interpolated between the checks around it.
-        check_every: updates between two evaluations on a fixed grid, in place of the geometric one; the check that
+        check_every: updates between two evaluations on a fixed grid, instead of the geometric grid; the check that
             reads the target then counts, as in the papers.
         evaluation_size: meanings per evaluation; 1024 instead of the papers' 128: a reading's standard deviation falls
             to a third, so that chance readings stop fewer runs early. Checks that follow each other closely read fewer
             (`check_size`).
-        steps_from_zero: count as the authors' loop does: the first evaluation is after one update and called step 0.
-        fresh_reading: report the accuracy on meanings drawn anew at the stop. The reading that crossed the target is
-            biased upwards, having been selected for it.
+        steps_from_zero: count steps as in the authors' loop: the first evaluation is after one update and called step
+            0.
+        fresh_reading: report the accuracy on newly drawn meanings at the stop. The reading that crossed the target is
+            biased upwards, because it was selected for being high.
         round_ratio: round acquisition ratios to one decimal before they are averaged.
         max_steps: a baseline that has not reached its target by then is a failed run.
-        published_models: give models the defects that the published numbers depend on (Entry.published).
-        temperature: of GUMB's softmax.
+        published_models: build models with the errors that the published numbers depend on (Entry.published).
+        temperature: temperature of GUMB's softmax.
         least_squares: GUMB receivers learn by the squared error of their raw scores, without sampling.
-        reward_weight: of DISCR's reward term.
-        entropy_weight: of DISCR's entropy term.
-        symbols: that senders can say under SOFT, GUMB and DISCR: "V+1", the vocabulary and the start symbol, or "V",
-            the vocabulary alone. Under GS, QT and CB senders never say the start symbol.
+        reward_weight: weight of DISCR's reward term.
+        entropy_weight: weight of DISCR's entropy term.
+        symbols: symbols that senders can use under SOFT, GUMB and DISCR: "V+1", the vocabulary and the start symbol, or
+            "V", the vocabulary alone. Under GS, QT and CB senders never use the start symbol.
         tau: temperature of GS.
         straight_through: GS emits one-hot samples in training too, with the gradient of relaxed ones.
         levels: values of a digit of QT; with two, words are binary.
-        normalise: what brings the scores of QT into [0, 1] before they are rounded: "sigmoid"; or "batch", by the least
-            and the largest over batch and digits.
-        codes: number of codes of a link that is CB; as many as there are tokens if None.
-        commitment: of CB's loss over a link, the weight of what draws scores to their codes.
-        soft_feedback: in an end-to-end run, a sender sees its symbols as probabilities whatever goes over the link.
+        normalise: function that maps the scores of QT to [0, 1] before they are rounded: "sigmoid"; or "batch", by the
+            smallest and the largest score over batch and digits.
+        codes: number of codes of a CB link; None for the number of tokens.
+        commitment: of CB's loss over a link, the weight of the term that draws scores to their codes.
+        soft_feedback: in an end-to-end run, a sender reads its symbols as probabilities for any representation of the
+            link.
         training_readings: in an end-to-end run, read accuracy and topsim from training batches.
         tf32: on a GPU, multiply matrices in TF32: 10 bits of mantissa instead of 23, and faster. Never as published.
         optimizer: "adam", or another of `torch.optim` by its name in small letters: "rmsprop", which Perkins21 tried
@@ -134,7 +136,7 @@ class TrainingSettings:
         return self.check_every is None
 
     def next_check(self, updates: int) -> int:
-        """Return the updates at the evaluation that follows one after so many; 0 is before the first.
+        """Return the updates at the evaluation after the one at `updates`; 0 is before the first evaluation.
 
         The last grid point before `max_steps` is followed by `max_steps` itself.
         """
@@ -144,10 +146,11 @@ class TrainingSettings:
         return min(following, self.max_steps) if updates < self.max_steps else following
 
     def check_size(self, updates: int) -> int:
-        """Return the number of meanings of the check after so many updates.
+        """Return the number of meanings of the check after `updates` updates.
 
-        On the geometric grid an eighth of those trained on since the last check, which costs some 5 % of the updates
-        before it, but at least SMALL_CHECK, which early checks make dearer. Powers of two, so that few sizes occur.
+        On the geometric grid: an eighth of the meanings since the last check, which costs about 5 % of the updates
+        before it, but at least SMALL_CHECK, so early checks cost more. Sizes are powers of two, so that there are few
+        different sizes.
         """
         if self.check_every is not None or self.evaluation_size <= SMALL_CHECK:
             return self.evaluation_size
@@ -155,7 +158,7 @@ class TrainingSettings:
         return min(self.evaluation_size, 1 << share.bit_length() - 1)
 
     def checks_around(self, steps: float) -> tuple[int, int]:
-        """Return the steps at the last check before so many, 0 if there is none, and at the first check from there."""
+        """Return the steps at the last check before `steps` (0 without one), and at the first check from `steps`."""
         if self.check_every is not None:
             after = max(1, math.ceil(steps / self.check_every)) * self.check_every
             return after - self.check_every, after
@@ -166,9 +169,10 @@ class TrainingSettings:
         return before, after
 
     def _last_evenly_spaced(self, updates: int, steps: float) -> int:
-        """Return a check from one on, short of so many steps, up to which each is as far from the last as the next is.
+        """Return the last check before `steps` up to which the checks from `updates` are evenly spaced.
 
-        A record may come from anyone: one by one, the checks of a tiny growth would take as long as a training.
+        One by one, the checks of a record with a tiny growth would take as long as a training; a record may come from
+        anyone.
         """
         apart = max(1, int(updates * self.check_growth))
         end = min(steps, (apart + 1) / self.check_growth, self.max_steps if updates < self.max_steps else math.inf)
@@ -183,7 +187,7 @@ class TrainingSettings:
         return {name: value for name, value in vars(self).items() if name not in idle}
 
     def steps(self, updates: int) -> int:
-        """Return the number of steps to report after so many updates."""
+        """Return the number of steps to report after `updates` updates."""
         return updates - 1 if self.steps_from_zero else updates
 
 
@@ -203,10 +207,10 @@ PUBLISHED: dict[str, Departure] = {
         {"round_ratio": True}, "acquisition ratios are rounded to one decimal before averaging over seeds"
     ),
     "parameter totals": Departure(
-        {}, "tables show totals that count parameters which do nothing, and an embedding twice"
+        {}, "tables show totals that include parameters without effect, and an embedding twice"
     ),
     "model defects": Departure(
-        {"published_models": True}, "Hier receivers (but Hier:LSTM) gate a whole batch by its first example"
+        {"published_models": True}, "Hier receivers (except Hier:LSTM) gate a whole batch by its first example"
     ),
     "least squares": Departure(
         {"least_squares": True}, "GUMB receivers do not sample: squared error of their raw scores"
@@ -218,12 +222,12 @@ PUBLISHED: dict[str, Departure] = {
     ),
     "soft feedback": Departure(
         {"soft_feedback": True},
-        "end to end, senders see their own symbols as probabilities, also where the link samples them",
+        "end to end, senders see their own symbols as probabilities, even if the link samples them",
         kinds=("e2e",),
     ),
     "training readings": Departure(
         {"training_readings": True},
-        "end to end, accuracy is the mean over the training batches since the last look, topsim that of the last one",
+        "end to end, accuracy is the mean over training batches since the last reading, and topsim of the last batch",
         kinds=("e2e",),
     ),
 }
@@ -232,22 +236,22 @@ PRESETS: dict[str, Mapping[str, Departure]] = {"default": {}, "published": PUBLI
 
 
 def checks_text(settings: Mapping[str, Any]) -> str:
-    """Return the grid of checks of a configuration, as it is set."""
+    """Return the grid of checks of a configuration as text."""
     name = "check_growth" if settings.get("check_every") is None else "check_every"
     return f"{name}={settings.get(name)}"
 
 
 def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> TrainingSettings:
-    """Return the settings of a preset for a kind of run, with some of them changed.
+    """Return the settings of a preset for a kind of run, with overrides.
 
     Args:
         preset: "default" or "published".
         kind: "probe", or "e2e" for pairs.
-        **overrides: what to change.
+        **overrides: settings to change.
 
     Raises:
-        UnknownNameError: no such preset or setting.
-        InvalidSettingError: a value that cannot be.
+        UnknownNameError: unknown preset or setting.
+        InvalidSettingError: a value that is not possible.
     """
     if preset not in PRESETS:
         raise unknown("preset", preset, list(PRESETS), "`icy list presets` describes them.")
@@ -263,10 +267,10 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
 
 
 def with_budget(settings: TrainingSettings, max_updates: int | None) -> TrainingSettings:
-    """Return settings with the last evaluation at a common budget of updates; None leaves them.
+    """Return settings with the last evaluation at a common budget of updates; None changes nothing.
 
     Raises:
-        InvalidSettingError: a fixed grid of evaluations has none at the budget.
+        InvalidSettingError: a fixed grid of evaluations does not include the budget.
     """
     if max_updates is None:
         return settings
@@ -298,5 +302,5 @@ def _checked(name: str, value: Any) -> Any:
     else:
         wanted, good = "a number", is_number
     if not good:
-        raise InvalidSettingError(f"The training setting {name} is {wanted}, not {quoted(value)}.")
+        raise InvalidSettingError(f"The training setting {name} must be {wanted}, not {quoted(value)}.")
     return value

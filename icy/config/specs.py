@@ -3,7 +3,7 @@
 The fields of a spec are the arguments of the function and, with `-` for `_`, the options of the command; the text under
 "Attributes" is their help. The metadata of a field has the differences of the command line: `flags` in place of
 `--name`; `metavar`; `help`; `completes`, a function of `icy.cli.completion`; `names` in place of the names in its type;
-`minimum` of a number; `exponents` for numbers such as 1e6; and `brackets`, False for none around names.
+`minimum` of a number; `exponents` for numbers such as 1e6; and `brackets`, False for no brackets around names.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class RunSpec:
     """How and where to run: the arguments that all functions share.
 
     Attributes:
-        quick: small values for whatever is not given, to try things out.
+        quick: use small values for options that are not given, to try things out.
         device: "cpu", "cuda", or "auto" for a GPU if there is one.
-        workers: processes at once. On a CPU, one per core unless given; on a GPU, one; on a Ray cluster, one per core
-            or, of `per_gpu`, per share of a GPU.
+        workers: number of processes. By default one per core on a CPU, one on a GPU, and on a Ray cluster one per core
+            or, with `per_gpu`, per share of a GPU.
         runner: where to run: "local", this machine; or "ray", a Ray cluster, which needs the extra `ray`.
         per_gpu: on a Ray cluster, processes that share one GPU.
         engine: how replicates are trained: "native", one after another by compiled code, or stacked by PyTorch:
@@ -78,18 +78,18 @@ class RunSpec:
         rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
         start: packs, results folders or saved results (of `icy pack`) to start from: their records are copied into the
             results folder and not trained again.
-        keep_models: keep the weights of every replicate in the results folder, as safetensors; `ProbeResult.model`
+        keep_models: save the weights of every replicate in the results folder, as safetensors; `ProbeResult.model`
             gives the modules back. Replicates with a record but without weights are trained again.
         plugin: files that register models, grammars or kinds of jobs.
         track: also show each result, as soon as it is recorded, in "tensorboard", "mlflow" or "wandb", or several; all
             of them local. See icy.experiments.trackers.
     """
 
-    function: ClassVar[str]  # its name, for errors
-    job_kind: ClassVar[str]  # that it is planned as
+    function: ClassVar[str]  # name of the function, for errors
+    job_kind: ClassVar[str]  # kind of job of the plan
     small: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # the values of `quick`
     axes: ClassVar[tuple[str, ...]] = ()  # fields that may have several values in a sweep
-    given: ClassVar[frozenset[str]] = frozenset()  # fields that were asked for, of a spec that `asked` made
+    given: ClassVar[frozenset[str]] = frozenset()  # fields that were requested, in a spec that `asked` made
 
     quick: bool = False
     device: str = "auto"
@@ -99,7 +99,7 @@ class RunSpec:
     engine: Engine = option(
         "auto",
         metavar=f"{'|'.join(STACKINGS)}[+plain|+graph]",
-        help="how replicates are trained; +graph, one CUDA graph per update, +plain, none.",
+        help="how replicates are trained; +graph: one CUDA graph per update; +plain: none.",
     )
     out: str | Path = option("icy-results", flags=("--out", "-o"), metavar="FOLDER")
     rerun: Rerun = option("missing", brackets=False)
@@ -107,7 +107,7 @@ class RunSpec:
     keep_models: bool = False
     plugin: Paths = option((), metavar="FILE")
     track: TrackerName | Iterable[TrackerName] = option(
-        (), help="show every result there too, in files under FOLDER/tracking."
+        (), help="show every result in these trackers too, in files under FOLDER/tracking."
     )
 
     @classmethod
@@ -119,7 +119,7 @@ class RunSpec:
         """
         known = names(cls)
         given = {name: tuple(value) if isinstance(value, Iterator) else value for name, value in given.items()}
-        if "grammar" in known and "grammars" in given:  # as lists of them are often called
+        if "grammar" in known and "grammars" in given:  # a common name for a list of grammars
             given["grammar"] = given.pop("grammars")
         for name in given:
             if name not in known:
@@ -127,7 +127,7 @@ class RunSpec:
         return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
 
     def with_given(self, names: Iterable[str]) -> Self:
-        """Return the spec, which knows that these of its fields were given, whatever their values."""
+        """Return the spec, with these fields marked as given."""
         object.__setattr__(self, "given", frozenset(names))
         return self
 
@@ -147,7 +147,7 @@ def _list(paths: Paths) -> list[str | Path]:
 
 
 def _set_symbols(spec: ProbeSpec | EndToEndSpec) -> None:
-    """Add the symbols that senders can say, if they were given, to the training settings."""
+    """Add the symbols that senders can use, if given, to the training settings."""
     if spec.symbols is not None:
         object.__setattr__(spec, "settings", {**spec.settings, "symbols": spec.symbols})
 
@@ -156,7 +156,7 @@ RUNNING = tuple(f.name for f in fields(RunSpec))
 
 
 def names(spec: type) -> list[str]:
-    """Return the fields of a spec: its own fields first, then those of RunSpec."""
+    """Return the fields of a spec: its own fields first, then the fields of RunSpec."""
     dataclass: type[DataclassInstance] = spec
     found = [f.name for f in fields(dataclass)]
     return sorted(found, key=lambda name: name in RUNNING)
@@ -177,12 +177,12 @@ def spell_out(function: Callable[..., Any], spec: type[RunSpec], result: type) -
 
 @dataclass(frozen=True)
 class ProbeSpec(RunSpec):
-    """What to measure, and how: the arguments of `icy.probe`.
+    """The arguments of `icy.probe`.
 
     Attributes:
         model: names or wildcards of senders and receivers (`HierZero:GRU`, `receiver/FC2L`, `sender/RNN*`).
         grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use. Also your own
-            languages: a file (`emerged.csv`), a Language, or the name of one in the results
+            languages: a file (`emerged.csv`), a Language, or the name of a language in the results
             (`emerged@1a2b3c4d5e6f7081`). They decide meanings, vocab_size and word_length, and all seeds learn the same
             language.
         protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps;
@@ -192,25 +192,25 @@ class ProbeSpec(RunSpec):
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
-        word_seeds: seeds of the words alone, each a row of its own with all `seeds`, which then vary initial weights
+        word_seeds: seeds of the words alone, each a separate row with all `seeds`, which then vary initial weights
             and the sequence of meanings under the same words; by default a seed has its own words.
-        target: accuracy at which concat counts as learned; by default 0.8 for acquire and 0.99 for the others.
-        cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
-        max_updates: for acquire, in place of the cap: the updates that every grammar is trained for, concat too, and
-            beyond the target as well, so that fast models are not cut early and accuracies at the end compare.
-        held_out: for generalise, the share of the meanings that is not trained on.
-        split: for generalise, which meanings these are: "random", or "combinations", every meaning with one of a
+        target: accuracy at which concat counts as learned; by default 0.8 for acquire and 0.99 for other protocols.
+        cap: for acquire and generalise, largest number of steps of a grammar, as a multiple of concat's steps.
+        max_updates: for acquire, instead of the cap: the number of updates of every grammar, including concat, even
+            beyond the target, so that fast models are not cut early and accuracies at the end are comparable.
+        held_out: for generalise, the share of the meanings that is left out of training.
+        split: for generalise, choice of these meanings: "random", or "combinations", every meaning with one of a
             share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
-        hidden: hidden size E, or several, each a row of its own: [64, 128] or "64,128".
+        hidden: hidden size E, or several, each a separate row: [64, 128] or "64,128".
         representation: form of messages: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
             tokens, trained by REINFORCE; a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
             binary words; "cb", codes; or several: a list, "soft,discr", or "all" that the model works with.
-        symbols: that senders can say under soft, gumb and discr: "V+1", the vocabulary and the start symbol, unless
-            given; or "V", the vocabulary alone. The same as the setting `symbols`.
-        preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
+        symbols: symbols that senders can use under soft, gumb and discr: "V+1" (default), the vocabulary and the start
+            symbol; or "V", the vocabulary alone. The same as the setting `symbols`.
+        preset: "default", "published" for the behavior behind the printed numbers, or both.
         options: further arguments of the models.
         settings: changes to the preset's TrainingSettings.
-        quick: a small space, few seeds and a small hidden size wherever these are not given: a result in seconds, to
+        quick: a small space, few seeds and a small hidden size if these are not given: a result in seconds, to
             try things out.
     """
 
@@ -236,14 +236,14 @@ class ProbeSpec(RunSpec):
     word_seeds: Numbers | None = option(
         None,
         metavar="N|N,N,...",
-        help="seeds of the words alone, each a row with all --seeds, which then vary weights and the meanings drawn.",
+        help="seeds of the words alone, each a row with all --seeds, which then vary weights and drawn meanings.",
     )
     target: float | None = None
     cap: float | None = None
     max_updates: int | None = None
     held_out: float = 0.2
     split: SplitName = option("random", brackets=False)
-    hidden: Numbers = option(128, metavar="E[,...]", help="hidden size E, or several, each a row of its own: 64,128.")
+    hidden: Numbers = option(128, metavar="E[,...]", help="hidden size E, or several, each a separate row: 64,128.")
     representation: Representations = "soft"
     symbols: SymbolsName | None = option(None, brackets=False)
     preset: Presets = "default"
@@ -256,19 +256,19 @@ class ProbeSpec(RunSpec):
 
 @dataclass(frozen=True)
 class SweepSpec(ProbeSpec):
-    """What to sweep over, and how: the arguments of `icy.sweep`.
+    """The arguments of `icy.sweep`.
 
-    Takes every argument of `icy.probe`. With `parts`, each part is a sweep of its own, which takes from the whole sweep
-    the arguments that it does not set itself.
+    Takes every argument of `icy.probe`. With `parts`, each part is a separate sweep; it takes the arguments that it
+    does not set from the whole sweep.
 
     Attributes:
         model: names or wildcards of senders and receivers.
-        side: "sender" or "receiver" to leave out the other; by default both.
+        side: "sender" or "receiver" for only this side; by default both.
         kind: kind of job of the sweep, or of a part: "probe", "e2e", or one that a plug-in registers.
         parts: arguments of parts of the sweep, by name.
-        shard: "i/n": the i-th of n shares of the rows, for as many machines that write into one folder.
+        shard: "i/n": the i-th of n shares of the rows, for n machines that write into one folder.
         retries: how often icy restarts a stack after a worker was killed, before it records a failure.
-        order: "longest" first, so that no long row is left for the end, or as "given".
+        order: "longest" first, so that no long row remains at the end, or as "given".
     """
 
     function = "icy.sweep"
@@ -284,40 +284,40 @@ class SweepSpec(ProbeSpec):
 
 @dataclass(frozen=True)
 class EndToEndSpec(RunSpec):
-    """What to train together, and how: the arguments of `icy.e2e`.
+    """The arguments of `icy.e2e`.
 
     Attributes:
         sender: names of senders.
         receiver: names of receivers: one for every sender, or one for all of them (or one sender for all receivers).
         pretrain: grammars (names, chains or wildcards) or languages (see ProbeSpec) that both sides learn first, each
-            in a run of its own; or "none", to start from scratch.
-        representation: of the link: "soft", the receiver reads probabilities; "gumb", samples that gradients pass
-            through; "discr", sampled tokens, both sides trained by REINFORCE; a channel of the games of CBM24: "gs",
-            relaxed samples; "qt", binary words; "cb", learned codes; or several: a list, "soft,discr", or
+            in a separate run; or "none", to start from scratch.
+        representation: representation of the link: "soft", the receiver reads probabilities; "gumb", samples that
+            gradients pass through; "discr", sampled tokens, both sides trained by REINFORCE; a channel of the games of
+            CBM24: "gs", relaxed samples; "qt", binary words; "cb", learned codes; or several: a list, "soft,discr", or
             "all" that both models work with. All combinations of several representations, meanings, sizes and presets
             are rows.
-        steps: updates of the game; from scratch 50000, after pre-training cap times what concat took.
+        steps: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
         cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (the
             slower side's).
-        most: limit of these; 0 for none.
+        most: limit of these updates; 0 for no limit.
         target: accuracy that each side must reach in pre-training.
-        pretrain_representation: in which each side learns its grammar; as published, soft whatever the link is; or
+        pretrain_representation: representation in which each side learns its grammar; soft, as published; or
             several.
-        pretrained: results of a probe that kept its models (`keep_models`): its senders and receivers of each grammar
-            and seed play, in place of pre-training.
+        pretrained: results of a probe that saved its models (`keep_models`): its senders and receivers of each grammar
+            and seed play, instead of pre-training.
         report_every: updates between two readings of the game.
         meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         hidden: hidden size E of both, or several.
-        symbols: that senders can say under soft, gumb and discr: "V+1", the vocabulary and the start symbol, unless
-            given; or "V", the vocabulary alone. The same as the setting `symbols`.
-        preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
+        symbols: symbols that senders can use under soft, gumb and discr: "V+1" (default), the vocabulary and the start
+            symbol; or "V", the vocabulary alone. The same as the setting `symbols`.
+        preset: "default", "published" for the behavior behind the printed numbers, or both.
         sender_options: further arguments of the senders.
         receiver_options: further arguments of the receivers.
         settings: changes to the preset's TrainingSettings.
-        quick: a small space, few seeds and few updates wherever these are not given, to try things out.
+        quick: a small space, few seeds and few updates if these are not given, to try things out.
     """
 
     function = "icy.e2e"
@@ -333,7 +333,7 @@ class EndToEndSpec(RunSpec):
         SCRATCH,
         metavar="GRAMMAR|none",
         completes="files_and_grammars",
-        help="grammars, or files of languages, that both sides learn first, each in a run of its own, repeatable; or "
+        help="grammars, or files of languages, that both sides learn first, each in a separate run, repeatable; or "
         "none, from scratch.",
     )
     representation: Representations = "soft"
@@ -426,15 +426,15 @@ class ChainSpec(RunSpec):
 
 @dataclass(frozen=True)
 class ReproduceSpec(RunSpec):
-    """What to measure again, and how: the arguments of `icy.reproduce`.
+    """The arguments of `icy.reproduce`.
 
     Attributes:
         table: the name of a published table, as in "icy22/table3".
-        only: names or wildcards of models, of those in the table; by default all.
-        grammar: names of grammars, of those in the table; by default all. Concat is always trained.
-        representation: "soft", "gumb" or "discr", of those in the table; by default all.
-        seeds: how many, or which; by default as many as the paper had.
-        observations: of agents: how many each learns from; by default as many as the paper's.
+        only: names or wildcards of models in the table; by default all.
+        grammar: names of grammars in the table; by default all. Concat is always trained.
+        representation: "soft", "gumb" or "discr", if in the table; by default all.
+        seeds: number of seeds, or the seeds; by default the paper's number.
+        observations: for agents: number of observations that each learns from; by default the paper's number.
         settings: changes to the training settings of the preset `published`.
         quick: one seed of the row that is expected to take the least time, under one representation, to try it out.
     """

@@ -1,4 +1,4 @@
-"""Have the C library keep the memory that a process frees, where it would return it and fetch it anew."""
+"""Make the C library keep freed memory for later allocations instead of returning it to the system."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ _kept = False
 
 
 def keep_memory() -> bool:
-    """Have this process keep freed memory for its next allocation; return whether it does.
+    """Keep freed memory in this process for later allocations; return whether this succeeded.
 
-    By default glibc maps every large array anew and unmaps it when it is freed, so that each update of a training
-    touches thousands of pages for the first time. This is for icy's own workers, which train and end: a process that
-    does other things, too, would never give back what it once needed. Without effect where the C library is another
-    than glibc.
+    By default glibc maps memory for every large array and unmaps it when the array is freed, so that each update of a
+    training touches thousands of new pages. Only icy's workers call this, because they train and end: a process with
+    other tasks would never return its peak memory to the system. Without glibc, nothing happens.
     """
     global _kept
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError, TypeError):  # another C library; the last, Windows
+    except (OSError, AttributeError, TypeError):  # another C library; TypeError on Windows
         return False
     _kept = any(mallopt(M_MMAP_THRESHOLD, size) for size in MMAP_THRESHOLDS)
     mallopt(M_TRIM_THRESHOLD, NEVER)
@@ -32,5 +31,5 @@ def keep_memory() -> bool:
 
 
 def keeps_memory() -> bool:
-    """Return whether this process keeps freed memory, which it does in icy's workers alone."""
+    """Return whether this process keeps freed memory. Only icy's workers do."""
     return _kept

@@ -1,4 +1,4 @@
-"""Check and convert arguments that users give: whole numbers, seeds, hidden sizes."""
+"""Check and convert arguments from users: whole numbers, seeds, hidden sizes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .errors import InvalidSettingError, quoted
 
 MOST_SEEDS = 10_000
 FIRST_SEED = 123  # the papers' first seed
-LARGEST_SEED = 2**63 - 1  # that tables hold
-LARGEST_RATIO = 1e10  # of updates: no training takes more (MOST_STEPS)
-LARGEST_SETTING = 1e38  # of learning rates, weights, temperatures, which become float32
+LARGEST_SEED = 2**63 - 1  # largest integer in tables
+LARGEST_RATIO = 1e10  # largest ratio of updates; see MOST_STEPS
+LARGEST_SETTING = 1e38  # largest learning rate, weight or temperature; they become float32
 
 LARGEST_NUMBER = 2**31  # of attributes, values, tokens
-MOST_DIGITS = 18  # of a number that is read from text; any such number fits in 64 bits
+MOST_DIGITS = 18  # most digits of a number in text, so that it fits in 64 bits
 NUMBER = f"[0-9]{{1,{MOST_DIGITS}}}"
 SEED = "[0-9]{1,40}"
 SEEDS = re.compile(rf"({SEED}(-{SEED})?)(,{SEED}(-{SEED})?)*,?")
@@ -25,10 +25,10 @@ SIZES = re.compile(rf"{NUMBER}(,{NUMBER})*,?")
 
 
 def parse_whole(text: str) -> int | None:
-    """Return the whole number that a text is, of digits 0 to 9 alone, or None if it is none.
+    """Parse a whole number of digits 0 to 9; return None for other text.
 
-    Every number in an option, a file or an answer is read by this: `str.isdigit` holds for "²", which `int` refuses,
-    and `int` refuses numbers of thousands of digits.
+    Use this for numbers in options, files and answers: `str.isdigit` accepts "²", which `int` rejects, and `int`
+    rejects numbers with thousands of digits.
 
     Example:
         >>> parse_whole("128"), parse_whole("-1"), parse_whole("²"), parse_whole("9" * 5000)
@@ -38,7 +38,7 @@ def parse_whole(text: str) -> int | None:
 
 
 def parse_count(text: str) -> int | None:
-    """Return the whole number that a text is, also as in 1e6, or None if it is none.
+    """Parse a whole number, also in the form 1e6; return None for other text.
 
     Example:
         >>> parse_count("5000"), parse_count("5e3"), parse_count("5e99"), parse_count("e3")
@@ -52,7 +52,7 @@ def parse_count(text: str) -> int | None:
 
 
 def number_or_text(value: object) -> int | str:
-    """Return the number that a value is, or its text.
+    """Return a value as a whole number if possible, otherwise as text.
 
     Example:
         >>> number_or_text("3"), number_or_text(3), number_or_text("1-3")
@@ -63,43 +63,43 @@ def number_or_text(value: object) -> int | str:
 
 
 def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
-    """Return the seeds for a count (from 123 on), a list, or text such as "3", "1,2,5" or "123-127".
+    """Return the seeds of a count (starting at 123), a list, or text such as "3", "1,2,5" or "123-127".
 
     Raises:
-        InvalidSettingError: no seeds, too many, or not whole numbers.
+        InvalidSettingError: the list of seeds is empty, too long, or not of whole numbers.
 
     Example:
         >>> seed_list(2), seed_list("123-125, 7")
         ([123, 124], [123, 124, 125, 7])
     """
-    wanted = (
+    usage = (
         f"Seeds are a number of seeds (3), a list (1,2,5) or a range (123-127): at most {MOST_SEEDS} of them, "
         f"each from 0 to {LARGEST_SEED}"
     )
-    refused = InvalidSettingError(f"{wanted}; not {quoted(seeds)}.")
+    invalid = InvalidSettingError(f"{usage}; not {quoted(seeds)}.")
     if isinstance(seeds, str):
         text = _without_spaces(seeds)
         if (count := parse_whole(text)) is not None:
             return seed_list(count)
         if not SEEDS.fullmatch(text):
-            raise refused
+            raise invalid
         ends = [part.partition("-") for part in text.split(",") if part]
         if any(int(b or a) - int(a) >= MOST_SEEDS for a, _, b in ends):
-            raise refused
+            raise invalid
         found: list[Any] = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
     elif (single := _whole_or_none(seeds)) is not None:
         if single > MOST_SEEDS:
-            raise refused
+            raise invalid
         found = list(range(FIRST_SEED, FIRST_SEED + single))
     else:
         try:
             found = [_whole_or_none(seed) for seed in seeds]  # type: ignore[union-attr]
-        except TypeError:  # nothing that has items
-            raise refused from None
+        except TypeError:  # not iterable
+            raise invalid from None
     if not all(seed is not None and 0 <= seed <= LARGEST_SEED for seed in found):
-        raise refused
+        raise invalid
     if not found:
-        raise InvalidSettingError(f"{wanted}; {quoted(seeds)} leaves none to train.")
+        raise InvalidSettingError(f"{usage}; {quoted(seeds)} has no seeds.")
     return list(dict.fromkeys(found))
 
 
@@ -109,7 +109,7 @@ def _without_spaces(text: str) -> str:
 
 
 def _whole_or_none(given: Any) -> int | None:
-    """Return a whole number, also one of NumPy or PyTorch, as Python's; None for anything else."""
+    """Return a whole number of Python, NumPy or PyTorch as a Python integer; None for other values."""
     if isinstance(given, bool) or str(getattr(given, "dtype", "")).endswith("bool"):
         return None
     try:
@@ -122,33 +122,33 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
     """Return the hidden sizes for a number, a list, or text such as "128" or "64,128,256".
 
     Raises:
-        InvalidSettingError: no sizes, or not whole numbers of at least 1.
+        InvalidSettingError: the list of sizes is empty, or not of whole numbers of at least 1.
 
     Example:
         >>> hidden_list(128), hidden_list("64,128")
         ([128], [64, 128])
     """
-    wanted = "The hidden size is a whole number of at least 1 (128), or several (64,128,256)"
+    usage = "The hidden size is a whole number of at least 1 (128), or several (64,128,256)"
     if isinstance(hidden, str):
         text = _without_spaces(hidden)
         if not SIZES.fullmatch(text):
-            raise InvalidSettingError(f"{wanted}, not {quoted(hidden)}.")
-        given: list[Any] = [int(n) for n in text.split(",") if n]
+            raise InvalidSettingError(f"{usage}, not {quoted(hidden)}.")
+        sizes: list[Any] = [int(n) for n in text.split(",") if n]
     else:
-        given = list(hidden) if isinstance(hidden, Iterable) else [hidden]
-    if not given:
-        raise InvalidSettingError(f"{wanted}; none was given.")
-    return list(dict.fromkeys(whole_number("hidden size", n) for n in given))
+        sizes = list(hidden) if isinstance(hidden, Iterable) else [hidden]
+    if not sizes:
+        raise InvalidSettingError(f"{usage}; no size is given.")
+    return list(dict.fromkeys(whole_number("hidden size", n) for n in sizes))
 
 
 def whole_number(what: str, given: object, least: int = 1, most: int = LARGEST_NUMBER) -> int:
-    """Return `given` as a Python integer, which unlike NumPy's does not overflow.
+    """Return `given` as a Python integer, which cannot overflow, unlike NumPy integers.
 
     Raises:
         InvalidSettingError: `given` is not a whole number in `least`..`most`.
     """
-    found = _whole_or_none(given)
-    whole = least - 1 if found is None else found
+    number = _whole_or_none(given)
+    whole = least - 1 if number is None else number
     if whole > most:
         raise InvalidSettingError(f"The {what} must be at most {most}, not {quoted(given)}.")
     if whole < least:
@@ -163,7 +163,7 @@ def true_or_false(what: str, given: object) -> bool:
         InvalidSettingError: `given` is anything else, such as 1 or "no".
     """
     if not isinstance(given, bool):
-        raise InvalidSettingError(f"{what} is True or False, not {quoted(given)}.")
+        raise InvalidSettingError(f"{what} must be True or False, not {quoted(given)}.")
     return given
 
 
@@ -173,14 +173,14 @@ def real_number(
     """Return `given` as a Python float.
 
     Args:
-        what: what it is, for the error.
+        what: name of the number, for the error.
         given: the number.
-        least: the least that it may be.
-        most: the most that it may be.
-        above: whether it must be above the least.
+        least: smallest allowed number.
+        most: largest allowed number.
+        above: whether the number must be larger than `least`.
 
     Raises:
-        InvalidSettingError: `given` is not a number, or not a finite one in this range.
+        InvalidSettingError: `given` is not a number, or not in this range.
 
     Example:
         >>> real_number("setting decay", 1, most=1.0)

@@ -1,4 +1,4 @@
-"""Conventions of metrics in words: in headings, in notes below tables, and in the column `conventions` of rows."""
+"""Conventions of metrics as text: in headings, in notes below tables, and in the column `conventions` of rows."""
 
 import inspect
 import json
@@ -9,16 +9,16 @@ from .registry import registry
 from .types import Options
 
 HEADED = {"topsim": ("message",)}  # conventions that a heading always shows
-OF_READING = ("eos", "vocab_size", "seed")  # of how a table is read or drawn from: never in a heading
+OF_READING = ("eos", "vocab_size", "seed")  # conventions of reading or sampling a table: never in a heading
 
 
 @dataclass(frozen=True)
 class Convention:
-    """The conventions by which a metric was computed.
+    """The conventions of a computed metric.
 
     Attributes:
-        metric: its name.
-        values: by the names of its arguments, as in `Score.conventions`.
+        metric: name of the metric.
+        values: values by name of argument, as in `Score.conventions`.
 
     Example:
         >>> from icy.core.conventions import Convention
@@ -32,7 +32,7 @@ class Convention:
 
     @property
     def used(self) -> dict[str, object]:
-        """The conventions that are in use: not None, empty, or switched off by default."""
+        """The conventions with an effect: not None, not empty, and not off by default."""
         usual = _defaults(self.metric)
         return {
             name: value
@@ -48,7 +48,7 @@ class Convention:
     def heading(self, label: str = "") -> str:
         """Return the name of the metric, or another label, with the conventions that distinguish the value.
 
-        These are the distance of messages for topsim, and for every metric the choices that are not the default.
+        These are the distance of messages for topsim, and for every metric the values that are not the default.
         """
         usual, used = _defaults(self.metric), self.used
         always = HEADED.get(self.metric, ())
@@ -63,25 +63,25 @@ class Convention:
         return f"{label or self.metric} ({', '.join(shown)})" if shown else label or self.metric
 
     def note(self, label: str = "") -> str:
-        """Return a sentence for below a table; "" for a metric without conventions."""
-        said = ", ".join(f"{name} {value}" for name, value in self.used.items())
-        return f"{label or self.metric}: {said}" if said else ""
+        """Return the text of a note below a table; "" for a metric without conventions."""
+        text = ", ".join(f"{name} {value}" for name, value in self.used.items())
+        return f"{label or self.metric}: {text}" if text else ""
 
 
 def conventions_json(conventions: Mapping[str, Options]) -> str:
-    """Return the conventions of some metrics as JSON, a dictionary by metric; "" for no metrics."""
-    found = {
+    """Return the conventions of metrics as JSON, a dictionary by metric; "" for no metrics."""
+    values_by_metric = {
         metric: {name: value for name, value in values.items() if value is not None and value not in ((), [])}
         for metric, values in conventions.items()
     }
-    return json.dumps(found, default=str) if found else ""
+    return json.dumps(values_by_metric, default=str) if values_by_metric else ""
 
 
 def read_conventions(cells: Iterable[object]) -> dict[str, Convention]:
-    """Return the conventions of each metric in a column that `conventions_json` wrote.
+    """Return the conventions of each metric in a column with values of `conventions_json`.
 
-    Where rows differ in a convention, its value is all of theirs, as in "all or ordered". Cells without
-    conventions are left out, as in old files.
+    If rows differ in a convention, the value lists all values, as in "all or ordered". Cells without conventions, as in
+    old files, are left out.
     """
     found: dict[str, dict[str, dict[str, object]]] = {}
     for cell in dict.fromkeys(cell for cell in cells if isinstance(cell, str) and cell):
@@ -103,9 +103,9 @@ def read_conventions(cells: Iterable[object]) -> dict[str, Convention]:
 
 
 def _defaults(metric: str) -> dict[str, object]:
-    """Return the default values of a metric's arguments; none of a metric that is not registered here."""
+    """Return the default values of a metric's arguments; empty if the metric is not registered."""
     entry = registry.find("metric", metric)
     if entry is None:
         return {}
-    named = inspect.signature(entry.load()).parameters
-    return {name: one.default for name, one in named.items() if one.default is not inspect.Parameter.empty}
+    parameters = inspect.signature(entry.load()).parameters
+    return {name: one.default for name, one in parameters.items() if one.default is not inspect.Parameter.empty}

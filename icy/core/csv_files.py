@@ -1,4 +1,4 @@
-"""Reading csv files: encoding, separator, and texts that pandas would take for missing values or numbers."""
+"""Read csv files: encoding, separator, and text that pandas would read as missing values or numbers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 SEPARATORS = (",", ";", "\t", "|")
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")  # in columns of numbers
-MARKS = (  # at the beginning of a file; that of UTF-32 begins with that of UTF-16
+MARKS = (  # byte order marks at the beginning of a file; UTF-32 first, because its mark begins with the mark of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-FIRST_LINE = re.compile(r"sep=([,;\t|])\r?\n")  # by which Excel says what separates entries
+FIRST_LINE = re.compile(r"sep=([,;\t|])\r?\n")  # first line in which Excel names the separator
 DECIMAL_COMMA = r"\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*"
 
 
@@ -34,11 +34,11 @@ def csv_text(path: Path) -> str:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not text.
+        ValueError: the file is not text.
     """
     content = path.read_bytes()
     encoding = next((name for mark, name in MARKS if content.startswith(mark)), "")
-    if not encoding and content[1:2] == b"\0":  # UTF-16 without a mark, of a text that begins with a Latin letter
+    if not encoding and content[1:2] == b"\0":  # UTF-16 without a mark, if the text begins with a Latin letter
         encoding = "utf-16-le"
     elif not encoding and content[:1] == b"\0":
         encoding = "utf-16-be"
@@ -49,56 +49,56 @@ def csv_text(path: Path) -> str:
             raise
         text, encoding = content.decode("cp1252", errors="replace"), "cp1252"
     if "\0" in text:
-        raise ValueError("it holds bytes that are not text")
+        raise ValueError("it has bytes that are not text")
     if encoding == "cp1252":
         log.warning("'%s' is not in UTF-8 and was read as Windows-1252; save it as UTF-8 if letters are wrong.", path)
     return text
 
 
 def separated(text: str, usual: str = ",") -> tuple[str, str]:
-    r"""Return the separator of a csv text by its header line, and the text without a first line such as "sep=;".
+    r"""Return the separator of a csv text, found in its header, and the text without a first line such as "sep=;".
 
     Args:
-        text: of a file.
-        usual: the separator, unless another one is more frequent in the header.
+        text: text of a file.
+        usual: separator to return if no other separator is more frequent in the header.
 
     Example:
         >>> separated("model;seed\nnull;1\n")[0], separated("message\nabba\n")[0]
         (';', ',')
     """
-    if said := FIRST_LINE.match(text):
-        return said[1], text[said.end() :]
+    if first_line := FIRST_LINE.match(text):
+        return first_line[1], text[first_line.end() :]
     header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
     return max((usual, *SEPARATORS), key=header.count), text
 
 
 def read_csv_table(path: Path, texts: Collection[str] | None, missing: Sequence[str] = MISSING) -> pd.DataFrame:
-    """Read a csv file with a header line. A name such as "null", "NA", "1e5" or "007" stays as it is.
+    """Read a csv file with a header line. Names such as "null", "NA", "1e5" or "007" are not changed.
 
     Args:
-        path: of the file.
-        texts: columns of text, in which only an empty entry is missing; None to read all entries as they are.
+        path: path of the file.
+        texts: columns of text, in which only an empty entry is missing; None to read all columns as text.
         missing: entries that mean a missing value in other columns. Pandas determines the type of these columns.
 
     Returns:
-        The table, with cells as they were before `icy.core.escapes.csv_table`.
+        The table, with the escapes of `icy.core.escapes.csv_table` removed.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not a table.
+        ValueError: the file is not a table.
     """
     return parse_csv(csv_text(path), texts, missing)
 
 
 def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] = MISSING) -> pd.DataFrame:
-    """Return the table that a csv text holds; for the rest see `read_csv_table`."""
+    """Return the table of a csv text; see `read_csv_table`."""
     import pandas as pd
 
     separator, text = separated(text)
     options: dict[str, Any] = {"sep": separator, "index_col": False, "keep_default_na": False}
     names = list(pd.read_csv(io.StringIO(text), nrows=0, **options).columns)
     of_text = {name for name in names if texts is None or name in texts}
-    found = pd.read_csv(
+    table = pd.read_csv(
         io.StringIO(text),
         dtype=dict.fromkeys(of_text, str),
         na_values={} if texts is None else {n: [""] if n in of_text else list(missing) for n in names},
@@ -107,12 +107,12 @@ def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] =
     )
     if separator != ",":
         for name in set(names) - of_text:
-            found[name] = _with_points(found[name])
-    return from_csv_table(found)
+            table[name] = _with_points(table[name])
+    return from_csv_table(table)
 
 
 def _with_points(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of numbers with decimal commas as numbers; others as they are."""
+    """Convert a column of numbers with decimal commas to numbers; return other columns unchanged."""
     known = column.dropna()
     if not len(known) or not known.map(lambda entry: isinstance(entry, str)).all():
         return column

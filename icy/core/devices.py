@@ -1,4 +1,4 @@
-"""Choose and manage the device to compute on."""
+"""Choose and manage the device for computations."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def resolve_device(device: str) -> str:
     try:
         torch.empty(0, device=device, dtype=torch.float32)
     except (RuntimeError, AssertionError) as error:
-        there = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        raise InvalidSettingError(f"There is no device '{device}' here; there is {', '.join(there)}.") from error
+        available = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        raise InvalidSettingError(f"The device '{device}' is not available; use {', '.join(available)}.") from error
     return device
 
 
 def make_current(device: str) -> None:
-    """If the device is a GPU, make it the current one, which streams, graphs and memory counts refer to."""
+    """Make a GPU the current device, which streams, graphs and memory counts use; ignore other devices."""
     import torch
 
     if torch.device(device).type == "cuda":
@@ -34,7 +34,7 @@ def make_current(device: str) -> None:
 
 
 def release(device: str) -> None:
-    """Free unused memory. Stacks hold references to themselves and stay until they are collected."""
+    """Free unused memory. Stacks refer to themselves, so that only the garbage collector frees them."""
     gc.collect()
     if device.startswith("cuda"):
         import torch

@@ -1,4 +1,4 @@
-"""Entries of the registry: kind, name, factory and origin of one registered thing."""
+"""Entries of the registry: kind, name, factory and origin of a registered object."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .types import Options
 SIDES = ("sender", "receiver")
 PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
 TEXT_MODEL = "text-model"
-CORE = "core"  # of an agent that learns S2B
+CORE = "core"  # of agents that learn S2B
 WORLD = "world"  # of the multi-target games
-PERCEPTION = "perception"  # of an agent in them
+PERCEPTION = "perception"  # of agents in these games
 STUDY_PLAYER = "study-player"  # of Secret Spy Codes
 READER = "reader"  # of files of meanings and messages
 JOB = "job"
@@ -42,27 +42,27 @@ class EntryFields(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Entry:
-    """One registered thing: what it is called, how to make it, and where it comes from.
+    """A registered object: its name, its factory and its origin.
 
     Attributes:
         kind: "sender", "receiver", "cell", "grammar", "metric", "speaker", "listener", "text-model", "core", "world",
             "perception", "study-player", "reader" or "job".
-        name: the canonical name; once a family is bound to a cell, `Family:Cell`.
+        name: the canonical name; for a family with a cell, `Family:Cell`.
         factory: a callable, or "module:object" to import it from.
         description: one line.
         source: the paper and section it follows, or the origin of a plug-in.
-        version: raised whenever a change could move results; stored with every result.
-        defaults: keyword arguments passed to the factory unless the caller overrides them.
-        published: further arguments under the preset `published`, where the papers' program departs from the papers.
-        aliases: other accepted names, for example of a paper. In an alias of a family, {cell} means the cell's name.
-        takes_cell: the factory takes a `cell=` factory, and `:Cell` completes the name.
+        version: increased whenever a change could change results; stored with every result.
+        defaults: keyword arguments of the factory, unless the caller overrides them.
+        published: further arguments with the preset `published`, where the papers' program differs from the papers.
+        aliases: other accepted names, for example from a paper. In an alias of a family, {cell} means the cell's name.
+        takes_cell: whether the factory takes a `cell=` factory. The name is then completed by `:Cell`.
         representations: the representations it works with; empty for all.
-        weighted: of a metric, whether it reads the weights of a Table; others get the repeated rows.
-        lower_is_better: of a metric, whether it is an error; permutation tests count values that are as low.
+        weighted: for a metric, whether it uses the weights of a Table; other metrics get repeated rows.
+        lower_is_better: for a metric, whether lower values are better; permutation tests then count lower values.
         origin: the module that registered it.
-        cell: the entry of the cell, once one is chosen.
-        digest: hash of the source, if a plug-in file or a notebook registered it: after an edit it is a different
-            thing, and the results on file do not belong to it.
+        cell: the entry of the chosen cell.
+        digest: hash of the source, if a plug-in file or a notebook registered it. An edit changes the digest, so that
+            saved results of the old source are not used.
     """
 
     kind: str
@@ -89,12 +89,12 @@ class Entry:
 
     @property
     def full_version(self) -> str:
-        """The version, with the digest of a user's own source, and the version of the cell if there is one."""
+        """The version, with the digest of the source of a plug-in, and the version of the cell, if any."""
         own = f"{self.version}-{self.digest}" if self.digest else str(self.version)
         return own if self.cell is None else f"{own}.{self.cell.full_version}"
 
     def works_with(self, representation: str) -> bool:
-        """Return whether it can be trained in a representation."""
+        """Return whether it can be trained with a representation."""
         return not self.representations or representation in self.representations
 
     def with_cell(self, cell: Entry) -> Entry:
@@ -105,7 +105,7 @@ class Entry:
         return replace(self, name=f"{self.name}:{cell.name}", aliases=aliases, cell=cell, description=description)
 
     def load(self) -> Any:
-        """Return the factory, imported now if it was registered as a string.
+        """Return the factory; import it if it was registered as a string.
 
         Raises:
             PluginError: the module or the object in it cannot be found.
@@ -121,7 +121,7 @@ class Entry:
         """Call the factory with `defaults`, overridden by `options`, and the cell.
 
         Raises:
-            PluginError: the factory takes other arguments, or failed; the message says which, or where.
+            PluginError: the factory takes other arguments, or failed. The message names the arguments, or the line.
         """
         merged = {**self.defaults, **options}
         if self.cell is not None:
@@ -136,17 +136,17 @@ class Entry:
             raise PluginError(f"{self.qualified} cannot be made: {why or what_and_where(error)}.") from error
 
     def misfit(self, options: Collection[str] = ()) -> str:
-        """Say which arguments the factory, or its cell, takes and which it must take; "" if icy can call it.
+        """Describe wrong arguments of the factory or its cell, as part of a sentence; "" if icy can call it.
 
         Args:
-            options: further arguments that it gets by name.
+            options: names of further keyword arguments that the factory gets.
         """
         own = misfit(self.kind, self.load(), self.takes_cell, {*self.defaults, *options, "representation"})
         return own or (self.cell.misfit() if self.cell is not None else "")
 
 
 def __getattr__(name: str) -> object:
-    """Return a class by its name in versions before 0.3."""
+    """Return a class by its name before version 0.3, with a warning."""
     if name == "Card":
         warnings.warn("icy.core.entry.Card is now EntryFields", FutureWarning, stacklevel=2)
         return EntryFields

@@ -1,7 +1,7 @@
-"""Exceptions for mistakes of the user, each with a one-sentence message.
+"""Exceptions for user errors, each with a short message.
 
-The message is for the person who typed the command: it says what was given, what is accepted, and what to try next. The
-command line prints the sentence alone; Python callers get the exception.
+The message is for the user of a command: it states the given value, the accepted values, and the next step. The command
+line prints only the message; Python callers get the exception.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-MOST_SHOWN = 60  # letters of a value in a sentence
-SHORT = reprlib.Repr()  # which ends early also where lists within lists would go on
+MOST_SHOWN = 60  # longest value in a sentence
+SHORT = reprlib.Repr()  # also cuts nested lists
 SHORT.maxstring = SHORT.maxother = SHORT.maxlong = 2 * MOST_SHOWN
 
 
 class IcyError(Exception):
-    """Base class of all errors whose message is enough without a stack trace."""
+    """Base class of all errors that are shown without a stack trace."""
 
 
 class UnknownNameError(IcyError, KeyError):
-    """A name under which nothing is registered."""
+    """A name that is not registered."""
 
-    def __str__(self) -> str:  # KeyError would print the repr of the sentence
+    def __str__(self) -> str:  # KeyError would print the repr of the message
         return str(self.args[0])
 
 
@@ -44,7 +44,7 @@ class StoreError(IcyError, OSError):
 
 
 class SurroundingsError(IcyError, RuntimeError):
-    """A failure that the program or the machine around a training caused, not the training itself."""
+    """A failure of the program or the machine that runs a training, not of the training itself."""
 
 
 class PluginError(IcyError, ImportError):
@@ -52,11 +52,11 @@ class PluginError(IcyError, ImportError):
 
 
 class DuplicateNameError(IcyError, ValueError):
-    """A name that another module has registered already."""
+    """A name that another module has already registered."""
 
 
 def quoted(value: object) -> str:
-    """Return a value as it is shown in a sentence, cut short if it is long.
+    """Return a value as text for a sentence, cut if it is long.
 
     Example:
         >>> quoted("half"), quoted([1, 2]), len(quoted("9" * 5000))
@@ -64,8 +64,8 @@ def quoted(value: object) -> str:
     """
     try:
         text = SHORT.repr(value)
-    except ValueError:  # of a number of thousands of digits, which Python does not write out
-        text = "a number of thousands of digits"
+    except ValueError:  # Python does not convert numbers with thousands of digits
+        text = "a number with thousands of digits"
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 4]}...{text[-1]}"
 
 
@@ -81,23 +81,23 @@ def unknown(what: str, given: str, known: Sequence[str], hint: str = "") -> Unkn
     """Make an UnknownNameError that suggests the names most similar to `given`.
 
     Args:
-        what: the kind of thing, such as "sender" or "grammar".
-        given: the name that was typed.
+        what: the kind of name, such as "sender" or "grammar".
+        given: the unknown name.
         known: the accepted names.
-        hint: what to type next, such as "`icy list models` shows all".
+        hint: the next step, such as "`icy list models` shows all".
     """
     close = nearest(given, known)
     if close:
         suggestion = f"did you mean {' or '.join(close)}?"
     else:
-        shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-        suggestion = f"known: {shown or 'none'}."
+        text = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        suggestion = f"known: {text or 'none'}."
     sentence = f"No {what} is called {quoted(given)}; {suggestion}"
     return UnknownNameError(f"{sentence} {hint}".strip())
 
 
 def what_and_where(error: BaseException) -> str:
-    """Describe an exception within a sentence: its type, its first line, and the line of code that raised it."""
+    """Describe an exception as part of a sentence: its type, its first line, and the line of code that raised it."""
     text = f"{type(error).__name__}: {error}".strip().partition("\n")[0].rstrip(".: ")
     if isinstance(error, IcyError):
         return str(error).rstrip(".")

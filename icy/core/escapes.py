@@ -1,7 +1,6 @@
-"""Text from elsewhere, written so that Markdown, HTML, LaTeX, csv and terminals take it for text and nothing else.
+"""Escape text from others, so that Markdown, HTML, LaTeX, csv and terminals show it as plain text.
 
-Names of models, grammars and options, and sentences on failures, come from records and tables that others may have
-made.
+Records and tables may come from others, with any names of models, grammars and options, and any error messages.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
-# What commands a terminal, turns the direction of what follows, or cannot be encoded; the line feed is none of these.
+# Characters that control terminals, change the direction of text, or cannot be encoded; without the line feed.
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-# Emphasis by underscores is left out: names are full of them, and within a word they mean nothing.
+# Without underscores, which many names contain: within a word, they are not emphasis.
 MARKUP = re.compile(r"[\\<\[`*$]|&(?=#?\w+;)")
-# A spreadsheet computes such a cell, or a part of it; also the wide forms of East Asian keyboards.
+# Spreadsheets evaluate cells that begin so, also with the wide characters of East Asian keyboards.
 FORMULA = re.compile(r"'*[=+\-@＝＋－＠].")
 GUARDED = re.compile(r"'+[=+\-@＝＋－＠].")
 LATEX = {
@@ -31,7 +30,7 @@ LATEX = {
     "$": r"\$",
     "{": r"\{",
     "}": r"\}",
-    "[": "{[}",  # after a line's end it would begin an option
+    "[": "{[}",  # at the beginning of a line it would start an option
     "]": "{]}",
     "†": r"$^\dagger$",
     "±": r"$\pm$",
@@ -47,29 +46,29 @@ LATEX = {
 
 
 def printable(text: object) -> str:
-    r"""Return text with control characters spelt out; line feeds stay.
+    r"""Return text with escaped control characters, except line feeds.
 
     Example:
         >>> printable("red: \x1b[31m")
         'red: \\x1b[31m'
     """
-    found = str(text)
-    return found if found.isprintable() else CONTROLS.sub(lambda one: ascii(one[0])[1:-1], found)
+    plain = str(text)
+    return plain if plain.isprintable() else CONTROLS.sub(lambda one: ascii(one[0])[1:-1], plain)
 
 
 def in_a_line(text: object) -> str:
-    r"""Return text in one line, for the cell of a table: breaks and tabs as a space, control characters spelt out.
+    r"""Return text in one line, for a table cell: line breaks and tabs become spaces, control characters are escaped.
 
     Example:
         >>> in_a_line("two\r\nlines")
         'two lines'
     """
-    found = str(text)
-    return found if found.isprintable() else printable(BREAKS.sub(" ", found))
+    plain = str(text)
+    return plain if plain.isprintable() else printable(BREAKS.sub(" ", plain))
 
 
 def markdown(text: object) -> str:
-    r"""Return text as Markdown that reads the same: without tags, links, emphasis, code or formulas.
+    r"""Escape text for Markdown, so that it has no tags, links, emphasis, code or formulas.
 
     Example:
         >>> markdown("<script>"), markdown("sender/FC_2L")
@@ -79,7 +78,7 @@ def markdown(text: object) -> str:
 
 
 def html(text: object) -> str:
-    """Return text as HTML.
+    """Escape text for HTML.
 
     Example:
         >>> html("<script>")
@@ -89,7 +88,7 @@ def html(text: object) -> str:
 
 
 def latex(text: object) -> str:
-    r"""Return text as LaTeX, with the signs that tables have.
+    r"""Escape text for LaTeX, also the symbols of tables.
 
     Example:
         >>> latex("FC_2L"), latex("0.5±0.1")
@@ -99,9 +98,9 @@ def latex(text: object) -> str:
 
 
 def csv_cell(value: object) -> object:
-    """Return a cell for csv: a text that a spreadsheet would take for a formula gets an apostrophe before it.
+    """Escape a cell for csv: put an apostrophe before text that a spreadsheet would evaluate as a formula.
 
-    Numbers stay as they are, as numbers or as text, and so does a lone sign.
+    Numbers, as numbers or as text, and a single sign are not changed.
 
     Example:
         >>> csv_cell("=1+1"), csv_cell("-1"), csv_cell(-1.5), csv_cell("-"), csv_cell("FC2L")
@@ -114,7 +113,7 @@ def csv_cell(value: object) -> object:
 
 
 def from_csv_cell(value: object) -> object:
-    """Return what `csv_cell` was given, but for breaks and control characters.
+    """Undo `csv_cell`, except for line breaks and control characters.
 
     Example:
         >>> from_csv_cell("'=1+1"), from_csv_cell("'tis")
@@ -124,21 +123,21 @@ def from_csv_cell(value: object) -> object:
 
 
 def csv_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose texts, those of its headings too, are cells for csv (`csv_cell`)."""
+    """Escape the cells and headings of a table for csv (`csv_cell`)."""
     return _mapped(frame.set_axis([csv_cell(name) for name in frame.columns], axis=1), csv_cell)
 
 
 def from_csv_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table that was read from csv with its texts as they were (`from_csv_cell`)."""
+    """Undo `csv_table` for a table that was read from csv (`from_csv_cell`)."""
     return _mapped(frame, from_csv_cell)
 
 
 def _mapped(frame: pd.DataFrame, change: Callable[[object], object]) -> pd.DataFrame:
-    """Return a table with a function applied to the cells of its columns that may hold text."""
+    """Apply a function to the cells of all columns that are not numeric."""
     import pandas as pd
 
     changed = frame.copy()
-    for place in range(frame.shape[1]):  # by place, as two may have one name
+    for place in range(frame.shape[1]):  # by position, because columns may have the same name
         column = frame.iloc[:, place]
         if not pd.api.types.is_numeric_dtype(column):
             changed.isetitem(place, column.map(change).array)

@@ -1,7 +1,8 @@
-"""Fields of dataclasses: how one declares its check, how values are converted to its type, which differ between two.
+"""Fields of dataclasses: declare checks, convert values to the type of a field, and compare instances.
 
-msgspec converts the values, not pydantic: it is a dependency already, imports faster, and works on dataclasses as they
-are. A field declares its limits with `setting`, because neither library says in its errors what to type instead.
+Values are converted by msgspec, not by pydantic: msgspec is already a dependency, imports faster, and works on plain
+dataclasses. A field declares its limits with `setting`, because the errors of both libraries do not name the accepted
+values.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ CHECK = "check"
 
 @dataclass(frozen=True)
 class FieldCheck:
-    """Limits of a field of a settings dataclass; None is allowed where the type allows it.
+    """Limits of a field of a settings dataclass. None is allowed if the type allows it.
 
     Attributes:
-        called: the field's name in errors; "setting NAME" for numbers and NAME for the others unless given.
-        least: the smallest number.
-        most: the largest number.
-        above: the number must be larger than this one.
+        called: name of the field in errors; by default "setting NAME" for numbers and NAME for other types.
+        least: the smallest allowed number.
+        most: the largest allowed number.
+        above: the number must be larger than this limit.
         among: the allowed names; by default the names of the type, if it is a Literal.
     """
 
@@ -40,7 +41,7 @@ class FieldCheck:
     among: Sequence[str] = ()
 
     def require(self, name: str, hint: Any, value: object) -> None:
-        """Raise InvalidSettingError or UnknownNameError if a field may not have a value."""
+        """Raise InvalidSettingError or UnknownNameError if the value is not allowed for the field."""
         types = typing.get_args(hint) if type(None) in typing.get_args(hint) else (hint,)
         if value is None and type(None) in types:
             return
@@ -78,7 +79,7 @@ def check_fields(made: Any) -> None:
     """Check all fields of an instance of a dataclass.
 
     Raises:
-        InvalidSettingError, UnknownNameError: a value that the field's declaration does not allow.
+        InvalidSettingError, UnknownNameError: the declaration of a field does not allow its value.
     """
     of: type = type(made)
     hints = _hints(of)
@@ -87,7 +88,7 @@ def check_fields(made: Any) -> None:
 
 
 class CheckedFields:
-    """Base of settings dataclasses without checks of several fields together."""
+    """Base class of settings dataclasses that check each field separately."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -98,28 +99,28 @@ def _hints(of: type) -> dict[str, Any]:
     return typing.get_type_hints(of)
 
 
-def differing(made: Any, usual: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that differ from those of another."""
+def changed_fields(made: Any, usual: Any) -> dict[str, Any]:
+    """Return the fields in which a dataclass instance differs from another instance."""
     found = {f.name: getattr(made, f.name) for f in fields(made)}
     return {name: value for name, value in found.items() if value != getattr(usual, name)}
 
 
 def checked(of: type, given: Options, what: str, without: Iterable[str] = ()) -> dict[str, Any]:
-    """Return values for fields of a dataclass, each of its type.
+    """Check keyword values against a dataclass's field types, and convert them.
 
     Raises:
-        UnknownNameError: a field that there is not.
-        InvalidSettingError: a value of another type.
+        UnknownNameError: the dataclass does not have this field.
+        InvalidSettingError: a value has the wrong type.
     """
     hints = _hints(of)
     known = [f.name for f in fields(of) if f.name not in set(without)]
-    found = {}
+    converted = {}
     for name, value in given.items():
         if name not in known:
             raise unknown(what, name, known)
         try:
-            found[name] = msgspec.convert(value, hints[name])
+            converted[name] = msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:
             why = str(error)[:1].lower() + str(error)[1:].rstrip(".")
             raise InvalidSettingError(f"{name} cannot be {quoted(value)}: {why}.") from error
-    return found
+    return converted

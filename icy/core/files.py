@@ -1,4 +1,4 @@
-"""Write files atomically: a reader or a crash never meets half a file."""
+"""Write files atomically: readers never see an incomplete file, even after a crash."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import BinaryIO
 
 from .errors import StoreError
 
-FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}  # the disk, or what one may use of it
-CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)  # which Windows has
-ROOM = 1 << 18  # bytes that a folder must have room for: more than a record
+FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}  # the disk is full, or the user's quota
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)  # only on Windows
+ROOM = 1 << 18  # free bytes that a folder must have: more than a record needs
 
 
 @contextlib.contextmanager
 def whole_file(path: Path, private: bool = False) -> Iterator[BinaryIO]:
-    """Open a file to write under a temporary name; rename it to `path` once it is complete.
+    """Open a file for writing under a temporary name; rename it to `path` when it is complete.
 
     Args:
-        path: of the file.
-        private: whether only its owner may read it; others as the umask of the process allows.
+        path: path of the file.
+        private: whether only its owner may read it; otherwise the umask of the process applies.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full. An earlier file at `path` is kept.
@@ -34,7 +34,7 @@ def whole_file(path: Path, private: bool = False) -> Iterator[BinaryIO]:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())  # else a power cut could leave an empty file at `path`
+            os.fsync(file.fileno())  # otherwise a power failure could leave an empty file at `path`
         os.replace(temporary, path)
     finally:
         with contextlib.suppress(OSError):
@@ -42,13 +42,13 @@ def whole_file(path: Path, private: bool = False) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, content: bytes | memoryview, option: str = "--out", *, private: bool = False) -> None:
-    """Write a file under a temporary name, then rename it; make its folder if there is none.
+    """Write a file under a temporary name, then rename it; make its folder if it does not exist.
 
     Args:
-        path: of the file.
-        content: of the file.
-        option: by which another place is chosen, for the error.
-        private: whether only its owner may read it; others as the umask of the process allows.
+        path: path of the file.
+        content: content of the file.
+        option: option that chooses another path, for the error.
+        private: whether only its owner may read it; otherwise the umask of the process applies.
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full.
@@ -59,25 +59,25 @@ def write_atomically(path: Path, content: bytes | memoryview, option: str = "--o
             file.write(content)
     except OSError as error:
         if error.errno in FULL:
-            sentence = f"The disk is full, so {path} was not written; what had finished before is kept."
+            sentence = f"The disk is full, so {path} was not written; finished results are kept."
             raise StoreError(f"{sentence} Free some space and run the same command again.") from error
         reason = error.strerror or error
         raise StoreError(f"Cannot write {path}: {reason}. Choose another place with {option}.") from error
 
 
 def require_room(folder: Path) -> None:
-    """Write and sync a file in a folder, and remove it: a full disk takes an empty file, and not this one.
+    """Check that a folder is writable: write and sync a test file that does not fit on a full disk, and remove it.
 
     Raises:
         StoreError: as for `write_atomically`.
     """
     probe = folder / ".writable"
-    write_atomically(probe, os.urandom(ROOM))  # which no file system makes smaller
+    write_atomically(probe, os.urandom(ROOM))  # random bytes, which no file system can compress
     probe.unlink(missing_ok=True)
 
 
 def is_inside(place: str) -> bool:
-    """Whether a path leads to a file within the folder that it starts from, on any system.
+    """Return whether a relative path stays inside its folder, on every system.
 
     Example:
         >>> is_inside("models/a.safetensors"), is_inside("models/../../a"), is_inside("/a")
@@ -88,7 +88,7 @@ def is_inside(place: str) -> bool:
 
 
 def free_name(path: Path, mark: str) -> Path:
-    """Return a path beside another that nothing has: with a mark after it, and a number if that is taken.
+    """Return an unused path in the same folder: the name with a suffix, and with a number if this name is used.
 
     Example:
         >>> free_name(Path("nowhere/a.json"), "odd").name

@@ -1,9 +1,9 @@
 """Autograd functions with hand-written passes, each with the same function in plain PyTorch operations.
 
-Hand-written passes are faster, but know only first derivatives of tensors of one type. `apply` runs the plain
+Hand-written passes are faster, but compute only first derivatives of tensors of one type. `apply` runs the plain
 operations instead within autocast, `torch.func` transforms, forward-mode differentiation, `torch.compile`,
 `torch.export` and `torch.jit.trace`. If a backward pass is itself differentiated (`create_graph=True`), plain
-operations compute the gradients, so that second derivatives are right.
+operations compute the gradients, so that second derivatives are correct.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from torch.jit import is_tracing  # type: ignore[attr-defined]
 from .errors import IncompatibleError
 from .types import AnyFunction
 
-Gradients: TypeAlias = Tensor | tuple[Tensor | None, ...] | None  # of the inputs of a function
+Gradients: TypeAlias = Tensor | tuple[Tensor | None, ...] | None  # gradients of the inputs of a function
 
 if TYPE_CHECKING:
 
     class Context(torch.autograd.function.FunctionCtx):
-        """The object that passes values from `forward` to `backward`, with attributes that a function adds."""
+        """The object that passes values from `forward` to `backward`. Functions may add attributes."""
 
         saved_tensors: tuple[Any, ...]
         needs_input_grad: tuple[bool, ...]
@@ -44,7 +44,7 @@ _only_hand_written: ContextVar[bool] = ContextVar("icy_only_hand_written", defau
 
 @contextmanager
 def hand_written_only() -> Iterator[None]:
-    """Refuse plain forms in transforms within the block, so that icy's own stacks keep their numbers to the bit."""
+    """Within the block, raise an error instead of using plain forms, so that stacks have the same bits."""
     token = _only_hand_written.set(True)
     try:
         yield
@@ -53,15 +53,15 @@ def hand_written_only() -> Iterator[None]:
 
 
 class Fused(Function):
-    """Base class of autograd functions that also have a plain form.
+    """Base class of autograd functions with a plain form.
 
-    A subclass either saves its inputs, which `inputs` returns, or has a backward pass that asks `differentiated` and
-    then uses operations that PyTorch can differentiate. One with `generate_vmap_rule` also runs within vmap.
+    A subclass either saves its inputs, and `inputs` returns them, or its backward pass calls `differentiated` and then
+    uses operations that PyTorch can differentiate. A subclass with `generate_vmap_rule` also runs within vmap.
     """
 
     @staticmethod
     def plain(*args: Any) -> Any:
-        """Return what `forward` returns, to rounding, in operations that PyTorch can differentiate."""
+        """Compute the same as `forward`, up to rounding, with operations that PyTorch can differentiate."""
         raise NotImplementedError
 
     inputs: Callable[[Context], Sequence[object]] | None = None
@@ -73,7 +73,7 @@ class Fused(Function):
 
 
 def _guarded(function: type[Fused], backward: AnyFunction) -> AnyFunction:
-    """Return a backward pass that runs outside autocast, and by plain operations if it is differentiated."""
+    """Wrap a backward pass: run it outside autocast, and with plain operations if it is differentiated."""
 
     @wraps(backward)
     def guarded(ctx: Context, *grads: Tensor | None) -> Gradients:
@@ -90,17 +90,17 @@ def _guarded(function: type[Fused], backward: AnyFunction) -> AnyFunction:
 
 
 def apply(function: type[Fused], *args: object) -> Any:
-    """Return `function.apply(*args)`, or `function.plain(*args)` where its hand-written passes do not serve."""
+    """Return `function.apply(*args)`, or `function.plain(*args)` where hand-written passes are not usable."""
     if usable(function):
         return function.apply(*args)  # type: ignore[no-untyped-call]
     return function.plain(*of_one_type(args))
 
 
 def usable(function: type[Fused]) -> bool:
-    """Return whether the hand-written passes of a function serve here.
+    """Return whether the hand-written passes of a function are usable here.
 
     Raises:
-        IncompatibleError: they do not, within `hand_written_only`.
+        IncompatibleError: the passes are not usable, and `hand_written_only` is active.
     """
     if torch.compiler.is_compiling() or is_tracing() or _is_any_autocast_enabled():  # type: ignore[no-untyped-call]
         return False
@@ -114,12 +114,12 @@ def usable(function: type[Fused]) -> bool:
 
 
 def differentiated() -> bool:
-    """Return whether the backward pass that is running must be one that PyTorch can differentiate or map."""
+    """Return whether the current backward pass must be differentiable or mappable by PyTorch."""
     return torch.is_grad_enabled() or _are_functorch_transforms_active()
 
 
 def of_one_type(args: Sequence[object]) -> list[Any]:
-    """Return arguments with all floating-point tensors of the widest type among them; autocast mixes types."""
+    """Convert all floating-point tensors to the widest type among them, because autocast mixes types."""
     types = {x.dtype for x in args if isinstance(x, Tensor) and x.is_floating_point()}
     if len(types) < 2:
         return list(args)
@@ -130,17 +130,17 @@ def of_one_type(args: Sequence[object]) -> list[Any]:
 def gradients(
     plain: AnyFunction, inputs: Sequence[Any], grads: Sequence[Tensor | None], needed: Sequence[bool]
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of the inputs of a function, by running it again.
+    """Compute the gradients of the inputs of a function by running it again.
 
     Args:
         plain: the function.
-        inputs: its arguments, as `save_for_backward` keeps them.
+        inputs: its arguments, as saved by `save_for_backward`.
         grads: gradients of its outputs; None for zero.
         needed: whether each input needs a gradient.
     """
     again = torch.is_grad_enabled()
     with torch.enable_grad():
-        # Views, so that the gradient of one input does not pass through another that was computed from it.
+        # Views, so that the gradient of an input does not flow through another input that was computed from it.
         own = [x.view_as(x) if wanted else x for x, wanted in zip(inputs, needed, strict=True)]
         found = plain(*own)
         outputs = found if isinstance(found, tuple) else (found,)

@@ -1,4 +1,4 @@
-"""Objects named by text, imported on first use."""
+"""Import objects by address, on first use."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 def load_object(address: object) -> Any:
-    """Return the object at "module:object", imported now; anything but text is returned as it is.
+    """Import and return the object at "module:object"; return objects that are not text unchanged.
 
     Raises:
         ImportError: the module cannot be imported.
-        AttributeError: it holds no such object.
+        AttributeError: the module does not have this object.
 
     Example:
         >>> load_object("math:pi")

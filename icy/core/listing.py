@@ -1,4 +1,4 @@
-"""Names of what is registered: `icy.list(KIND)`, and functions for the kinds that are listed most."""
+"""List registered names: `icy.list(KIND)`, and functions for common kinds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 def kind_in(kinds: Collection[str], name: str) -> str | None:
-    """Return the kind that a name in the singular or the plural stands for; None for no kind.
+    """Return the kind for its name in the singular or plural; None for other names.
 
     Example:
         >>> kind_in(KINDS, "Sender"), kind_in(KINDS, "text_model"), kind_in(KINDS, "rot")
@@ -41,7 +41,7 @@ def kind_in(kinds: Collection[str], name: str) -> str | None:
 
 
 def list(kind: str, pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
-    """Return the names of what is registered of a kind; of senders, receivers and players of S2B, `kind/name`.
+    """Return the registered names of a kind; for senders, receivers and players of S2B, `kind/name`.
 
     Args:
         kind: "models", "senders", "receivers", "cells", "grammars", "metrics", "players", "speakers", "listeners",
@@ -49,7 +49,7 @@ def list(kind: str, pattern: str | Iterable[str] | None = None) -> builtins.list
         pattern: a name or shell pattern, or several in a list or between commas; by default all.
 
     Raises:
-        UnknownNameError: there is no such kind, or nothing has a name that matches.
+        UnknownNameError: the kind is unknown, or no name matches.
 
     Example:
         >>> import icy
@@ -58,7 +58,7 @@ def list(kind: str, pattern: str | Iterable[str] | None = None) -> builtins.list
     """
     known = kind_in(KINDS, kind)
     if known is None:
-        raise unknown("kind of things to list", kind, [*KINDS])
+        raise unknown("kind to list", kind, [*KINDS])
     kinds = KINDS[known]
     qualified = kinds[0] in (*SIDES, *PLAYERS)
     return [entry.qualified if qualified else entry.name for entry in registry.match(pattern, *kinds)]

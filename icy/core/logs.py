@@ -1,4 +1,4 @@
-"""Loggers at another level for a while."""
+"""Change the level of loggers temporarily."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def log_level(level: int, *names: str) -> Iterator[None]:
-    """Set the level of some loggers within a `with` block.
+    """Set the level of loggers within a `with` block.
 
     Args:
-        level: one of `logging`, such as `logging.ERROR`.
-        names: which loggers.
+        level: a level of `logging`, such as `logging.ERROR`.
+        names: names of the loggers.
     """
     loggers = [logging.getLogger(name) for name in names]
     before = [logger.level for logger in loggers]

@@ -1,4 +1,4 @@
-"""Measure peak memory, and check that an array fits in what is available."""
+"""Measure peak memory, and check that arrays fit in the available memory."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Self
 from .errors import InvalidSettingError
 
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-RESET_PEAK = "5"  # written to RESET, makes the kernel forget the peak so far
-FALLBACK_MEMORY = 8 * 10**9  # bytes; assumed where the system does not report any
+RESET_PEAK = "5"  # written to RESET, resets the kernel's peak
+FALLBACK_MEMORY = 8 * 10**9  # bytes; assumed if the system does not report its memory
 
 
 class PeakMemory:
     """Measure the peak memory of a `with` block: of a GPU, or of this process on Linux.
 
-    It counts memory that the allocator has reserved, used or not, since reserved memory is what runs out.
+    All memory that the allocator has reserved is counted, because reserved memory is the limit.
 
     Args:
         device: "cpu", "cuda", ...
 
     Attributes:
-        before: bytes in use before the block; None if they cannot be measured.
-        bytes: peak above `before`; None likewise.
+        before: bytes in use before the block; None if unknown.
+        bytes: peak minus `before`; None if unknown.
     """
 
     def __init__(self, device: str) -> None:
@@ -64,8 +64,8 @@ class PeakMemory:
 
 
 def _reset_peak() -> int | None:
-    """Return the allocator's reserve to the system, reset the peak, and return the bytes that the process then has."""
-    with contextlib.suppress(OSError, AttributeError):  # there is no malloc_trim outside glibc
+    """Release unused memory to the system, reset the peak, and return the bytes that the process still has."""
+    with contextlib.suppress(OSError, AttributeError):  # only glibc has malloc_trim
         ctypes.CDLL(None).malloc_trim(0)
     try:
         RESET.write_text(RESET_PEAK)
@@ -76,10 +76,10 @@ def _reset_peak() -> int | None:
 
 def _status(name: str) -> int | None:
     try:
-        found = re.search(rf"^{name}:\s+(\d+) kB", STATUS.read_text(), re.MULTILINE)
+        match = re.search(rf"^{name}:\s+(\d+) kB", STATUS.read_text(), re.MULTILINE)
     except OSError:
         return None
-    return int(found[1]) * 1024 if found else None
+    return int(match[1]) * 1024 if match else None
 
 
 def available_memory() -> int:
@@ -89,8 +89,8 @@ def available_memory() -> int:
     """
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
-            found = next(line.split() for line in lines if line.startswith("MemAvailable"))
-        return int(found[1]) * 1024
+            fields = next(line.split() for line in lines if line.startswith("MemAvailable"))
+        return int(fields[1]) * 1024
     except (OSError, StopIteration, ValueError, IndexError):
         pass
     try:
@@ -103,11 +103,11 @@ def require_memory(needed: int, what: str) -> None:
     """Raise an error if something does not fit in memory.
 
     Args:
-        needed: bytes.
-        what: what needs them, such as "A table of 5x10"; begins the message.
+        needed: needed bytes.
+        what: object that needs the memory, such as "A table of 5x10"; the beginning of the message.
 
     Raises:
-        InvalidSettingError: `needed` is more than is available.
+        InvalidSettingError: `needed` exceeds the available memory.
     """
     available = available_memory()
     if needed > available:
@@ -115,15 +115,15 @@ def require_memory(needed: int, what: str) -> None:
 
 
 def require_allocation(needed: int, what: str, instead: str) -> None:
-    """Raise an error, as allocating would, before a system that is short of memory kills the process.
+    """Raise a MemoryError before an allocation that would make the system kill the process.
 
     Args:
-        needed: bytes.
-        what: what needs them; begins the message.
-        instead: what to do; ends it.
+        needed: needed bytes.
+        what: object that needs the memory; the beginning of the message.
+        instead: advice; the end of the message.
 
     Raises:
-        MemoryError: `needed` is more than is available.
+        MemoryError: `needed` exceeds the available memory.
     """
     available = available_memory()
     if needed > available:
@@ -133,7 +133,7 @@ def require_allocation(needed: int, what: str, instead: str) -> None:
 
 
 def too_large(what: str, needed: str, available: int) -> InvalidSettingError:
-    """Make the error for `what`, which needs more memory (in words) than is available (in bytes)."""
+    """Return the error for an object that needs more memory (as text) than is available (in bytes)."""
     return InvalidSettingError(
         f"{what} needs about {needed} of memory and {_bytes(available)} is available; "
         "take fewer attributes, fewer values or shorter messages."
@@ -146,7 +146,7 @@ def _bytes(number: int) -> str:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory was exhausted."""
-    # torch has an error of its own for a GPU's memory, and none for a CPU's
+    """Return whether an error means that memory was exhausted."""
+    # torch has its own error for GPU memory, but not for CPU memory
     full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return full or (isinstance(error, RuntimeError) and "allocate memory" in str(error))

@@ -1,9 +1,9 @@
-"""Random numbers for stacks of models: pure functions of a key and a place, the same on every device.
+"""Random numbers for stacks of models: pure functions of a key and an index, the same on every device.
 
-A representation that samples needs the same noise twice: inside the model (a sender reads its own samples) and in the
-loss (which scores these samples). No samples are passed around. The number for symbol v at position t of example n in
-an update is a function of that place, so model and loss compute the same one. A replicate's numbers therefore depend on
-its seed alone, and not on the stack that it is trained in.
+A representation that samples needs the same noise twice: in the model, where a sender reads its own samples, and in the
+loss, which scores these samples. Samples are not passed on. The noise of symbol v at position t of example n is a
+function of (v, t, n) and the key of the update, so model and loss compute the same noise. A replicate's noise depends
+only on its seed, not on its stack.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-_GOLDEN = -7046029254386353131  # 2^64 / golden ratio, and the multipliers of the splitmix64 finaliser, as signed
+_GOLDEN = -7046029254386353131  # 2^64 / golden ratio, and the multipliers of the splitmix64 finalizer, as signed
 _FIRST, _SECOND = -4658895280553007687, -7723592293110705685
 
 
@@ -24,10 +24,10 @@ def shift(x: Int[Tensor, "*axes"], bits: int) -> Int[Tensor, "*axes"]:
 
 
 def counter_hash(key: Int[Tensor, "*#axes"], counter: Int[Tensor, "*#axes"]) -> Int[Tensor, "*axes"]:
-    """Return a 64-bit hash of (key, counter): a random stream whose n-th number needs none of those before it.
+    """Return a 64-bit hash of (key, counter): the n-th number of a random stream, without earlier numbers.
 
-    The splitmix64 generator in wrapping 64-bit arithmetic. It gives the same numbers on a CPU and a GPU, for one seed
-    or many at once, and from any step on.
+    This is the splitmix64 generator in wrapping 64-bit arithmetic. It gives the same numbers on a CPU and a GPU, for
+    one seed or many seeds at once, and from any step on.
     """
     x = key + counter * _GOLDEN
     x = (x ^ shift(x, 30)) * _FIRST
@@ -36,7 +36,7 @@ def counter_hash(key: Int[Tensor, "*#axes"], counter: Int[Tensor, "*#axes"]) -> 
 
 
 class Noise:
-    """Noise of one update, for a model or for each model of a stack.
+    """Noise of an update, for a model or for each model of a stack.
 
     Args:
         keys: one 64-bit key, or one per model [replicate].
@@ -46,7 +46,7 @@ class Noise:
         self.keys = keys
 
     def channel(self, number: int) -> "Noise":
-        """Return noise that is independent of this one and of every other channel."""
+        """Return noise that is independent of this noise and of every other channel."""
         return Noise(counter_hash(self.keys, torch.full_like(self.keys, number)))
 
     def gumbel(
@@ -54,13 +54,13 @@ class Noise:
     ) -> Float[Tensor, "*stack batch choice"]:
         """Return standard Gumbel noise for the scores of one step (a position, an attribute) of every example.
 
-        The largest of scores plus noise is a draw from the softmax of the scores.
+        The argmax of scores + noise is a sample from the softmax of the scores.
         """
         batch, choices = like.shape[-2:]
         return self._gumbel(step, 1, batch, choices, like.device).squeeze(-2).to(dtype or like.dtype)
 
     def gumbels(self, like: Float[Tensor, "*stack batch step choice"]) -> Float[Tensor, "*stack batch step choice"]:
-        """Return the noise of all steps at once: that of `gumbel` for step t at [..., t, :]."""
+        """Return the noise of all steps at once: at [..., t, :] the noise that `gumbel` returns for step t."""
         batch, steps, choices = like.shape[-3:]
         return self._gumbel(0, steps, batch, choices, like.device).to(like.dtype)
 
@@ -68,7 +68,7 @@ class Noise:
         place = torch.arange(first * batch * choices, (first + steps) * batch * choices, device=device)
         place = place.view(steps, batch, choices).transpose(0, 1)
         bits = shift(counter_hash(self.keys[..., None, None, None], place), 41)
-        # 23 bits and a half: the uniform is never 0 or 1, even in single precision.
+        # 23 bits plus 1/2, so that the uniform number is never 0 or 1, even in single precision.
         return -torch.log(-torch.log((bits + 0.5) * 2.0**-23))
 
 
@@ -77,7 +77,7 @@ _current: ContextVar[Noise | None] = ContextVar("icy_noise", default=None)
 
 @contextmanager
 def drawing_from(noise: Noise | None) -> Iterator[None]:
-    """Make models that sample draw from `noise` within the block, and not from torch's global generator."""
+    """Within the block, sampling models use `noise` instead of torch's global generator."""
     token = _current.set(noise)
     try:
         yield
@@ -86,8 +86,8 @@ def drawing_from(noise: Noise | None) -> Iterator[None]:
 
 
 def current_noise(device: torch.device) -> Noise:
-    """Return the noise that a sampling model draws from now."""
-    found = _current.get()
-    if found is None:  # a model is run by hand, in training mode
-        found = Noise(torch.randint(2**62, (), device=device))
-    return found
+    """Return the current noise of sampling models."""
+    noise = _current.get()
+    if noise is None:  # a model is called directly, in training mode
+        noise = Noise(torch.randint(2**62, (), device=device))
+    return noise

@@ -1,4 +1,4 @@
-"""Owners of files: which process left one, and whether it is still there."""
+"""Owners of files: the process that made a file, and whether it still runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-PROCESSES = Path("/proc")  # Linux tells there when a process began
+PROCESSES = Path("/proc")  # on Linux, has the start times of processes
 MACHINE = Path("/etc/machine-id")
 TEXT = re.compile(r"([0-9a-f]{8})-([0-9]{1,10})-([0-9]{1,20})")
 STATE, BEGAN = 0, 19  # fields of /proc/PID/stat after the name of the command
@@ -18,12 +18,12 @@ STATE, BEGAN = 0, 19  # fields of /proc/PID/stat after the name of the command
 
 @dataclass(frozen=True)
 class Owner:
-    """A process, told from a later one that the system gives the same number.
+    """A process, distinguished from later processes with the same number.
 
     Attributes:
-        space: where the number holds: a hash of the machine and of its container.
-        pid: its number.
-        began: when it began, in ticks of the system's clock since the machine did; 0 where the system does not tell.
+        space: scope of the number: a hash of the machine and of its container.
+        pid: number of the process.
+        began: start time in clock ticks since the machine started; 0 if unknown.
     """
 
     space: str
@@ -37,33 +37,33 @@ class Owner:
 
     @classmethod
     def in_name(cls, name: str) -> Owner | None:
-        """Return the owner that the name of a file tells; None if it tells none."""
-        found = TEXT.search(name)
-        return None if found is None else cls(found[1], int(found[2]), int(found[3]))
+        """Return the owner in the name of a file; None if the name has no owner."""
+        match = TEXT.search(name)
+        return None if match is None else cls(match[1], int(match[2]), int(match[3]))
 
     def __str__(self) -> str:
         return f"{self.space}-{self.pid}-{self.began}"
 
     @property
     def local(self) -> bool:
-        """Whether this process can tell if it is there: not of other machines, nor on Windows."""
+        """Whether this process can check that the owner runs: on the same machine, not on Windows."""
         return self.space == _space() and os.name == "posix"
 
     def gone(self) -> bool:
-        """Return whether it is known to have ended."""
+        """Return whether the process has ended; False if unknown."""
         if not self.local:
             return False
         try:
             os.kill(self.pid, 0)
         except (ProcessLookupError, OverflowError):
             return True
-        except PermissionError:  # another user's
+        except PermissionError:  # the process of another user
             pass
         return _began(self.pid) not in (None, self.began)
 
 
 def _began(pid: int) -> int | None:
-    """Return when a process began; -1 for a zombie, None where the system does not tell."""
+    """Return the start time of a process; -1 for a zombie, None if unknown."""
     try:
         fields = (PROCESSES / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return -1 if fields[STATE] in "ZX" else int(fields[BEGAN])

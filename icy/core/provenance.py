@@ -16,19 +16,19 @@ from icy.core.text import counted
 from icy.version import __version__
 
 LIBRARIES = ("torch", "numpy")
-SOFTWARE = ("icy", "python", *LIBRARIES)  # names of `software`
+SOFTWARE = ("icy", "python", *LIBRARIES)  # keys of `software`
 
 
 @functools.cache
 def software() -> dict[str, str]:
-    """Return the versions of icy, Python and the libraries that numbers depend on."""
+    """Return the versions of icy, Python and the libraries that can change numbers."""
     libraries = {name: importlib.metadata.version(name) for name in LIBRARIES}
     return {"icy": __version__, "python": platform.python_version(), **libraries}
 
 
 @functools.cache
 def git_revision() -> str | None:
-    """Return the commit that icy runs from, with "+changes" if files differ from it; None outside a checkout."""
+    """Return the commit of a checkout of icy, with "+changes" if files were changed; None without a checkout."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
@@ -45,17 +45,17 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def device_name(device: str) -> str:
-    """Return the name of a GPU; of a CPU, its architecture and number of cores."""
+    """Return the name of a GPU, or the architecture and number of cores of a CPU."""
     if device.startswith("cuda"):
         import torch
 
-        # Failed runs of a cluster are recorded on a machine that may have no GPU.
+        # Failures on a cluster are recorded on another machine, possibly without a GPU.
         return torch.cuda.get_device_name(device) if torch.cuda.is_available() else device
     return f"{platform.machine()} CPU, {counted(usable_cores(), 'core')}"
 
 
 def usable_cores() -> int:
-    """Return the number of cores this process may use, which in a container or under Slurm may not be all."""
+    """Return the number of cores that this process may use, which may be fewer in a container or with Slurm."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS or Windows
@@ -63,12 +63,12 @@ def usable_cores() -> int:
 
 
 def now() -> str:
-    """Return the time in UTC, to the microsecond, which orders even the results of a quick model."""
+    """Return the time in UTC, with microseconds."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def circumstances(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return how records were made: the first and the last day (`made`), `versions`, and `devices`."""
+    """Return the first and last day of records (`made`), their `versions`, and their `devices`."""
     days = sorted(str(record["finished"])[:10] for record in records)
     return {
         "made": [days[0], days[-1]],

@@ -40,8 +40,8 @@ def register_sender(name: str, target: str | None = None, **fields: Unpack[Entry
     it is first called. The description defaults to the first line of the docstring.
 
     Args:
-        name: the name that users type; without ':', '/' or '+'.
-        target: where to import the factory from, instead of decorating it.
+        name: the name that users type, without ':', '/' or '+'.
+        target: address of the factory, if it is not decorated.
         **fields: fields of Entry, by name.
 
     Raises:
@@ -77,9 +77,9 @@ def register_grammar(name: str, target: str | None = None, **fields: Unpack[Entr
 def register_metric(name: str, target: str | None = None, **fields: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a metric: a function `(meanings, messages=None, **conventions) -> icy.metrics.Score`.
 
-    `icy.metrics.Table.of(meanings, messages)` reads every form of these arguments. With `weighted=True` it reads
-    `Table.weights`, in which a row counts as often as its weight says; otherwise `icy.metrics.evaluate` gives it the
-    repeated rows. `lower_is_better=True` is for errors. Arguments and errors as for `register_sender`.
+    `icy.metrics.Table.of(meanings, messages)` reads every form of these arguments. A metric with `weighted=True` uses
+    `Table.weights`, the number of repetitions of each row; for other metrics, `icy.metrics.evaluate` repeats the rows.
+    Use `lower_is_better=True` for errors. Arguments and errors as for `register_sender`.
     """
     return _register("metric", name, target, fields)
 
@@ -103,8 +103,8 @@ def register_listener(name: str, target: str | None = None, **fields: Unpack[Ent
 def register_text_model(name: str, target: str | None = None, **fields: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a text model for the text players of S2B: a factory `(name, settings) -> icy.s2b.TextModel`.
 
-    It is given what follows `#` in the name that users type, as in `--model transformers#FOLDER`, and the
-    `icy.s2b.TextSettings`; it may also return a function from a TextRequest to a TextReply. Arguments and errors as for
+    Its arguments are the text after `#` in the name that users type, as in `--model transformers#FOLDER`, and the
+    `icy.s2b.TextSettings`. It may also return a function from a TextRequest to a TextReply. Arguments and errors as for
     `register_sender`.
     """
     return _register(TEXT_MODEL, name, target, fields)
@@ -113,7 +113,7 @@ def register_text_model(name: str, target: str | None = None, **fields: Unpack[E
 def register_core(name: str, target: str | None = None, **fields: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a core of agents that learn S2B: a factory `(width, **options) -> icy.s2b.agents.cores.Core`.
 
-    It is given the width of an input, and by name those of `capacity` and `parts` that it takes; see
+    Its arguments are the width of an input, and `capacity` and `parts` by name, if it takes them; see
     `icy.s2b.agents.cores.make_core`. Arguments and errors as for `register_sender`.
     """
     return _register(CORE, name, target, fields)
@@ -130,8 +130,8 @@ def register_world(name: str, target: str | None = None, **fields: Unpack[EntryF
 def register_perception(name: str, target: str | None = None, **fields: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a perception of the games: a factory `(shape, size, **options) -> nn.Module`.
 
-    It is given the shape of an object and the size of what the module must put out for each, [batch, *shape] to [batch,
-    size]; `icy.games.perception` describes it. Arguments and errors as for `register_sender`.
+    Its arguments are the shape of an object and the size of the output. The module maps [batch, *shape] to [batch,
+    size]; see `icy.games.perception`. Arguments and errors as for `register_sender`.
     """
     return _register(PERCEPTION, name, target, fields)
 
@@ -147,16 +147,16 @@ def register_study_player(name: str, target: str | None = None, **fields: Unpack
 def register_reader(name: str, target: str | None = None, **fields: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a reader of files: a function `(file) -> icy.languages.readers.Found | None`.
 
-    It is given an `icy.languages.readers.File`, and returns the columns of the file, or None if the file is not of its
-    format. Readers of plug-ins are asked before icy's own. Arguments and errors as for `register_sender`.
+    Its argument is an `icy.languages.readers.File`. It returns the columns of the file, or None if the file has another
+    format. Readers of plug-ins are tried before icy's own. Arguments and errors as for `register_sender`.
     """
     return _register(READER, name, target, fields)
 
 
 def _describe_arguments(*others: AnyFunction) -> None:
-    """Describe the arguments of the register functions, which are alike, in the docstring of each."""
-    said = described(Entry)
-    spell_out_arguments(register_sender, {name: said[name] for name in EntryFields.__annotations__})
+    """Copy the description of the common arguments to the docstring of each register function."""
+    descriptions = described(Entry)
+    spell_out_arguments(register_sender, {name: descriptions[name] for name in EntryFields.__annotations__})
     _, args, whole = (register_sender.__doc__ or "").partition("Args:")
     for function in others:
         before, same, _ = (function.__doc__ or "").rpartition(SAME)

@@ -2,10 +2,10 @@
 and cores of S2B, worlds and perceptions of games, players of the study, readers of files, and kinds of jobs.
 
 Built-in models register here exactly as plug-ins do. An entry holds a factory, or the string "module:object", which is
-imported when the entry is first created; so listing names never imports torch.
+imported at its first use. So listing names never imports torch.
 
-A family that takes a recurrent cell is registered once (`HierZero`) and listed once per cell (`HierZero:GRU`), so that
-a plug-in cell works in every family, and a plug-in family with every cell.
+A family that takes a recurrent cell is registered once (`HierZero`) and listed once per cell (`HierZero:GRU`). So a
+plug-in cell works in every family, and a plug-in family works with every cell.
 """
 
 from __future__ import annotations
@@ -58,24 +58,24 @@ __all__ = [
     "registry",
 ]
 
-# Packages that register on import; they list themselves.
+# Packages that register their entries on import.
 BUILT_IN = (
     *("icy.models", "icy.grammars", "icy.metrics", "icy.languages.readers", "icy.s2b", "icy.games", "icy.study"),
     "icy.experiments",
 )
 ENTRY_POINT_GROUP = "icy.plugins"
-MOST_NAMED = 5  # entries in an error
+MOST_NAMED = 5  # most entries named in an error
 
 log = logging.getLogger(__name__)
 
 
 class Additions(NamedTuple):
-    """Plug-ins that a user has registered, in a form that can be sent to another process.
+    """The user's plug-ins, in a form that can be sent to another process.
 
     Attributes:
         files: path and content of each plug-in file.
         modules: names of modules that register on import.
-        entries: entries of a notebook or script, which no other process can import.
+        entries: entries of a notebook or script, which other processes cannot import.
     """
 
     files: list[tuple[str, bytes]]
@@ -84,7 +84,7 @@ class Additions(NamedTuple):
 
 
 class _Importing(NamedTuple):
-    """The plug-in file that is being imported, and the kinds and names that it has registered so far."""
+    """The plug-in file that is being imported, and the kinds and names that it has already registered."""
 
     file: str
     names: set[tuple[str, str]]
@@ -96,7 +96,7 @@ class Registry:
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], Entry] = {}
         self._loaded = False
-        self.plugin_files: list[str] = []  # in the order loaded, which worker processes follow
+        self.plugin_files: list[str] = []  # in the order of loading, also for worker processes
         self._importing: _Importing | None = None
 
     # -- registering ---------------------------------------------------------------------------------------------
@@ -105,24 +105,24 @@ class Registry:
         """Register one entry.
 
         Raises:
-            IcyError: the name holds a ':', '/' or '+'.
-            DuplicateNameError: another module has taken the name or one of its aliases, or the same plug-in file has,
-                further up. A module that is run again may register again, as when a notebook cell is run twice.
+            IcyError: the name contains ':', '/' or '+'.
+            DuplicateNameError: another module has registered the name or an alias, or the same plug-in file has already
+                registered it. A module that runs again may register again, for example a notebook cell.
         """
         names = {entry.name, *entry.aliases}
         for name in names:
             if ":" in name or "/" in name or "+" in name:
                 raise IcyError(f"A {entry.kind} cannot be called '{name}': ':', '/' and '+' have a meaning in names.")
-            taken = self._find(entry.kind, name)
-            if taken is not None and taken.origin != entry.origin:
+            existing = self._find(entry.kind, name)
+            if existing is not None and existing.origin != entry.origin:
                 raise DuplicateNameError(
-                    f"A {entry.kind} called '{name}' is already registered by {taken.origin}; "
+                    f"A {entry.kind} called '{name}' is already registered by {existing.origin}; "
                     f"{entry.origin} must choose another name."
                 )
             if self._importing is not None and (entry.kind, name) in self._importing.names:
                 raise DuplicateNameError(
                     f"The plug-in file '{self._importing.file}' registers two {entry.kind}s called '{name}'; "
-                    "each needs a name of its own."
+                    "give each its own name."
                 )
         if self._importing is not None:
             self._importing.names.update((entry.kind, name) for name in names)
@@ -158,8 +158,10 @@ class Registry:
     # -- looking up ----------------------------------------------------------------------------------------------
 
     def entries(self, *kinds: str) -> list[Entry]:
-        """Return every entry of the given kinds (default: all), sorted by kind and name; of a family that takes a
-        cell, one entry per cell."""
+        """Return every entry of the given kinds (default: all), sorted by kind and name.
+
+        A family that takes a cell has one entry per cell.
+        """
         self.load_all()
         found: list[Entry] = []
         for entry in self._entries.values():
@@ -176,31 +178,32 @@ class Registry:
         """Return the entry called `name` (canonical name, alias, or `kind/name`, in any case) among `kinds`.
 
         Raises:
-            UnknownNameError: no entry has the name, or entries of several kinds have it and `name` does not say which
-                is meant.
+            UnknownNameError: no entry has the name, or entries of several kinds have it and `name` has no kind.
         """
         self.load_all()
         kinds = kinds or ENTRY_KINDS
         side, slash, bare = name.partition("/")
         if slash and side in kinds:
             kinds, name = (side,), bare
-        found = [e for e in (self._lookup(kind, name) for kind in kinds) if e is not None]
-        if len(found) > 1:
-            several = not any({e.kind for e in found} <= set(roles) for roles in (SIDES, PLAYERS))
-            where = "is the name of several things" if several else "exists on both sides"
-            raise UnknownNameError(f"'{name}' {where}; write {' or '.join(e.qualified for e in found)}.")
-        if not found:
+        matches = [e for e in (self._lookup(kind, name) for kind in kinds) if e is not None]
+        if len(matches) > 1:
+            several = not any({e.kind for e in matches} <= set(roles) for roles in (SIDES, PLAYERS))
+            where = "is the name of entries of several kinds" if several else "exists on both sides"
+            raise UnknownNameError(f"'{name}' {where}; write {' or '.join(e.qualified for e in matches)}.")
+        if not matches:
             raise self._unknown(name, kinds)
-        return found[0]
+        return matches[0]
 
-    def made_by(self, factory: object, *kinds: str) -> list[Entry]:
-        """Return the entries among `kinds` (default: all) whose factory this class or function is; of a family that
-        takes a cell, one entry per cell."""
+    def entries_of_factory(self, factory: object, *kinds: str) -> list[Entry]:
+        """Return the entries of `kinds` (default: all) with this class or function as their factory.
+
+        A family that takes a cell has one entry per cell.
+        """
         address = f"{getattr(factory, '__module__', '?')}:{getattr(factory, '__qualname__', '?')}"
         return [entry for entry in self.entries(*kinds) if entry.factory is factory or entry.factory == address]
 
     def _lookup(self, kind: str, name: str) -> Entry | None:
-        """Return the entry of a kind by its name or an alias; in another case if only one entry has the name so."""
+        """Return the entry of a kind by its name or an alias. Ignore case if this gives only one entry."""
         family_name, colon, cell_name = name.partition(":")
         family = self._find(kind, family_name) or self._in_any_case(kind, family_name)
         if not colon and (family is None or family.takes_cell):
@@ -214,45 +217,45 @@ class Registry:
         return None if cell is None else family.with_cell(cell)
 
     def _in_any_case(self, kind: str, name: str) -> Entry | None:
-        called = [
+        matches = [
             e for e in self._entries.values() if e.kind == kind and name.lower() in map(str.lower, (e.name, *e.aliases))
         ]
-        return called[0] if len(called) == 1 else None
+        return matches[0] if len(matches) == 1 else None
 
-    def named(self, name: str) -> list[Entry]:
-        """Return the entries of every kind that have a name, which may begin with the kind, as in `sender/FC2L`."""
+    def find_all(self, name: str) -> list[Entry]:
+        """Return the entries of all kinds with a name. The name may begin with a kind, as in `sender/FC2L`."""
         self.load_all()
         kind, slash, bare = name.partition("/")
         kinds, bare = ((kind,), bare) if slash and kind in ENTRY_KINDS else (ENTRY_KINDS, name)
         return [entry for one in kinds if (entry := self._lookup(one, bare)) is not None]
 
     def plugin_hint(self, *kinds: str) -> str:
-        """Return a sentence for a name that is unknown because a plug-in was not loaded, or has it spelled otherwise.
+        """Return advice for an unknown name: load a plug-in, or use a name of the loaded plug-ins.
 
         Args:
-            *kinds: that the name may be of.
+            *kinds: possible kinds of the name.
         """
         how = '--plugin FILE, or plugin="FILE" in Python'
         if not self.plugin_files:
-            return f"If a plug-in registers it, name the file: {how}."
+            return f"If it is in a plug-in, load its file: {how}."
         own = [e.qualified for e in self._entries.values() if e.origin.startswith(FILE_PREFIX) and e.kind in kinds]
         register = listed(own[:MOST_NAMED]) if own else f"no {listed(kinds, 'or')}"
-        return f"The plug-ins that were given register {register}; another one is given by {how}."
+        return f"The loaded plug-ins register {register}; load another plug-in with {how}."
 
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
         several = {*kinds} <= {*SIDES} or len(kinds) > len(PLAYERS)
         listing = "players" if {*kinds} <= {*PLAYERS} else "models" if several else f"{kinds[0]}s"
-        if others := dict.fromkeys(entry.kind for entry in self.named(name)):
+        if others := dict.fromkeys(entry.kind for entry in self.find_all(name)):
             return UnknownNameError(f"No {listed(kinds, 'or')} is called '{name}', which is a {listed([*others])}.")
         hint = f"`icy list {listing}` shows all. {self.plugin_hint(*kinds)}"
         return unknown(listed(kinds, "or"), name, list(dict.fromkeys(known)), hint)
 
     def match(self, pattern: str | Iterable[str] | None, *kinds: str) -> list[Entry]:
-        """Return the entries whose name or qualified name matches a shell pattern (`*GRU`, `sender/RNN*`, `all`).
+        """Return the entries with a name or qualified name that matches a shell pattern (`*GRU`, `sender/RNN*`, `all`).
 
-        Case is ignored. A pattern that matches no name is matched with aliases. A pattern without wildcards is a name,
-        looked up by `get`. Several patterns, in a list or between commas, give the union, in the order of the patterns.
+        Case is ignored. If a pattern matches no name, it is matched with aliases. A pattern without wildcards is a name
+        for `get`. Several patterns, in a list or separated by commas, give the union, in the order of the patterns.
 
         Raises:
             UnknownNameError: a pattern matches nothing.
@@ -260,11 +263,11 @@ class Registry:
         if pattern is None:
             return self.entries(*kinds)
         patterns = words(pattern) or ([pattern] if isinstance(pattern, str) else [])
-        found: dict[str, Entry] = {}
+        matches: dict[str, Entry] = {}
         for one in patterns:
             for entry in self._match_one(one, kinds):
-                found.setdefault(entry.qualified, entry)
-        return list(found.values())
+                matches.setdefault(entry.qualified, entry)
+        return list(matches.values())
 
     def _match_one(self, pattern: str, kinds: tuple[str, ...]) -> list[Entry]:
         if pattern == "all":
@@ -302,8 +305,8 @@ class Registry:
         for module in additions.modules:
             try:
                 importlib.import_module(module)
-            except ImportError as error:  # if a run needs it, looking up its name will fail
-                log.warning("The module '%s', which registers models or grammars, is not here: %s", module, error)
+            except ImportError as error:  # a run that needs the module fails when it looks up the name
+                log.warning("The module '%s', which registers models or grammars, is missing: %s", module, error)
         for entry in additions.entries:
             self.add(entry)
 
@@ -313,27 +316,27 @@ class Registry:
         """Import the built-in packages and every installed plug-in package (entry points), once."""
         if self._loaded:
             return
-        self._loaded = True  # set first: the modules imported below may look names up
+        self._loaded = True  # set first, because the modules imported below may look up names
         for module in BUILT_IN:
             importlib.import_module(module)
         for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
             try:
                 point.load()
-            except Exception as error:  # one broken package must not disable the rest
+            except Exception as error:  # a broken package must not disable the others
                 what = f"{type(error).__name__}: {error}"
                 log.warning("The plug-in '%s' (%s) cannot be loaded and is left out: %s", point.name, point.value, what)
 
     def load_file(self, path: str | Path) -> None:
-        """Import a plug-in file, whose decorators register what it defines.
+        """Import a plug-in file. Its decorators register its models, grammars and other objects.
 
         Raises:
             PluginError: the file is missing or fails to import.
-            DuplicateNameError: it registers a name twice, or one that is taken.
+            DuplicateNameError: the file registers a name twice, or a name of another module.
         """
         try:
             file = Path(path).resolve()
-        except ValueError as error:  # a NUL in it
-            raise PluginError(f"The plug-in file {str(path)!r} cannot be: {error}.") from error
+        except ValueError as error:  # the path contains NUL
+            raise PluginError(f"{str(path)!r} cannot be the path of a plug-in file: {error}.") from error
         if str(file) in self.plugin_files:
             return
         self.load_all()
@@ -347,14 +350,14 @@ class Registry:
             log.warning("The plug-in file '%s' registers nothing; does it lack @icy.register_sender?", path)
 
     def load_content(self, path: str, content: bytes) -> None:
-        """Import the content of a plug-in file of another machine, as if it were at its path there.
+        """Import the content of a plug-in file of another machine, under its path on that machine.
 
         Args:
-            path: its path there, as in `plugin_files`.
-            content: of the file, in whatever encoding it declares.
+            path: path on the other machine, as in `plugin_files`.
+            content: content of the file, in its declared encoding.
 
         Raises:
-            PluginError: it fails to import.
+            PluginError: the file fails to import.
         """
         if path in self.plugin_files:
             return
@@ -365,13 +368,13 @@ class Registry:
 
     @contextlib.contextmanager
     def _each_name_once(self, file: str) -> Iterator[None]:
-        """Refuse, while a plug-in file is imported, a name that it has registered before; if it fails, forget it."""
+        """While a plug-in file is imported, reject repeated names. If the import fails, remove its entries."""
         before, self._importing = self._importing, _Importing(file, set())
         try:
             yield
         except BaseException:
             for key in self._importing.names & self._entries.keys():
-                if self._entries[key].origin.startswith(FILE_PREFIX):  # a module that it imported stays imported
+                if self._entries[key].origin.startswith(FILE_PREFIX):  # modules that the file imported stay imported
                     del self._entries[key]
             raise
         finally:
@@ -379,7 +382,7 @@ class Registry:
 
 
 def _fits(pattern: str, *names: str) -> bool:
-    """Return whether any name fits a shell pattern, in any case."""
+    """Return whether any name matches a shell pattern, ignoring case."""
     return any(fnmatch.fnmatchcase(name.lower(), pattern.lower()) for name in names)
 
 

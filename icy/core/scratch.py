@@ -1,4 +1,4 @@
-"""Folders for the time of a run, in the system's temporary folder, and the removal of those that killed runs left."""
+"""Temporary folders of runs, and the removal of the folders of killed runs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ log = logging.getLogger(__name__)
 
 
 def scratch_folder(what: str) -> Path:
-    """Make a folder whose name tells this process, so that another can remove it once this one is gone.
+    """Make a temporary folder. Its name contains this process, so that others can remove it after the process ends.
 
     Args:
-        what: a word on what it is for, for its name.
+        what: purpose of the folder, a word for its name.
 
     Raises:
         StoreError: the temporary folder is full, or cannot be written.
@@ -34,16 +34,16 @@ def scratch_folder(what: str) -> Path:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         raise StoreError(
-            f"No temporary folder can be made in {_temporary()}: {error.strerror or error}. Free some space there, or "
-            "name another folder in the environment variable TMPDIR."
+            f"Cannot make a temporary folder in {_temporary()}: {error.strerror or error}. Free some space there, or "
+            "set another folder in the environment variable TMPDIR."
         ) from error
-    _tell_if_elsewhere(folder)
+    _warn_if_elsewhere(folder)
     return folder
 
 
 def sweep_scratch() -> None:
-    """Remove the folders of processes that are gone."""
-    with contextlib.suppress(OSError):  # there is no temporary folder
+    """Remove the folders of processes that have ended."""
+    with contextlib.suppress(OSError):  # the temporary folder does not exist
         for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
             owner = Owner.in_name(folder.name)
             if owner is not None and owner.gone():
@@ -51,14 +51,14 @@ def sweep_scratch() -> None:
 
 
 def _write_some(folder: Path) -> None:
-    """Write a file in a folder, and remove it: a full disk still takes a folder, and a small file."""
+    """Write a test file to a folder, and remove it: a full disk may still have room for a folder or a small file."""
     file = folder / "room"
     file.write_bytes(os.urandom(ROOM))
     file.unlink()
 
 
-def _tell_if_elsewhere(folder: Path) -> None:
-    """Warn where Python passed over the folder that TMPDIR names: full to the last byte, or not to be written."""
+def _warn_if_elsewhere(folder: Path) -> None:
+    """Warn if Python did not use the folder in TMPDIR, because it is full or not writable."""
     named = os.environ.get("TMPDIR")
     if named and not (Path(named).exists() and folder.parent.samefile(named)):
         log.warning("The temporary folder %s (TMPDIR) is full or cannot be written; %s is used.", named, folder.parent)
@@ -67,5 +67,5 @@ def _tell_if_elsewhere(folder: Path) -> None:
 def _temporary() -> str:
     try:
         return tempfile.gettempdir()
-    except OSError:  # of several places none can be written
-        return "any of the usual places"
+    except OSError:  # Python found no writable folder
+        return "any of the default folders"

@@ -1,4 +1,4 @@
-"""The arguments that a factory of each kind must take, and the sentence for one that takes others."""
+"""Check the arguments that a factory of each kind must take, and describe wrong ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Call(NamedTuple):
     """How icy calls a factory.
 
     Attributes:
-        text: the arguments, as the documentation writes them.
-        positional: how many of them are passed by position.
-        named: those that are passed by name.
+        text: the arguments, as in the documentation.
+        positional: number of arguments that are passed by position.
+        named: names of arguments that are passed by name.
     """
 
     text: str
@@ -36,7 +36,7 @@ CALLS: Mapping[str, Call] = {
     "listener": NOTHING,
     "text-model": Call("(name, settings)", 2),
     "core": Call("(width, **options)", 1),
-    "world": Call("options alone, each with a default", 0),
+    "world": Call("options only, each with a default", 0),
     "perception": Call("(shape, size, **options)", 2),
     "study-player": Call("(**options)", 0),
     "reader": Call("(file)", 1),
@@ -44,13 +44,13 @@ CALLS: Mapping[str, Call] = {
 
 
 def misfit(kind: str, factory: AnyFunction, takes_cell: bool = False, given: Collection[str] = ()) -> str:
-    """Say which arguments a factory takes and which it must take, as part of a sentence; "" if icy can call it.
+    """Describe the wrong arguments of a factory, as part of a sentence; "" if icy can call it.
 
     Args:
         kind: kind of the entry.
         factory: the class or function.
-        takes_cell: whether it makes the models of a family.
-        given: further arguments that it gets by name, if it has them.
+        takes_cell: whether it makes the models of a family that takes a cell.
+        given: names of further keyword arguments that it gets, if it takes them.
 
     Example:
         >>> misfit("grammar", lambda space, seed: None)
@@ -61,7 +61,7 @@ def misfit(kind: str, factory: AnyFunction, takes_cell: bool = False, given: Col
         call = NOTHING
     try:
         signature = inspect.signature(factory)
-    except (TypeError, ValueError):  # compiled, or no function: a call will tell
+    except (TypeError, ValueError):  # compiled, or not a function: only a call can show it
         return ""
     if call is None:
         return ""
@@ -70,7 +70,7 @@ def misfit(kind: str, factory: AnyFunction, takes_cell: bool = False, given: Col
         signature.bind(*[None] * call.positional, **dict.fromkeys(by_name))
     except TypeError:
         plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-        taken = signature.replace(parameters=plain, return_annotation=signature.empty)
+        actual = signature.replace(parameters=plain, return_annotation=signature.empty)
         name = getattr(factory, "__name__", type(factory).__name__)
-        return f"{name} takes {taken}, and a {kind} must take {call.text}"
+        return f"{name} takes {actual}, and a {kind} must take {call.text}"
     return ""

@@ -1,7 +1,7 @@
-"""Named random streams: every draw in icy comes from a stream derived from a seed and a name, never from global state.
+"""Named random streams: every random number in icy is from a stream of a seed and a name, never from global state.
 
-Two streams with different names are independent, and drawing more from one never shifts another. So all grammars of a
-seed share their base words, and a seed's numbers do not depend on what else is run.
+Streams with different names are independent, and draws from one stream never change another. So all grammars of a seed
+share their base words, and the numbers of a seed do not depend on other seeds in the run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The program and the machine around icy: its state must not change numbers, and its failures are not a model's.
+"""Protect results from the program and the machine: from their state and from their failures.
 
-The numbers of a record must follow from its key. A program may have set another default dtype or device, may be in
-inference mode or under autocast, and so on. `standard_state` sets PyTorch's own defaults for the duration of a call.
+The key of a record must determine its numbers. A program may have set another default dtype or device, inference mode,
+autocast, and so on. `standard_state` sets the defaults of PyTorch for the duration of a call.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ import numpy as np
 from .errors import SurroundingsError
 
 AUTOCAST_DEVICES = ("cpu", "cuda")
-OF_THE_MACHINE = {  # numbers of OSErrors that no code of a model can cause or avoid
+OF_THE_MACHINE = {  # numbers of OSErrors that the code of a model cannot cause or avoid
     errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EROFS, errno.ESTALE,
 }  # fmt: skip
 NO_THREAD = "can't start new thread"
-GPU_FAILS = "CUDA error"  # as PyTorch reports a lost driver or a failed launch; nothing works after it
+GPU_FAILS = "CUDA error"  # in PyTorch's error for a lost driver or a failed launch, after which the GPU cannot be used
 
 
 @contextmanager
 def standard_state() -> Iterator[None]:
-    """Compute in PyTorch's standard state within the block, and restore the caller's state at its end.
+    """Within the block, set PyTorch's standard state; restore the caller's state at its end.
 
-    Standard are: float32 and the CPU as defaults, gradients on, no inference mode, no autocast, no anomaly detection,
-    no deterministic replacements of operations, full precision of matrix products, subnormal numbers kept, and NumPy's
-    own handling of floating-point errors. The default dtype and the settings of operations belong to the process: other
-    threads of the program see them as well during the call.
+    The standard state is: float32 and the CPU as defaults, gradients on, no inference mode, no autocast, no anomaly
+    detection, no deterministic replacements of operations, full precision of matrix products, subnormal numbers on, and
+    NumPy's default handling of floating-point errors. The default dtype and the settings of operations are global to
+    the process: they also change for other threads during the call.
 
-    Also a decorator of functions; for a generator, use it as a block within.
+    Also a decorator of functions. In a generator, use it as a block.
 
     Raises:
-        SurroundingsError: a transformation of PyTorch, such as `torch.func.vmap` or a fake tensor mode, surrounds the
-            call. It cannot be suspended.
+        SurroundingsError: the call is within a transformation of PyTorch, such as `torch.func.vmap` or a fake tensor
+            mode, which cannot be suspended.
     """
     with ExitStack() as restored:
         restored.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
-        if "torch" in sys.modules:  # else nothing of PyTorch is set
+        if "torch" in sys.modules:  # otherwise PyTorch has no state yet
             _require_plain_tensors()
             _set_defaults(restored)
             _set_modes(restored)
@@ -51,19 +51,19 @@ def standard_state() -> Iterator[None]:
 
 
 def _require_plain_tensors() -> None:
-    """Raise an error if operations do not run on ordinary tensors here."""
+    """Raise an error if new tensors are not ordinary tensors."""
     import torch
 
     if torch._C._functorch.maybe_current_level() is not None:  # type: ignore[attr-defined]
         raise SurroundingsError(
-            "icy cannot run within a transformation of torch.func (vmap, grad, ...); call it outside of the function "
-            "that is transformed."
+            "icy cannot run within a transformation of torch.func (vmap, grad, ...); call it outside of the "
+            "transformed function."
         )
-    made = torch.empty(0, device="cpu", dtype=torch.float32)
-    if type(made) is not torch.Tensor or made.device.type != "cpu":
+    tensor = torch.empty(0, device="cpu", dtype=torch.float32)
+    if type(tensor) is not torch.Tensor or tensor.device.type != "cpu":
         raise SurroundingsError(
-            f"icy cannot run here: a mode of PyTorch makes every new tensor a {type(made).__name__} on "
-            f"{made.device}; leave the mode before the call."
+            f"icy cannot run here: a mode of PyTorch makes every new tensor a {type(tensor).__name__} on "
+            f"{tensor.device}; leave the mode before the call."
         )
 
 
@@ -107,14 +107,14 @@ def _set_operations(restored: ExitStack) -> None:
 
 
 def require_training_failed(error: Exception) -> None:
-    """Raise an error if a training ended because of the program or the machine around it.
+    """Raise an error if the program or the machine ended a training.
 
     Args:
-        error: the exception that ended it.
+        error: the exception that ended the training.
 
     Raises:
-        SurroundingsError: a signal handler of the program raised `error`, or the operating system or the GPU did. Not
-            for exhausted memory, which may be the model's: see `icy.core.memory.out_of_memory`.
+        SurroundingsError: a signal handler of the program, the operating system or the GPU raised `error`. Exhausted
+            memory is not included, because the model may have caused it: see `icy.core.memory.out_of_memory`.
     """
     if (cause := _outside_cause(error)) is not None:
         raise SurroundingsError(

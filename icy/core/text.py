@@ -1,4 +1,4 @@
-"""Plain text: lists, counts, times and sizes in sentences, natural order, Markdown tables."""
+"""Plain text: lists, counts, times and sizes for sentences, natural order, Markdown tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .escapes import in_a_line, markdown
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
-    """Join names with commas, and the last one with a word.
+    """Join names with commas, and the last name with a word.
 
     Example:
         >>> listed([".png", ".svg", ".pdf"], "or")
@@ -23,12 +23,12 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
 
 def counted(number: int, word: str, verb: str = "") -> str:
-    """Return a count with its noun, and a verb if one is given, in the right number.
+    """Return a count with its noun and an optional verb, in the singular or plural.
 
     Args:
-        number: how many.
-        word: the noun for one.
-        verb: for several, such as "fit" or "are".
+        number: the count.
+        word: the noun in the singular.
+        verb: the verb in the plural, such as "fit" or "are".
 
     Example:
         >>> counted(1, "worker"), counted(2, "worker"), counted(1, "cell", "rest"), counted(2, "entry", "are")
@@ -36,12 +36,12 @@ def counted(number: int, word: str, verb: str = "") -> str:
     """
     one = number == 1
     noun = word if one else f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
-    said = {"are": "is", "have": "has", "were": "was", "do": "does"}.get(verb, f"{verb}s") if one and verb else verb
-    return f"{number} {noun} {said}".rstrip()
+    form = {"are": "is", "have": "has", "were": "was", "do": "does"}.get(verb, f"{verb}s") if one and verb else verb
+    return f"{number} {noun} {form}".rstrip()
 
 
 def size(number: int | None) -> str:
-    """Return bytes in short words; "-" if unknown.
+    """Return a number of bytes as short text; "-" if unknown.
 
     Example:
         >>> size(8_100), size(7_170_000), size(431_000_000), size(2_340_000_000)
@@ -56,7 +56,7 @@ def size(number: int | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds in short words.
+    """Return seconds as short text.
 
     Example:
         >>> duration(31.4), duration(200), duration(7300), duration(200_000)
@@ -74,12 +74,12 @@ def duration(seconds: float) -> str:
 
 def natural(name: str) -> list[tuple[int, str] | str]:
     """Return a sort key that puts `b2` before `b10` and ignores case."""
-    parts = re.split("([0-9]+)", name)  # texts in even places, and numbers in odd ones, compared by size
+    parts = re.split("([0-9]+)", name)  # text at even indices; numbers at odd indices, compared by size
     return [(len(p.lstrip("0")), p.lstrip("0")) if place % 2 else p.lower() for place, p in enumerate(parts)]
 
 
 def several(value: object) -> list[Any]:
-    """Return one value or several as a list; text is split at commas, and its whole numbers are converted.
+    """Return one or several values as a list. Text is split at commas, and its whole numbers are converted.
 
     Example:
         >>> several("soft,gumb"), several(4), several(["3x4", "5x10"]), several(range(2))
@@ -92,10 +92,10 @@ def several(value: object) -> list[Any]:
 
 
 def words(value: object) -> list[str]:
-    """Return the names or values in an argument that may hold one or several, each once, as text.
+    """Return the different names or values in an argument with one or several values, as text.
 
-    This is the one rule for lists: several are a list, text with commas, or a list of both. An empty text in a list is
-    a name, and so an unknown one.
+    Several values are a list, text with commas, or a list of text with commas. All arguments follow this rule. An empty
+    text in a list counts as a name, which is then unknown.
 
     Example:
         >>> words("soft,gumb"), words(["soft, gumb", "discr"]), words(4), words(())
@@ -110,16 +110,16 @@ def names_in(what: str, value: object, known: Sequence[str] = ()) -> list[str]:
     """Return the names in an argument; for "all", every known name.
 
     Raises:
-        InvalidSettingError: there are none.
+        InvalidSettingError: the argument has no names.
 
     Example:
         >>> names_in("channel", "qt,gs"), names_in("channel", "all", ["gs", "qt"])
         (['qt', 'gs'], ['gs', 'qt'])
     """
-    found = words(value)
-    if not found:
-        raise InvalidSettingError(f"{what} is a name, or several between commas; none was given.")
-    return list(known) if known and "all" in found else found
+    names = words(value)
+    if not names:
+        raise InvalidSettingError(f"{what} needs a name, or several names separated by commas.")
+    return list(known) if known and "all" in names else names
 
 
 def markdown_table(
@@ -128,10 +128,10 @@ def markdown_table(
     """Write a Markdown table.
 
     Args:
-        headings: of the columns.
-        rows: cells, of any type. They are escaped, and a line break becomes a space.
-        numbers: places of the columns that are aligned right.
-        markup: whether headings and cells are Markdown already, of which only a '|' is escaped.
+        headings: headings of the columns.
+        rows: cells of any type. They are escaped, and line breaks become spaces.
+        numbers: indices of the columns to align right.
+        markup: whether headings and cells are already Markdown; then only '|' is escaped.
 
     Example:
         >>> print(markdown_table(["model", "steps"], [["FC2L", 350]], numbers=[1]))
@@ -139,7 +139,7 @@ def markdown_table(
         | --- | ---: |
         | FC2L | 350 |
     """
-    written = in_a_line if markup else markdown
-    head, *body = [[written(cell).replace("|", r"\|") for cell in line] for line in (headings, *rows)]
+    escape = in_a_line if markup else markdown
+    head, *body = [[escape(cell).replace("|", r"\|") for cell in line] for line in (headings, *rows)]
     rule = ["---:" if place in numbers else "---" for place in range(len(head))]
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))

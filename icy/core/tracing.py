@@ -1,7 +1,7 @@
-"""Functions that a tracer sees as one operation.
+"""Functions that a tracer records as one operation.
 
-A model's forward pass can be traced: run once with tensors that write down what is done with them. Functions that are
-marked `traceable` are written down as a whole, and not as the operations inside.
+A model's forward pass can be traced: it runs once with tensors that record their operations. A function with the
+decorator `traceable` is recorded as one operation, without the operations inside.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 def traceable(function: Callable[P, T]) -> Callable[P, T]:
-    """Let tensors that trace see a call of this function, by PyTorch's protocol for functions of one's own.
+    """Record calls of this function as one operation, with PyTorch's protocol for custom functions.
 
-    Tensors are looked for among the positional arguments, and in lists and tuples of them.
+    Tensors are found in the positional arguments, and in lists and tuples among these.
     """
 
     @wraps(function)
@@ -40,13 +40,13 @@ _tracing: ContextVar[bool] = ContextVar("icy_tracing", default=False)
 
 
 def tracing() -> bool:
-    """Return whether a model is being traced, for those that have several ways to compute the same."""
+    """Return whether a model is being traced. A model with several implementations chooses by this."""
     return _tracing.get()
 
 
 @contextmanager
 def while_tracing() -> Iterator[None]:
-    """Let `tracing` say so within the block."""
+    """Within the block, `tracing` returns True."""
     token = _tracing.set(True)
     try:
         yield

@@ -1,11 +1,11 @@
 """Names for types of values that can be anything: options of a caller, content of JSON files, functions.
 
-`Options` is the type of keyword options that a function passes on, checks, or writes down, without use of the values.
-`Config` is the type of a configuration that was read from a record or is about to be saved in one. `Json` is the type
-of one value in it. A value of `Json` needs a check of its type (`isinstance`, or a function of `icy.core.checks`)
-before use; where fields are known, a TypedDict or a dataclass says more. `AnyFunction` is a function of any signature
-with any result; `Factory` is one whose result is not used. `State` is the content of a checkpoint (tensors, numbers,
-text, lists and dicts), `Choices` a configuration that a job makes, and `Fields` one that is read without checks.
+`Options` is the type of keyword options that a function passes on, checks, or stores, without using the values.
+`Config` is the type of a configuration in a record, and `Json` the type of a value in a configuration. Check the type
+of a `Json` value (`isinstance`, or a function of `icy.core.checks`) before use. If the fields are known, use a
+TypedDict or a dataclass instead. `AnyFunction` is a function of any signature with any result; `Factory` is a function
+with an unused result. `State` is the content of a checkpoint (tensors, numbers, text, lists and dicts), `Choices` is a
+configuration made by a job, and `Fields` is a configuration that is read without checks.
 """
 
 from __future__ import annotations

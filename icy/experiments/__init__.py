@@ -32,7 +32,7 @@ register_job_kind(
         table="icy.analysis.tables.e2e:end_to_end_table",
         noun="pairs",
         plot="e2e",
-        model="icy.training.pairs.model:kept_pair",
+        model="icy.training.pairs.model:saved_pair",
         measures=("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
         curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
         conventions="icy.training.pairs.pair_job:pair_conventions",

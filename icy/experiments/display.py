@@ -25,7 +25,7 @@ from .watcher import Watcher, Watchers
 
 BAR = 10  # characters
 NOTEBOOK_WIDTH = 100  # characters
-SWITCH = "ICY_PROGRESS"  # environment variable; 0 turns off what nobody asked for
+SWITCH = "ICY_PROGRESS"  # environment variable; 0 turns off the display unless the caller sets progress=True
 OFF = ("0", "no", "off", "false")
 
 
@@ -34,22 +34,22 @@ def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | N
 
     Args:
         watcher: callbacks of the caller, if there are any.
-        progress: whether to display it. None, unless there is a watcher or the environment has ICY_PROGRESS=0: live on
-            a terminal and in a notebook; elsewhere, as in a log file, a line a minute.
+        progress: whether to display it. By default (None) it is displayed live on a terminal and in a notebook, and
+            as a line a minute elsewhere, as in a log file. With a watcher or ICY_PROGRESS=0, the default is False.
     """
     if progress is None and (watcher is not None or os.environ.get(SWITCH, "").strip().lower() in OFF):
         return watcher
     if progress is False:
         return watcher
     console = Console(stderr=True, highlight=False)
-    shown: ProgressWatcher
+    display: ProgressWatcher
     if in_notebook():
-        shown = NotebookWatcher(console)
+        display = NotebookWatcher(console)
     elif console.is_terminal or progress:
-        shown = make_watcher(console)
+        display = make_watcher(console)
     else:
-        shown = SparseWatcher(console)
-    return shown if watcher is None else Watchers(shown, watcher)
+        display = SparseWatcher(console)
+    return display if watcher is None else Watchers(display, watcher)
 
 
 def make_watcher(console: Console, engines: bool = False) -> ProgressWatcher:
@@ -58,13 +58,13 @@ def make_watcher(console: Console, engines: bool = False) -> ProgressWatcher:
 
 
 def in_notebook() -> bool:
-    """Return whether this runs in a notebook, whose kernel has loaded IPython."""
+    """Return whether this runs in a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
 
 
 class PlainWatcher(ProgressWatcher):
-    """Prints a line for every replicate that ends, and one now and then in between."""
+    """Prints a line for every replicate that ends, and a line on progress after every minute without one."""
 
     SILENCE_SECONDS = 60.0
     _spoken = -math.inf
@@ -76,7 +76,7 @@ class PlainWatcher(ProgressWatcher):
             self._say(_announcement(plan))
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
-        """Print a sign of life, if nothing was printed for a while."""
+        """Print the progress of a row, if nothing was printed for a minute."""
         super().read(job, readings)
         if self.clock() - self._spoken > self.SILENCE_SECONDS:
             row = self.rows[job.row]
@@ -95,7 +95,7 @@ class PlainWatcher(ProgressWatcher):
 
 
 class SparseWatcher(PlainWatcher):
-    """Prints a line a minute at most: for the log file of a script, that is not to fill with them."""
+    """Prints at most one line a minute, to keep the log files of scripts short."""
 
     def started(self, plan: Plan) -> None:
         """Called before the first update."""
@@ -123,7 +123,7 @@ class LiveWatcher(ProgressWatcher):
             self.console.print(Text(self.line(record), style="red" if record["failed"] else "dim"))
 
     def started(self, plan: Plan) -> None:
-        """Display progress from now on."""
+        """Start the display."""
         super().started(plan)
         if plan.total:
             self._live.start()
@@ -138,10 +138,10 @@ class LiveWatcher(ProgressWatcher):
             return Text("")
         active = [row for row in self.rows.values() if row.active]
         width = max((len(row.label) for row in active), default=0)
-        shown: list[RenderableType] = []
+        lines: list[RenderableType] = []
         for row in active:
-            shown += [_row_line(row, self.clock(), width), Padding(_accuracy_line(row), (0, 0, 0, 2))]
-        return Group(*shown, self._summary())
+            lines += [_row_line(row, self.clock(), width), Padding(_accuracy_line(row), (0, 0, 0, 2))]
+        return Group(*lines, self._summary())
 
     @property
     def _kind(self) -> str:
@@ -161,14 +161,14 @@ class LiveWatcher(ProgressWatcher):
         if self.failed:
             parts.append(f"{self.failed} failed")
         if (left := self.left()) is not None:
-            parts.append(f"some {duration(left)} left")
+            parts.append(f"about {duration(left)} left")
         if self.done < self.total:
-            parts.append("Ctrl-C keeps what is finished")
+            parts.append("Ctrl-C keeps finished replicates")
         return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
 
 
 class NotebookWatcher(LiveWatcher):
-    """Live display in the output of a notebook's cell, whose summary stays."""
+    """Live display in the output of a notebook cell; its summary stays after the run."""
 
     SECONDS = 0.5  # between two changes
 
@@ -178,7 +178,7 @@ class NotebookWatcher(LiveWatcher):
         self._shown = -math.inf
 
     def started(self, plan: Plan) -> None:
-        """Display progress from now on."""
+        """Start the display."""
         ProgressWatcher.started(self, plan)
         if plan.total:
             from IPython import display
@@ -197,7 +197,7 @@ class NotebookWatcher(LiveWatcher):
         self._refresh()
 
     def ended(self) -> None:
-        """Show the summary, and nothing else from now on."""
+        """Show the final summary."""
         self._shown = -math.inf
         self._refresh()
 

@@ -25,16 +25,16 @@ from icy.training.pairs.pair_job import PairJob
 from icy.training.tasks import PairEntry, PairTask
 
 from .display import with_progress
-from .given_languages import GivenGrammars
-from .given_models import Models, with_model_names
 from .idle import without_idle
 from .plan import make_plan
-from .pretrained import with_kept_models
+from .pretrained import with_saved_models
 from .results import EndToEndResult
 from .run import run_plan
+from .user_languages import UserGrammars
+from .user_models import Models, with_model_names
 from .watcher import Watcher
 
-SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
+SCRATCH_STEPS = 50_000  # the steps of Perkins21 table 6
 
 
 @standard_state()
@@ -47,28 +47,29 @@ def e2e(
     progress: bool | None = None,
     **options: Unpack[EndToEndOptions],
 ) -> EndToEndResult:
-    """Train a sender and a receiver together, from scratch or after each has learnt a grammar.
+    """Train a sender and a receiver together, from scratch or after each was pre-trained on a grammar.
 
-    Finished runs are kept in the folder `out`; the same call again, or one with more grammars or seeds, trains only
-    what is missing. After pre-training the length of the game is relative to concat's, so concat is included unless
+    Finished runs are kept in the folder `out`. The same call again, or one with more grammars or seeds, trains only
+    the missing runs. After pre-training the length of the game is relative to concat's, so concat is included unless
     `steps` is given.
 
     Args:
-        sender: names of senders; or a class or function that makes one, or a PyTorch module.
-        receiver: likewise of receivers.
+        sender: names of senders; or a class or function that makes a sender, or a PyTorch module.
+        receiver: the same for receivers.
         pretrain: grammars or languages, or "none".
         watcher: callbacks that observe the run.
-        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
-            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
+        progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
+            and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
         **options: the other fields of EndToEndSpec.
 
     Returns:
-        The results of this call's runs, trained now or on file. A run whose pre-training did not reach its target is
-        among its `failures`.
+        The results of this call's runs, trained now or on file. Their `failures` include runs that did not reach the
+        target of pre-training.
 
     Raises:
-        IcyError: an unknown name, a value that cannot be, models that do not fit together, and the like.
-        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
+        IcyError: invalid arguments, such as an unknown name or models that do not fit together.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept. If it is not caught, the script ends with a sentence
+            instead of a traceback.
 
     Example:
         >>> import icy, tempfile
@@ -77,8 +78,8 @@ def e2e(
         >>> result.language().space
         MeaningSpace(attributes=3, values=4)
     """
-    asked = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
-    spec = with_model_names(asked, "sender", "receiver")
+    spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
+    spec = with_model_names(spec, "sender", "receiver")
     result = run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
     assert isinstance(result, EndToEndResult)
     return result
@@ -97,10 +98,10 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     """Return the jobs of an end-to-end run with one value along each axis."""
     from icy.core.representations import get_representation  # imports torch
 
-    given = GivenGrammars.of(spec.pretrain, spec)
-    space, vocab_size, word_length = given.sizes(spec)
+    user_grammars = UserGrammars.of(spec.pretrain, spec)
+    space, vocab_size, word_length = user_grammars.sizes(spec)
     link, before = (get_representation(str(name)).name for name in (spec.representation, spec.pretrain_representation))
-    grammars = _grammars(spec, given.names)
+    grammars = _grammars(spec, user_grammars.names)
     entries = _pairs(spec, pretrained=grammars != [SCRATCH])
     task = PairTask(
         entries[0],
@@ -119,15 +120,15 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
         _protocol(spec, grammars),
         settings_for(str(spec.preset), "e2e", **spec.settings),
         replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
-        languages=given.languages,
+        languages=user_grammars.languages,
         preset=str(spec.preset),
     )
     for name in grammars:
-        if name != SCRATCH:  # now, so that one that cannot be made at these sizes does not stop a long run later
+        if name != SCRATCH:  # made now, so that a grammar that does not fit these sizes fails before a long run
             blank.language(Replicate(name, seeds[0]))
     jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
     if spec.pretrained is not None:
-        jobs = with_kept_models(jobs, spec.pretrained)
+        jobs = with_saved_models(jobs, spec.pretrained)
     return [replace(job, parameters=_parameters(job)) for job in jobs]
 
 
@@ -138,30 +139,30 @@ def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
     return EndToEndProtocol(spec.target, spec.cap, spec.most or None, steps, spec.report_every)
 
 
-def _grammars(spec: EndToEndSpec, asked: list[str]) -> list[str]:
-    """Return the grammars of pre-training, concat first where the length of the game depends on it."""
-    if asked == [SCRATCH]:
-        return asked
-    if SCRATCH in asked:
-        raise InvalidSettingError(f"pretrain is '{SCRATCH}' or grammars, not both; make two runs of it.")
-    if not asked:
+def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
+    """Return the grammars of pre-training; concat is first where the length of the game depends on it."""
+    if patterns == [SCRATCH]:
+        return patterns
+    if SCRATCH in patterns:
+        raise InvalidSettingError(f"pretrain is '{SCRATCH}' or grammars, not both; use two runs.")
+    if not patterns:
         raise InvalidSettingError(f"pretrain is '{SCRATCH}' or names of grammars; none was given.")
-    names = expand_grammars(asked, "sender")
+    names = expand_grammars(patterns, "sender")
     if spec.steps is not None:
         return names
     return [BASELINE, *(name for name in names if name != BASELINE)]
 
 
 def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
-    """Return the pairs: sender and receiver in order, or one of a side with each of the other."""
+    """Return the pairs: senders and receivers in order, or a single model of one side with each of the other side."""
     senders, receivers = _entries(spec.sender, "sender"), _entries(spec.receiver, "receiver")
-    for side, found in (("sender", senders), ("receiver", receivers)):
-        if not found:
+    for side, entries in (("sender", senders), ("receiver", receivers)):
+        if not entries:
             raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows what there is.")
     if len(senders) != len(receivers) and 1 not in (len(senders), len(receivers)):
         raise InvalidSettingError(
-            f"{counted(len(senders), 'sender')} and {counted(len(receivers), 'receiver')} make no pairs: give as "
-            "many of each, or one of one."
+            f"{counted(len(senders), 'sender')} and {counted(len(receivers), 'receiver')} make no pairs: give equally "
+            "many of both, or a single sender or receiver."
         )
     count = max(len(senders), len(receivers))
     pairs = [PairEntry(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
@@ -171,7 +172,7 @@ def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
 
 
 def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
-    """Return the models of one side in the order given, with repeats, since they are paired by place."""
+    """Return the models of one side in the given order, with repeats, since they are paired by position."""
     each = [str(name) for some in several(names) for name in several(some)]
     return [entry for name in each for entry in registry.match(name, side)]
 
@@ -192,7 +193,7 @@ def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
 
 
 def _parameters(job: PairJob) -> dict[str, int]:
-    """Count the parameters of both sides together, by either convention."""
+    """Return the number of parameters of both sides together, by convention ("true" and "published")."""
     from icy.models.creation import count_parameters
     from icy.training.pairs.model import try_pair
 

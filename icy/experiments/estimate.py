@@ -1,7 +1,7 @@
-"""Estimates of time and memory: a few updates of some rows are trained, and nothing is kept.
+"""Estimates of time and memory: a few updates of some rows are trained and discarded.
 
-Where there are many rows, a few of them are timed, in small stacks; the time of the others is inferred from what their
-updates consist of (`icy.training.work`), which is counted.
+If there are many rows, a few of them are timed, in small stacks. The time of the others is inferred from the counted
+operations of their updates (`icy.training.work`).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from .run import stacks_of
 from .steps import expected_updates
 
 log = logging.getLogger(__name__)
-EACH = 3  # rows that are all timed, if there are no more of different cost
+EACH = 3  # up to so many rows of different cost are all timed
 ENOUGH = 7  # rows to infer others from
-SECONDS = 5.0  # for counting and timing; nothing is begun that would take longer
-SHARING = 1.15  # times as long as alone, a stack takes while other workers run
-RANGE = 2**0.5  # of an estimate: from the RANGEth part of it to RANGE times as much
-UPDATE_SECONDS = 0.2  # of the stack that one of these is timed in, about
-# Weights of the usual rates, in rows; what a call costs differs most between machines, and is nearly all on a GPU.
+SECONDS = 5.0  # limit for counting and timing; a timing that would exceed it is not started
+SHARING = 1.15  # factor of a stack's time while other workers run
+RANGE = 2**0.5  # an estimate ranges from seconds / RANGE to seconds * RANGE
+UPDATE_SECONDS = 0.2  # approximate seconds of an update of the small stack that represents a row
+# Weights of the usual rates, in rows. The cost of a call differs most between machines; it is nearly all on a GPU.
 PRIORS = (0.01, 1.0, 1.0)
-Told = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,15 @@ class Estimate:
 
     Attributes:
         row: the row.
-        update_seconds: for one update of one replicate, with all workers at work.
-        seconds: of the row on all workers.
-        updates: expected number of each missing replicate.
+        update_seconds: seconds of one update of one replicate, when all workers train.
+        seconds: seconds of the row on all workers.
+        updates: expected updates of each missing replicate.
         known: whether the baseline's updates are on file.
         stack: replicates that are trained together.
-        memory: bytes that each of them takes at the peak, beside what a process takes anyhow; None where it cannot be
-            measured.
-        process: bytes that a process takes anyhow, on a CPU.
-        timed: whether this row was timed, or inferred from others.
-        stacks: seconds of each of its stacks, baselines first.
+        memory: peak bytes of each of these replicates, in addition to `process`; None where it cannot be measured.
+        process: bytes of a process before training, on a CPU.
+        timed: whether this row was timed; if not, its time is inferred from other rows.
+        stacks: seconds of each stack, baselines first.
     """
 
     row: Row
@@ -81,29 +80,31 @@ class Estimate:
         return self.seconds * RANGE
 
 
-def estimate(plan: Plan, updates: int = 3, told: Told = lambda doing: None, within: float = SECONDS) -> list[Estimate]:
+def estimate(
+    plan: Plan, updates: int = 3, report: Report = lambda doing: None, within: float = SECONDS
+) -> list[Estimate]:
     """Estimate the cost of every row that has something to train.
 
     Args:
         plan: the replicates to train.
-        updates: how many are timed, of few rows.
-        told: called with what is being done, in a few words, before it is.
-        within: seconds for timing; no row is begun that would take longer.
+        updates: number of updates to time, if there are few rows.
+        report: called with a short description of each step before it starts.
+        within: seconds for timing; a timing that would exceed them is not started.
 
     Returns:
-        An estimate per row with missing replicates; none of a row that raises, with a remark in the log.
+        An estimate per row with missing replicates. A row that raises has no estimate, and its error is logged.
 
     Raises:
-        IcyError: no row can be trained at all.
+        IcyError: none of the rows can be trained.
     """
     jobs = {row.job.row: _rehearsal(row, plan) for row in plan.rows if row.missing}
     errors: list[Exception] = []
-    different = {_alike(job): job for job in jobs.values()}
-    known = _Costs(updates, told, errors, time.monotonic() + within).find(different)
-    rows = [row for row in plan.rows if row.missing and _alike(jobs[row.job.row]) in known]
+    different = {_cost_key(job): job for job in jobs.values()}
+    known = _Costs(updates, report, errors, time.monotonic() + within).find(different)
+    rows = [row for row in plan.rows if row.missing and _cost_key(jobs[row.job.row]) in known]
     if errors and not rows:
         raise errors[0]
-    return [_estimate_row(row, plan, known[_alike(jobs[row.job.row])]) for row in rows]
+    return [_estimate_row(row, plan, known[_cost_key(jobs[row.job.row])]) for row in rows]
 
 
 def total_seconds(plan: Plan, estimates: Sequence[Estimate], start: float = 0.0) -> float:
@@ -111,14 +112,14 @@ def total_seconds(plan: Plan, estimates: Sequence[Estimate], start: float = 0.0)
 
     Args:
         plan: the replicates to train.
-        estimates: of its rows.
+        estimates: estimates of the plan's rows.
         start: seconds before the first stack begins.
     """
     return start + _shared([seconds for one in estimates for seconds in one.stacks], plan.workers)
 
 
 def _shared(stacks: Sequence[float], workers: int) -> float:
-    """Return when the last of some stacks ends, if each worker takes the next one when it is free."""
+    """Return the seconds until all stacks have ended, if each worker takes the next stack when it is free."""
     ends = [0.0] * max(1, workers)
     for seconds in stacks:
         heapq.heapreplace(ends, ends[0] + seconds)
@@ -130,8 +131,8 @@ def _rehearsal(row: Row, plan: Plan) -> Job:
     return replace(row.job, replicates=largest_stack(row, plan), device=_device(plan)).rehearsal
 
 
-def _alike(job: Job) -> str:
-    """Return what jobs have in common that differ in when to stop, and in no more, so that they are trained alike."""
+def _cost_key(job: Job) -> str:
+    """Return a key that jobs share if they differ only in when to stop, so that their updates cost the same."""
     return f"{job.kind} {job.alike}"
 
 
@@ -162,7 +163,7 @@ def _mean_baseline(row: Row) -> float | None:
 
 
 def _stack_seconds(updates: Sequence[float], known: _Rehearsal) -> float:
-    """Return the seconds of a stack. Its replicates leave it after these updates."""
+    """Return the seconds of a stack, given the updates of each replicate."""
     total, before = known.setup, 0.0
     for place, steps in enumerate(sorted(updates)):
         total += (steps - before) * known.of_size(len(updates) - place)
@@ -185,12 +186,12 @@ class _Rehearsal(NamedTuple):
 
     Attributes:
         stack: number of replicates.
-        seconds: for an update of the stack.
-        peak: bytes at its peak.
-        process: bytes of the process before.
-        timed: whether it was timed.
-        setup: seconds before its first update.
-        fixed: share of an update's seconds that does not depend on the number of replicates.
+        seconds: seconds of an update of the stack.
+        peak: peak memory in bytes.
+        process: bytes of the process before training.
+        timed: whether the stack was timed.
+        setup: seconds before the first update.
+        fixed: fraction of an update's seconds that does not depend on the number of replicates.
     """
 
     stack: int
@@ -202,11 +203,11 @@ class _Rehearsal(NamedTuple):
     fixed: float = 0.0
 
     def of_size(self, replicates: int) -> float:
-        """Return the seconds of an update of so many replicates."""
+        """Return the seconds of an update of a stack with this number of replicates."""
         return self.seconds * (self.fixed + (1 - self.fixed) * replicates / self.stack)
 
     def of_stack(self, replicates: int) -> _Rehearsal:
-        """Return the same of a larger stack, if every replicate costs as much."""
+        """Return the cost of a larger stack, in which every replicate costs as much as here."""
         times = replicates / self.stack
         return self._replace(
             stack=replicates, seconds=self.seconds * times, peak=None if self.peak is None else int(self.peak * times)
@@ -215,60 +216,62 @@ class _Rehearsal(NamedTuple):
 
 @dataclass
 class _Costs:
-    """Finds what stacks cost.
+    """Finds the costs of stacks.
 
     Attributes:
-        updates: how many are timed, of few stacks.
-        told: called before each.
-        errors: what could not be timed, and why.
-        until: when no further one is begun, by the monotonic clock.
+        updates: number of updates to time, if there are few stacks.
+        report: called with a short description of each step before it starts.
+        errors: errors of stacks that could not be timed.
+        until: time on the monotonic clock after which no timing is started.
     """
 
     updates: int
-    told: Told
+    report: Report
     errors: list[Exception]
     until: float
     _kinds: set[str] = field(default_factory=set)
     _failed: set[str] = field(default_factory=set)
-    _longest: float = 0.0  # seconds that a timing took
+    _longest: float = 0.0  # seconds of the longest timing
     _slowness: dict[str, float] = field(default_factory=dict)  # of this machine, by kind of job
 
     def find(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
-        """Time as many jobs as there is time for, and infer the others of their kind."""
+        """Time as many jobs as the time limit allows, and infer the others of their kind."""
         works = self._count(jobs)
-        found: dict[str, _Rehearsal] = {}
+        costs: dict[str, _Rehearsal] = {}
         for kind in dict.fromkeys(job.kind for job in jobs.values()):
             mine = {key: job for key, job in jobs.items() if job.kind == kind and key not in self._failed}
-            counted = {key: work for key, job in mine.items() if (work := works.get(key)) is not None and _some(work)}
+            counted = {
+                key: work for key, job in mine.items() if (work := works.get(key)) is not None and _has_work(work)
+            }
             few, alone = len(mine) <= EACH, [key for key in mine if key in works and key not in counted]
-            for key in alone:  # cheap rows, as they only look things up, or rows with a cost that only timing shows
-                one = self._one(key, mine[key], None, self.updates if few else 1)
+            for key in alone:  # rows without counted operations: look-up tables, or models that cannot be counted
+                one = self._time_in_limit(key, mine[key], None, self.updates if few else 1)
                 if one is not None:
-                    found[key] = one
-            found |= self._timed(mine, counted) if few else self._infer(mine, counted)
-            rest = {key: job for key, job in mine.items() if key not in found and key not in self._failed}
-            found |= self._guess(rest, {key: one for key, one in found.items() if key in mine}, works, mine)
-        return found
+                    costs[key] = one
+            costs |= self._timed(mine, counted) if few else self._infer(mine, counted)
+            rest = {key: job for key, job in mine.items() if key not in costs and key not in self._failed}
+            costs |= self._guess(rest, {key: one for key, one in costs.items() if key in mine}, works, mine)
+        return costs
 
     def _count(self, jobs: Mapping[str, Job]) -> dict[str, Work | None]:
-        found: dict[str, Work | None] = {}
+        works: dict[str, Work | None] = {}
         half = time.monotonic() + (self.until - time.monotonic()) / 2
         cheap_first = sorted(jobs.items(), key=lambda item: item[1].update_cost)
         for place, (key, job) in enumerate(cheap_first, start=1):
             if place > EACH and time.monotonic() > half:
                 break
-            self.told(f"counting the operations of {job.name}, {place} of {len(jobs)}")
+            self.report(f"counting the operations of {job.name}, {place} of {len(jobs)}")
             with self._failing(job, key), one_thread() if job.device == "cpu" else contextlib.nullcontext():
-                found[key] = job.work()
-        return found
+                works[key] = job.work()
+        return works
 
     def _timed(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
         """Time every job."""
-        found = {key: self._one(key, jobs[key], work, self.updates) for key, work in works.items()}
+        found = {key: self._time_in_limit(key, jobs[key], work, self.updates) for key, work in works.items()}
         return {key: one for key, one in found.items() if one is not None and one.seconds > 0}
 
     def _infer(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
-        """Time some of these jobs, spread over all of them by cost, and infer all."""
+        """Time some of these jobs, evenly spread by cost, and infer all."""
         tried = self._sample(jobs, works)
         timed = {key: one for key, one in tried.items() if one.seconds > 0}  # NaN where a job reports only once
         if not timed:
@@ -292,7 +295,7 @@ class _Costs:
         for key in spread_out(sorted(works, key=lambda key: works[key].usual_seconds(1)), ENOUGH):
             work = works[key]
             few = max(1, int(UPDATE_SECONDS / work.usual_seconds(1)))
-            one = self._one(key, replace(jobs[key], replicates=jobs[key].replicates[:few]), work, 1)
+            one = self._time_in_limit(key, replace(jobs[key], replicates=jobs[key].replicates[:few]), work, 1)
             if one is not None:
                 tried[key] = one
         return tried
@@ -304,36 +307,36 @@ class _Costs:
         works: Mapping[str, Work | None],
         every: Mapping[str, Job],
     ) -> dict[str, _Rehearsal]:
-        """Infer jobs for which there was no time: by their work, by relative cost, or from the timed ones.
+        """Infer the costs of jobs that were not timed: from their work, their relative cost, or the timed jobs.
 
         Args:
-            jobs: to infer.
-            found: the timed jobs of their kind.
-            works: of all jobs that were counted.
+            jobs: jobs to infer.
+            found: costs of the timed jobs of their kind.
+            works: work of all jobs that were counted.
             every: all jobs of their kind.
         """
         timed = [one.seconds / one.stack for one in found.values() if one.seconds > 0]
         shares = [
             work.usual_seconds(1) / job.update_cost
             for key, job in every.items()
-            if (work := works.get(key)) is not None and _some(work)
+            if (work := works.get(key)) is not None and _has_work(work)
         ]
         guessed: dict[str, _Rehearsal] = {}
         if not jobs:
             return guessed
-        # Small updates may be slow for their calls, which does not hold for large updates.
+        # Small updates may be slow because of their calls. Large updates are not.
         slowness = min(_measured_slowness(), *self._slowness.values()) if self._slowness else _measured_slowness()
         for key, job in jobs.items():
             work, stack = works.get(key), len(job.replicates)
-            if work is not None and _some(work):
+            if work is not None and _has_work(work):
                 seconds, peak = work.usual_seconds(stack) * slowness, int(2 * work.kept * stack)
                 guessed[key] = _Rehearsal(stack, seconds, peak, None, timed=False)
-            elif key not in works and shares:  # there was no time to count it
+            elif key not in works and shares:  # counting was skipped to save time
                 seconds = float(np.median(shares)) * job.update_cost * stack * slowness
                 guessed[key] = _Rehearsal(stack, seconds, None, None, timed=False)
             elif timed:
                 guessed[key] = _Rehearsal(stack, float(np.median(timed)) * stack, None, None, timed=False)
-            else:  # nothing is known of it without timing it
+            else:  # only timing can show its cost
                 one = self._time(key, replace(job, replicates=job.replicates[:1]), 1)
                 if one is not None:
                     guessed[key] = one.of_stack(stack)
@@ -341,13 +344,16 @@ class _Costs:
         return guessed
 
     def slowness(self, kind: str) -> float:
-        """Return how much longer jobs of a kind take here than usual: as timed, else as a product of matrices takes."""
+        """Return the time of jobs of a kind on this machine, relative to a usual machine.
+
+        Timed jobs determine it; without them, a matrix product does.
+        """
         if kind not in self._slowness:
             self._slowness[kind] = _measured_slowness()
         return self._slowness[kind]
 
-    def _one(self, key: str, job: Job, work: Work | None, updates: int) -> _Rehearsal | None:
-        """Time a job, or a part of its stack, if there is time for it."""
+    def _time_in_limit(self, key: str, job: Job, work: Work | None, updates: int) -> _Rehearsal | None:
+        """Time a job, or a part of its stack, if this fits in the time limit."""
         left = self.until - time.monotonic()
         stack = len(job.replicates)
         if work is None:
@@ -373,7 +379,7 @@ class _Costs:
         if found.seconds > 0:
             self._slowness[job.kind] = found.seconds / usual
         found = found._replace(fixed=work.usual_seconds(0) / usual)
-        if found.stack == stack or replicates == stack:  # the other case: it did not fit in memory
+        if found.stack == stack or replicates == stack:  # a smaller found.stack: all did not fit in memory
             return found
         times = work.usual_seconds(stack) / usual
         peak = None if found.peak is None else found.peak * stack // found.stack
@@ -381,7 +387,7 @@ class _Costs:
         return found._replace(stack=stack, seconds=found.seconds * times, peak=peak, fixed=fixed)
 
     def _time(self, key: str, job: Job, updates: int) -> _Rehearsal | None:
-        self.told(f"timing {job.name}")
+        self.report(f"timing {job.name}")
         began = time.monotonic()
         with self._failing(job, key):
             first = job.kind not in self._kinds
@@ -393,7 +399,7 @@ class _Costs:
 
     @contextlib.contextmanager
     def _failing(self, job: Job, key: str) -> Iterator[None]:
-        """Keep what a model raises: the other rows are worth knowing of."""
+        """Log and collect the error of a model, so that the other rows are still timed."""
         try:
             yield
         except Exception as error:
@@ -402,28 +408,28 @@ class _Costs:
             log.warning("%s cannot be timed: %s", job.name, what_and_where(error))
 
 
-def _some(work: Work) -> bool:
-    """Return whether anything was counted."""
+def _has_work(work: Work) -> bool:
+    """Return whether any operation was counted."""
     return any(work.units(1))
 
 
 def _measured_slowness() -> float:
-    """Return how much longer a product of matrices takes on this machine than on a usual one."""
+    """Return the time of a matrix product on this machine, relative to a usual machine."""
     import torch
 
-    size, taken = 512, []
+    size, seconds = 512, []
     matrix = torch.ones(size, size, dtype=torch.float32, device="cpu")
     with one_thread():
         for _ in range(10):
-            began = time.thread_time()  # without the time of other programs, which differs from moment to moment
+            began = time.thread_time()  # excludes the varying time of other programs
             matrix @ matrix
-            taken.append(time.thread_time() - began)
-    # A forward pass is a third of an update, and the usual rates are of updates.
-    return float(np.median(taken)) / (2 * size**3 * USUAL_RATES[2] / 3)
+            seconds.append(time.thread_time() - began)
+    # The usual rates are for updates, and a forward pass is a third of an update.
+    return float(np.median(seconds)) / (2 * size**3 * USUAL_RATES[2] / 3)
 
 
 def _seconds(rates: NDArray[np.float64], work: Work, stack: int, timed: _Rehearsal | None) -> float:
-    """Return the seconds of an update of a stack by fitted rates; of one that was timed, by how much larger it is."""
+    """Return the seconds of an update of a stack: by fitted rates, or by scaling the timing of a smaller stack."""
     inferred = float(np.dot(rates, work.units(stack)))
     if timed is None:
         return inferred
@@ -432,7 +438,7 @@ def _seconds(rates: NDArray[np.float64], work: Work, stack: int, timed: _Rehears
 
 
 def spread_out(keys: Sequence[str], most: int) -> list[str]:
-    """Return some of the keys, spread evenly over all of them: towards the ends first, then those in the middle.
+    """Return at most `most` of the keys, spread evenly: those near the ends first, then those in the middle.
 
     Example:
         >>> spread_out("abcdefghij", 4)
@@ -444,13 +450,13 @@ def spread_out(keys: Sequence[str], most: int) -> list[str]:
 
 
 def fitted_rates(timed: Sequence[tuple[Work, int, float]]) -> NDArray[np.float64]:
-    """Fit seconds per call, element and operation of products to what was timed.
+    """Fit the seconds per call, per element and per operation of products to timings.
 
-    Least squares of relative errors with rates that are not negative (Lawson and Hanson 1974), drawn a little towards
-    the usual rates times what this machine is slower, as few rows may not tell all three apart.
+    Least squares of relative errors with non-negative rates (Lawson and Hanson 1974), slightly regularized towards the
+    usual rates times the slowness of this machine, since a few rows may not determine all three rates.
 
     Args:
-        timed: work, replicates of the stack, and seconds of an update of it.
+        timed: for each stack, the work of an update, the number of replicates, and the seconds of an update.
     """
     from scipy.optimize import nnls
 
@@ -458,7 +464,7 @@ def fitted_rates(timed: Sequence[tuple[Work, int, float]]) -> NDArray[np.float64
     units = np.array([work.units(stack) for work, stack, _ in timed])
     usual = np.array(USUAL_RATES)
     usual *= math.exp(float(np.mean(np.log(seconds / (units @ usual)))))
-    relative = units * usual / seconds[:, None]  # in usual rates, so that all columns are of a size
+    relative = units * usual / seconds[:, None]  # in usual rates, so that all columns have a similar scale
     weights = np.sqrt(PRIORS)
     rates, _ = nnls(np.vstack([relative, np.diag(weights)]), np.concatenate([np.ones(len(timed)), weights]))
     found: NDArray[np.float64] = rates * usual
@@ -466,24 +472,24 @@ def fitted_rates(timed: Sequence[tuple[Work, int, float]]) -> NDArray[np.float64
 
 
 def fitted_memory(peaks: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Fit the memory of a replicate: a part that all have, and a share of what its forward pass keeps.
+    """Fit the memory of a replicate: a constant, plus a multiple of the bytes that its forward pass keeps.
 
     Args:
-        peaks: what is kept of one replicate, and its share of the peak, in bytes.
+        peaks: pairs of bytes per replicate: kept by the forward pass, and at the peak.
     """
     from scipy.optimize import nnls
 
     if not peaks:
         return None
     kept, peak = np.array(peaks).T
-    scale = float(np.mean(peak))  # so that both columns are of a size
+    scale = float(np.mean(peak))  # so that both columns have a similar scale
     units = np.stack([np.full(len(peak), scale), kept], axis=1) / peak[:, None]
     (own, share), _ = nnls(units, np.ones(len(peak)))
     return float(own * scale), float(share)
 
 
 def _rehearsed(job: Job, updates: int, first: bool) -> _Rehearsal:
-    """Rehearse a stack; of one that does not fit in memory its first half, as it would be trained in halves."""
+    """Rehearse a stack; if it does not fit in memory, rehearse its first half, since training would split it."""
     try:
         return _rehearsed_whole(job, updates, first)
     except Exception as error:
@@ -495,7 +501,7 @@ def _rehearsed(job: Job, updates: int, first: bool) -> _Rehearsal:
 
 def _rehearsed_whole(job: Job, updates: int, first: bool) -> _Rehearsal:
     with one_thread() if job.device == "cpu" else contextlib.nullcontext():
-        if first:  # what is loaded and taken once, whatever is trained, is no replicate's
+        if first:  # load libraries and allocate shared memory first, so that no replicate is charged for them
             replace(job, replicates=job.replicates[:1]).rehearse(1)
         began = time.perf_counter()
         with PeakMemory(job.device) as peak:

@@ -1,4 +1,4 @@
-"""Floors of published games: what random words would score with as many different words as were printed."""
+"""Floors of published games: scores of random words, with as many different words as in the published table."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from typing import Any
 import pandas as pd
 
 TURNS, BATCH = 1000, 100
-LARGEST_LANGUAGE = 20_000  # words times concepts of which a floor is computed
 FLOOR = ["cbm", "ambiguity_rate", "paraphrase_rate", "unmatched_rate"]
 
 
-def printed_floors(wanted: pd.DataFrame) -> pd.DataFrame:
+def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the floors of the rows of a published table of games.
 
     Args:
-        wanted: its cells, with the names of their rows (`icy.analysis.literature.games.with_names`).
+        cells: the cells, with the names of their rows (`icy.analysis.literature.games.with_names`).
 
     Returns:
-        A row per row of the table: its name as `row`, the printed `cbm`, `chance`, the floor of random words, with its
-        rates, and `holistic`, that of a random message for every phrase.
+        A row per row of the table, with these columns: `row`, its name; `printed`, the published cbm; `chance`, the
+        floor of random words, and its rates; and `holistic`, the floor of a random message for every phrase.
     """
     rows = []
-    for name, cells in wanted.groupby("row", sort=False):
-        first = cells.iloc[0]
-        printed = dict(zip(cells["measure"], cells["mean"], strict=True))
+    for name, row in cells.groupby("row", sort=False):
+        first = row.iloc[0]
+        printed = dict(zip(row["measure"], row["mean"], strict=True))
         if {"cbm", "unique_words"} <= set(printed):
             sizes = int(first["rule_length"]), int(printed["unique_words"]), int(first["message_length"])
             rows.append({"row": name, "printed": printed["cbm"], **_floors(str(first["world"]), *sizes)})
@@ -48,8 +47,8 @@ def _phrases(world: str, rule_length: int) -> Any:
     import torch
 
     from icy.games import Turns, TurnSettings, make_world
-    from icy.games.playing import batches, spoken
+    from icy.games.playing import batches, make_spoken
 
     turns = Turns(make_world(world), TurnSettings(rule_length=rule_length, targets=1, distractors=1), [0])
     numbers = torch.cat([batch.numbers[0, 0] for batch in batches(turns, "test", TURNS, BATCH)])
-    return spoken(turns, numbers, torch.zeros(len(numbers), 1, dtype=torch.long, device="cpu"))
+    return make_spoken(turns, numbers, torch.zeros(len(numbers), 1, dtype=torch.long, device="cpu"))

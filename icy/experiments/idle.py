@@ -1,4 +1,4 @@
-"""What was asked for and would do nothing: told or refused before anything is trained."""
+"""Arguments and settings without effect: warned of or refused before training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from icy.config.protocols import PROTOCOLS, SCRATCH, no_max_updates
-from icy.config.settings import OF_PRETRAINING, SILENT, settings_for
+from icy.config.settings import PRETRAINING_SETTINGS, SILENT, settings_for
 from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError
@@ -17,21 +17,21 @@ from icy.core.text import several, words
 
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=RunSpec)
-REFUSED = ("held_out", "split")  # which whoever gives them takes for generalisation
-OF_SENDERS_NOT = ("least_squares",)
-Idle = dict[str, str]  # what was given and does nothing, with a sentence
+REFUSED = ("held_out", "split")  # refused, since users expect a measure of generalization
+RECEIVER_SETTINGS = ("least_squares",)
+Idle = dict[str, str]  # names of arguments and settings without effect, with a sentence for each
 
 
-def tell_idle(specs: Sequence[RunSpec]) -> None:
-    """Tell what was given and does nothing in any of some runs that are planned together.
+def warn_of_idle(specs: Sequence[RunSpec]) -> None:
+    """Warn of arguments and settings that have no effect in any of several runs that are planned together.
 
     Raises:
-        InvalidSettingError: it is one of REFUSED.
+        InvalidSettingError: an argument without effect is among REFUSED.
     """
-    found = [idle(spec) for spec in specs]
-    for name in dict.fromkeys(name for one in found for name in one):
-        sentences = [one.get(name) for spec, one in zip(specs, found, strict=True) if _has(spec, name)]
-        if None in sentences:  # it does something in one of them
+    idle_options = [idle(spec) for spec in specs]
+    for name in dict.fromkeys(name for each in idle_options for name in each):
+        sentences = [each.get(name) for spec, each in zip(specs, idle_options, strict=True) if _has(spec, name)]
+        if None in sentences:  # it has an effect in one of them
             continue
         for sentence in dict.fromkeys(filter(None, sentences)):
             if name in REFUSED:
@@ -39,27 +39,27 @@ def tell_idle(specs: Sequence[RunSpec]) -> None:
             log.warning("%s", sentence)
 
 
-def tell_idle_retries(spec: SweepSpec) -> None:
-    """Tell if retries were given and do nothing."""
+def warn_of_idle_retries(spec: SweepSpec) -> None:
+    """Warn of retries that have no effect."""
     if "retries" in spec.given and spec.runner == "local" and spec.workers == 1:
-        log.warning("retries does nothing with one worker: it is this process, which nothing begins again.")
+        log.warning("retries does nothing with one worker: the worker is this process, which is never restarted.")
 
 
 def without_idle(spec: S) -> S:
-    """Return a spec of several without what does nothing in it, and might in the others."""
+    """Return one of several specs without arguments that have no effect in it, but may have one in the others."""
     left_out = [name for name in idle(spec) if name in ("held_out", "split", "cap", "max_updates")]
-    kept = replace(spec, **{name: getattr(type(spec), name) for name in left_out})
-    return kept.with_given(spec.given)
+    active = replace(spec, **{name: getattr(type(spec), name) for name in left_out})
+    return active.with_given(spec.given)
 
 
 def idle(spec: RunSpec) -> Idle:
-    """Return what was given and does nothing in a run; nothing for kinds of jobs that are not icy's own."""
-    found = dict(_idle_anywhere(spec))
+    """Return the arguments and settings without effect in a run; empty for kinds of jobs that plug-ins register."""
+    sentences = dict(_idle_anywhere(spec))
     if isinstance(spec, ProbeSpec):
-        found |= dict(_idle_in_probe(spec))
+        sentences |= dict(_idle_in_probe(spec))
     elif isinstance(spec, EndToEndSpec):
-        found |= dict(_idle_in_pairs(spec))
-    return found
+        sentences |= dict(_idle_in_pairs(spec))
+    return sentences
 
 
 def _has(spec: RunSpec, name: str) -> bool:
@@ -77,7 +77,7 @@ def _idle_anywhere(spec: RunSpec) -> Iterator[tuple[str, str]]:
 def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
     protocol, representation = PROTOCOLS.get(str(spec.protocol)), str(spec.representation).lower()
     if protocol is None:
-        return  # which is refused elsewhere
+        return  # refused elsewhere
     if not protocol.holds_out:
         for name in REFUSED:
             if name in spec.given:
@@ -91,15 +91,15 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
         if protocol.measure != "ratio":
             yield "max_updates", no_max_updates(protocol.name)
         elif "max_steps" in spec.settings:
-            yield "max_steps", "The setting 'max_steps' does nothing with max_updates, which takes its place."
+            yield "max_steps", "The setting 'max_steps' does nothing with max_updates, which replaces it."
     yield from _idle_settings(spec, [representation], "probe", f"in a probe under '{representation}'")
     if "round_ratio" in spec.settings and protocol.measure != "ratio":
         yield "round_ratio", f"The setting 'round_ratio' does nothing under '{protocol.name}', which gives no ratios."
     sides = {entry.kind for model in words(spec.model) for entry in registry.match(model, *SIDES)}
     if "symbols" in spec.settings and sides == {"receiver"}:
-        yield "symbols", "The setting 'symbols' does nothing in receivers: it is of what senders say."
+        yield "symbols", "The setting 'symbols' does nothing in receivers: it concerns the messages of senders."
     if representation == "gumb" and sides == {"sender"}:
-        for name in OF_SENDERS_NOT:
+        for name in RECEIVER_SETTINGS:
             if name in spec.settings:
                 yield name, f"The setting '{name}' does nothing in senders."
 
@@ -113,20 +113,20 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
         yield "round_ratio", "The setting 'round_ratio' does nothing in an end-to-end run, which gives no ratios."
     for name in ("cap", "most"):
         if name in spec.given and (spec.steps is not None or scratch):
-            why = "which fix the length of the game" if spec.steps is not None else "as there is no concat to count by"
-            where = f"beside {spec.steps} steps" if spec.steps is not None else "from scratch"
+            why = "which fix the length of the game" if spec.steps is not None else "which does not train concat"
+            where = f"with {spec.steps} steps" if spec.steps is not None else "from scratch"
             yield name, f"{name} does nothing {where}, {why}."
     if scratch:
         for name in ("target", "pretrain_representation"):
             if name in spec.given:
-                yield name, f"{name} does nothing from scratch: it is of pre-training."
+                yield name, f"{name} does nothing from scratch: it is for pre-training."
     elif spec.pretrained is not None and "target" in spec.given:
-        yield "target", "target does nothing beside pretrained: the models are as the probe left them."
+        yield "target", "target does nothing with pretrained: the probe has trained the models already."
     if scratch or spec.pretrained is not None:
-        where = "from scratch" if scratch else "beside pretrained"
-        for name in OF_PRETRAINING:
+        where = "from scratch" if scratch else "with pretrained"
+        for name in PRETRAINING_SETTINGS:
             if name in spec.settings:
-                yield name, f"The setting '{name}' does nothing {where}: it is of pre-training."
+                yield name, f"The setting '{name}' does nothing {where}: it is for pre-training."
 
 
 def _idle_settings(spec: Any, representations: list[str], kind: str, where: str) -> Iterator[tuple[str, str]]:
@@ -138,7 +138,7 @@ def _idle_settings(spec: Any, representations: list[str], kind: str, where: str)
         if name == "check_growth" and settings.check_every is not None:
             yield (
                 name,
-                f"The setting 'check_growth' does nothing beside a fixed grid, check_every={settings.check_every}.",
+                f"The setting 'check_growth' does nothing with a fixed grid, check_every={settings.check_every}.",
             )
         elif name not in used and name not in silent:
             yield name, f"The setting '{name}' does nothing {where}."

@@ -1,4 +1,4 @@
-"""Pairs that start from the kept models of probes, in place of pre-training."""
+"""Pairs that start from saved models of probes instead of pre-training."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from icy.training.weights import require_version
 
 from .results import ProbeResult
 
-DIGITS = 12  # of the hash of a row in the configuration of a pair
+DIGITS = 12  # length of the hash of a row in the configuration of a pair
 
 
-def with_kept_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]:
-    """Return jobs whose pairs start from the models that a probe kept.
+def with_saved_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]:
+    """Return jobs in which the pairs start from the saved models of a probe.
 
     Args:
-        jobs: pairs after grammars.
+        jobs: jobs of pairs with pre-training.
         path: results folder or pack of the probe.
 
     Raises:
-        StoreError: there are no results, or a model or a grammar is of another version now.
-        InvalidSettingError: a pair from scratch, or a model that was not kept, or was in several ways.
+        StoreError: the folder has no results, or the version of a model or a grammar has changed.
+        InvalidSettingError: a pair is from scratch, a model was not saved, or several saved models fit.
     """
     if any(r.condition == SCRATCH for job in jobs for r in job.replicates):
-        raise InvalidSettingError("Pairs from scratch take no models: say with `pretrain` after which grammars.")
+        raise InvalidSettingError("Pairs from scratch do not start from models: give the grammars with `pretrain`.")
     found = ProbeResult.load(path)
     probes = [r for r in found.records if kind_of(r).name == "probe" and not r["failed"]]
-    # The game has the words of the seed, which models of another seed of words do not know.
+    # In the game, the words depend on the seed; models with a separate seed of words have other words.
     kept = [r for r in probes if model_file(r) is not None and "word_seed" not in r["config"]]
     return [_with_models(job, replace(found, records=kept)) for job in jobs]
 
@@ -51,37 +51,37 @@ def _with_models(job: PairJob, probes: ProbeResult) -> PairJob:
     for of_side, row in zip(of_sides, rows, strict=True):
         if len(row) > 1:
             raise _ambiguous(of_side, probes)
-    learnt = {place: _kept(record, str(probes.folder)) for place, record in records.items()}
+    sides = {place: _saved_side(record, str(probes.folder)) for place, record in records.items()}
     target = min(record["target"] for record in records.values())
-    protocol = replace(job.protocol, target=target)  # what the models were trained to, in place of what was asked
-    return replace(job, protocol=protocol, pretrained="+".join(min(row) for row in rows), learnt=learnt)
+    protocol = replace(job.protocol, target=target)  # the target of the probe replaces that of the request
+    return replace(job, protocol=protocol, pretrained="+".join(min(row) for row in rows), saved_sides=sides)
 
 
-def _kept(record: Record, source: str) -> SavedSide:
+def _saved_side(record: Record, source: str) -> SavedSide:
     accuracy = checked_accuracy(record)
-    learnt = record["reason"] == "target" or accuracy >= record["target"]
-    return SavedSide(source, str(model_file(record)), record["steps"], accuracy, learnt)
+    reached = record["reason"] == "target" or accuracy >= record["target"]
+    return SavedSide(source, str(model_file(record)), record["steps"], accuracy, reached)
 
 
 def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) -> Record:
-    """Return the one record of a side's model, grammar and seed under the sizes of a pair."""
+    """Return the record of a side's model, grammar and seed with the sizes of a pair."""
     task = job.task.alone(side, job.task.pretrain_representation)
-    wanted = {
+    fields = {
         "model": task.entry.qualified, "grammar": content_name(replicate.condition), "seed": replicate.seed,
         "meanings": str(task.space), "vocab_size": task.vocab_size, "word_length": task.word_length,
         "hidden_size": task.hidden_size, "representation": task.representation, "options": dict(task.options),
     }  # fmt: skip
     configs = [{**r["config"], "grammar": content_name(r["grammar"])} for r in probes.records]
-    fits = [all(config[name] == value for name, value in wanted.items()) for config in configs]
+    fits = [all(config[name] == value for name, value in fields.items()) for config in configs]
     found = list(compress(probes.records, fits))
     if len(found) > 1:
         raise _ambiguous(found, probes)
     if not found:
         sizes = ", ".join(
-            f"{name} {value}" for name, value in wanted.items() if name not in ("model", "grammar", "seed")
+            f"{name} {value}" for name, value in fields.items() if name not in ("model", "grammar", "seed")
         )
         raise InvalidSettingError(
-            f"{probes.folder} has no kept model of {wanted['model']} on {replicate.condition} with seed "
+            f"{probes.folder} has no saved model of {fields['model']} on {replicate.condition} with seed "
             f"{replicate.seed} ({sizes}): probe it with keep_models (--keep-models), or leave out pretrained."
         )
     require_version(found[0], "model", task.entry.full_version)
@@ -90,7 +90,7 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
 
 
 def _row(record: Record) -> str:
-    """Return what tells the row of a record from others, in a few letters."""
+    """Return a short hash that identifies the row of a record."""
     config = {name: value for name, value in record["config"].items() if name not in ("grammar", "seed")}
     own = {name: record["versions"][name] for name in ("model", "protocol")}
     return record_key(config, own)[:DIGITS]
@@ -99,5 +99,5 @@ def _row(record: Record) -> str:
 def _ambiguous(records: Sequence[Record], probes: ProbeResult) -> InvalidSettingError:
     return InvalidSettingError(
         f"{probes.folder} has models of {records[0]['model']} that were trained in several ways, which differ in "
-        f"{choices(records, ['grammar', 'seed'])[1]}: give a folder or a pack with one of them."
+        f"{choices(records, ['grammar', 'seed'])[1]}: give a folder or a pack with only one of these."
     )

@@ -28,12 +28,12 @@ from icy.training.probe_job import ProbeJob
 from icy.training.tasks import Task
 
 from .display import with_progress
-from .given_languages import GivenGrammars
-from .given_models import Models, with_model_names
 from .idle import without_idle
 from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
+from .user_languages import UserGrammars
+from .user_models import Models, with_model_names
 from .watcher import Watcher
 
 log = logging.getLogger(__name__)
@@ -50,23 +50,25 @@ def probe(
 ) -> ProbeResult:
     """Measure which grammars a model learns easily.
 
-    Finished replicates are kept in the folder `out`; the same call again, or one with more grammars or seeds, trains
-    only what is missing. Concat is always included, as the baseline.
+    Finished replicates are kept in the folder `out`. The same call again, or one with more grammars or seeds, trains
+    only the missing replicates. Concat is always included, as the baseline.
 
     Args:
-        model: names or wildcards of senders and receivers; or a class or function that makes one, or a PyTorch module.
+        model: names or wildcards of senders and receivers; or a class or function that makes a model, or a PyTorch
+            module.
         grammar: names, chains or wildcards; or languages: a Language, or a file of one.
         watcher: callbacks that observe the run.
-        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
-            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
+        progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
+            and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
         **options: the other fields of ProbeSpec.
 
     Returns:
         The results of this call's replicates, trained now or on file.
 
     Raises:
-        IcyError: an unknown name, a value that cannot be, a folder that cannot be written, and the like.
-        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
+        IcyError: invalid arguments, such as an unknown name, or a folder that cannot be written.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept. If it is not caught, the script ends with a sentence
+            instead of a traceback.
 
     Example:
         >>> import icy, tempfile
@@ -82,15 +84,15 @@ spell_out(probe, ProbeSpec, ProbeResult)
 
 
 def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
-    """Return the jobs of a probe, one per model, hidden size, and combination of settings. Errors as for `probe`."""
+    """Return the jobs of a probe: a job per model, hidden size and combination of settings. Errors as for `probe`."""
     return jobs_of_each(spec, _jobs, prepare=without_idle)
 
 
 def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     """Return the jobs of a probe with one value along each axis."""
     seeds, sizes = seed_list(spec.seeds), hidden_list(spec.hidden)
-    given = GivenGrammars.of(spec.grammar, spec)
-    space, vocab_size, word_length = given.sizes(spec)
+    user_grammars = UserGrammars.of(spec.grammar, spec)
+    space, vocab_size, word_length = user_grammars.sizes(spec)
     from icy.core.representations import get_representation  # imports torch
 
     representation = get_representation(str(spec.representation)).name
@@ -106,18 +108,18 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     )
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
     word_seeds: Sequence[int | None] = [None] if spec.word_seeds is None else seed_list(spec.word_seeds)
-    if spec.word_seeds is not None and given.languages:
+    if spec.word_seeds is not None and user_grammars.languages:
         raise InvalidSettingError(
-            f"word_seeds are for grammars; the language {next(iter(given.languages))} has words of its own."
+            f"word_seeds are for grammars; the language {next(iter(user_grammars.languages))} has its own words."
         )
     blanks = [replace(blank, task=task, word_seed=seed) for task in tasks for seed in word_seeds]
-    jobs = [_complete(one, given, seeds) for one in blanks]
+    jobs = [_complete(one, user_grammars, seeds) for one in blanks]
     _warn_of_idle_sizes(jobs)
     return jobs
 
 
 def _warn_of_idle_sizes(jobs: list[ProbeJob]) -> None:
-    """Warn of models that are the same at several hidden sizes."""
+    """Warn of models that are identical at several hidden sizes."""
     for name in dict.fromkeys(job.name for job in jobs):
         counts = {job.task.hidden_size: job.parameters["true"] for job in jobs if job.name == name}
         if len(counts) > 1 and len(set(counts.values())) == 1:
@@ -125,7 +127,7 @@ def _warn_of_idle_sizes(jobs: list[ProbeJob]) -> None:
 
 
 def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | None:
-    """Return the split of the meanings, if the protocol holds some out."""
+    """Return the split of the meanings, if the protocol has held-out meanings."""
     split = Split(spec.split, spec.held_out)
     if protocol.holds_out:
         split.check(space)
@@ -138,7 +140,7 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | 
 
 
 def usable_models(models: str | Iterable[str], representation: str, sides: Sequence[str] = SIDES) -> list[Entry]:
-    """Return the models of some sides that match; of a wildcard, only those that work with the representation."""
+    """Return the models of some sides that match. Those of a wildcard must work with the representation."""
     entries: dict[str, Entry] = {}
     for pattern in words(models):
         found = registry.match(pattern, *sides)
@@ -154,13 +156,13 @@ def usable_models(models: str | Iterable[str], representation: str, sides: Seque
     return list(entries.values())
 
 
-def _complete(blank: ProbeJob, given: GivenGrammars, seeds: list[int]) -> ProbeJob:
-    """Return a job with its replicates, concat's first, and its numbers of parameters."""
+def _complete(blank: ProbeJob, user_grammars: UserGrammars, seeds: list[int]) -> ProbeJob:
+    """Return a job with its replicates, concat's first, and with its numbers of parameters."""
     task = blank.task
-    names = [BASELINE, *(g for g in expand_grammars(given.names, task.side) if g != BASELINE)]
+    names = [BASELINE, *(g for g in expand_grammars(user_grammars.names, task.side) if g != BASELINE)]
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
-    job = replace(blank, replicates=replicates, languages=given.languages, parameters=parameter_counts(task))
-    for name in names:  # now, so that a grammar that cannot be made at these sizes does not stop a long run later
+    job = replace(blank, replicates=replicates, languages=user_grammars.languages, parameters=parameter_counts(task))
+    for name in names:  # made now, so that a grammar that does not fit these sizes fails before a long run
         job.language(Replicate(name, seeds[0]))
     return job
 

@@ -25,15 +25,15 @@ class RowProgress:
     """Progress of one row.
 
     Attributes:
-        label: the model, and what else tells the row from others.
+        label: the model, and the settings that distinguish the row from others.
         row: the row of the plan.
-        latest: the last reading of every replicate that has one.
+        latest: the last reading of every replicate that has been evaluated.
         finished: records since the run began.
-        baseline_steps: the baseline's steps by seed, once known.
+        baseline_steps: the known steps of the baseline, by seed.
         started: time of the first reading.
-        before: steps of each replicate at that time; many, if its training went on from a checkpoint.
-        updated: time of the last one.
-        phase: of the last one.
+        before: steps of each replicate at its first reading; above 0 if its training resumed from a checkpoint.
+        updated: time of the last reading.
+        phase: phase of the last reading.
     """
 
     label: str
@@ -51,38 +51,38 @@ class RowProgress:
 
     @property
     def doing(self) -> str:
-        """What it is doing while the time left is not known."""
+        """Description of the current phase, shown while the time left is not known."""
         return self.row.job.phase_text(self.phase) or self.row.job.waiting_text()
 
     @property
     def total(self) -> int:
-        """Replicates of the row."""
+        """Number of replicates of the row."""
         return len(self.row.job.replicates)
 
     @property
     def done(self) -> int:
-        """Replicates on file."""
+        """Number of replicates on file."""
         return len(self.row.filed) + len(self.finished)
 
     @property
     def active(self) -> bool:
-        """Whether it is being trained."""
+        """Whether the row is being trained."""
         return self.started is not None and self.done < self.total
 
     @property
     def steps(self) -> int:
-        """Steps of the replicate that is furthest."""
+        """Largest number of steps of the row's replicates."""
         return max((r.steps for r in self.latest.values()), default=0)
 
     def read(self, readings: Sequence[Reading], now: float) -> None:
         """Record the readings of an evaluation."""
         self.updated = now
-        another = self.phase != readings[0].phase  # part of the training, which counts its updates anew
-        if self.started is None or another:
+        new_phase = self.phase != readings[0].phase  # each phase counts its updates from zero
+        if self.started is None or new_phase:
             self.started, self.before = now, {}
-        for reading in readings:  # a stack may go on from where another session left it
+        for reading in readings:  # a stack may resume from a checkpoint
             self.before.setdefault(reading.replicate, reading.steps)
-        if another:
+        if new_phase:
             self.phase, self.latest = readings[0].phase, {}
         self.latest.update({r.replicate: r for r in readings})
 
@@ -95,7 +95,7 @@ class RowProgress:
             self.baseline_steps |= {seed: steps for seed, steps in known.items() if not isinstance(steps, str)}
 
     def accuracies(self) -> Iterator[tuple[str, float, bool]]:
-        """Yield each grammar with the mean of its seeds' last readings, and whether all its seeds are done."""
+        """Yield each grammar, the mean accuracy in the last readings of its seeds, and whether all seeds are done."""
         on_file = [r for r in self.row.filed if r.get("accuracy") is not None]
         readings = {(r["grammar"], r["seed"]): checked_accuracy(r) for r in on_file}
         readings |= {(r.condition, r.seed): reading.accuracy for r, reading in self.latest.items()}
@@ -107,10 +107,10 @@ class RowProgress:
                 yield grammar, sum(seen) / len(seen), all(m in ended for m in mine)
 
     def remaining(self) -> float | None:
-        """Return the seconds until every replicate has reached its limit, at the pace so far; None while not known.
+        """Return the seconds until every replicate reaches its limit, at the mean pace so far; None while not known.
 
-        The limit of a grammar is known once concat has been learnt at the same seed. On a CPU a stack takes as long
-        as its replicates together; on a GPU, about as long as its longest.
+        The limit of a grammar is known when concat has finished at the same seed. On a CPU the time of a stack is
+        the sum over its replicates; on a GPU, about the maximum.
         """
         waiting = [r for r in self.row.missing if r not in self.finished]
         if self.started is None or self.updated <= self.started or not waiting:
@@ -156,22 +156,22 @@ class ProgressWatcher(Watcher):
         self._of_key[record["key"]].filed(record)
 
     def found(self, record: Record) -> None:
-        """Count what another run recorded."""
+        """Count a replicate that another run recorded."""
         self._of_key[record["key"]].filed(record)
 
     @property
     def done(self) -> int:
-        """Replicates on file."""
+        """Number of replicates on file."""
         return sum(row.done for row in self.rows.values())
 
     @property
     def total(self) -> int:
-        """Replicates of the whole run."""
+        """Number of replicates of the whole run."""
         return sum(row.total for row in self.rows.values())
 
     @property
     def failed(self) -> int:
-        """Replicates that failed since it began."""
+        """Number of replicates that failed since the run began."""
         return sum(record["failed"] for row in self.rows.values() for record in row.finished.values())
 
     def left(self) -> float | None:
@@ -182,7 +182,7 @@ class ProgressWatcher(Watcher):
         return (self.clock() - self.begun) / ended * (self.total - self.done)
 
     def line(self, record: Record) -> str:
-        """Return the line on a replicate that ended."""
+        """Return the line that reports the end of a replicate."""
         row = self._of_key[record["key"]]
         engine = f", engine {record['engine']}" if self.engines and record.get("engine") else ""
         return (
@@ -192,7 +192,7 @@ class ProgressWatcher(Watcher):
 
 
 def _labels(plan: Plan) -> list[str]:
-    """Return the label of each row: as short as tells it from the others."""
+    """Return the shortest label of each row that distinguishes it from the others."""
     models = {row.name: row.job.short_name for row in plan.rows}
     names = list(models.values())
     short = {model: name if names.count(name) == 1 else model for model, name in models.items()}
@@ -203,5 +203,5 @@ def _labels(plan: Plan) -> list[str]:
 
 
 def _ending(record: Record, job: Job) -> str:
-    """Return how a replicate ended."""
+    """Return a description of the end of a replicate."""
     return f"failed: {record['error']}" if record["failed"] else f"{job.summary(record)}, {duration(record['seconds'])}"

@@ -23,28 +23,28 @@ TITLE = "Results"
 
 
 def report(results: Results, path: str | Path, title: str = "", spread: str = "sd", compare: Any = None) -> Path:
-    """Write results as one HTML file, with tables that sort and filter, pictures, curves, settings and versions.
+    """Write results as one HTML file: tables that can be sorted and filtered, plots, curves, settings and versions.
 
-    The file needs no other and fetches nothing.
+    The file is self-contained and loads nothing from the network.
 
     Args:
-        results: a ProbeResult, a long table, or where they are kept. A table holds no curves.
-        path: of the file, ending in .html.
-        title: its heading; by default the names of the models, or how many there are.
-        spread: over seeds: "sd", "sem" or "ci95".
-        compare: reference values beside those of probes, as for `icy.analysis.bias_table`.
+        results: a ProbeResult, a long table, or the path of results. A table holds no curves.
+        path: path of the file, ending in .html.
+        title: heading of the report; by default the names of up to three models, else "Results".
+        spread: spread over seeds: "sd", "sem" or "ci95".
+        compare: reference values to show next to the results of probes, as for `icy.analysis.bias_table`.
 
     Returns:
         The path.
 
     Raises:
-        IncompatibleError: the library that draws is not installed.
+        IncompatibleError: the plotting library is not installed.
         InvalidSettingError: another suffix, or no results.
-        StoreError: there are no results at a place, or the file cannot be written.
+        StoreError: a path has no results, or the file cannot be written.
     """
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
-        raise InvalidSettingError(f"A report is written as .html; not as '{path.name}'.")
+        raise InvalidSettingError(f"A report is written as .html, not as '{path.name}'.")
     if isinstance(results, str | Path):
         results = read_results([results])
     sections = report_sections(results, spread, compare)
@@ -56,25 +56,25 @@ def report_sections(results: Results, spread: str = "sd", compare: Any = None) -
     """Return a section per protocol of probes, and per kind of other jobs."""
     long = long_of(results)
     records = {record["key"]: record for record in records_in(results) or ()}
-    found = []
+    sections = []
     for name, part in by_protocol(long):
         kind = kind_of_rows(part)
         options = {"compare": compare} if kind.table is None and compare is not None else {}
         own = [records[key] for key in part["key"] if key in records]
         points = _measured(kind.curve, own)
-        found.append(Section(name, kind.noun, table_of(kind, part, spread, **options), part, own, points))
-    return found
+        sections.append(Section(name, kind.noun, table_of(kind, part, spread, **options), part, own, points))
+    return sections
 
 
 def _measured(names: Sequence[str], records: Sequence[Record]) -> tuple[str, ...]:
-    """Return the names of the numbers of learning curves without the last ones, if no record has these."""
+    """Return the names of the columns of learning curves, without trailing columns that no record has."""
     points = [point for record in records for point in record.get("curve", ())]
     most = max((n + 1 for point in points for n, value in enumerate(point) if value is not None), default=0)
     return tuple(names[: max(most, len(STEPS_AND_ACCURACY))])
 
 
 def by_protocol(long: pd.DataFrame) -> Sequence[tuple[str, pd.DataFrame]]:
-    """Split results by protocol; those of kinds of jobs that have none, by kind."""
+    """Split results by protocol; results of kinds of jobs without protocols are split by kind."""
     names = long["protocol"].where(long["protocol"].notna(), long["kind"])
     parts = long.groupby(names, sort=False, dropna=False)
     return [(str(name), part.reset_index(drop=True)) for name, part in parts]

@@ -22,7 +22,7 @@ from icy.experiments.trackers.make import watching
 from icy.records.kinds import job_kind
 
 from .display import with_progress
-from .idle import tell_idle
+from .idle import warn_of_idle
 from .plan import Plan, plan_rows, planned
 from .reproduction import Reproduction
 from .results import ProbeResult
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-# Rows that were evaluated at every update, others of their table every 50 (Icy22, table 4).
+# Rows that the paper evaluated at every update, while it evaluated the other rows every 50 (Icy22, table 4).
 CHECKS: dict[tuple[str, int], Choices] = {("icy22/table4", 1280): {"check_every": 1}}
-# Updates between readings: enough for a curve; the accuracy from scratch is a mean over as many.
+# Updates between readings. The accuracy from scratch is a mean over as many updates.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
-QUICK_UPDATES = 1000  # of agents of games
-COUNTED = 4  # rows with the least relative cost; their operations are counted to find the fastest
-PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what the models of one part share
+QUICK_UPDATES = 1000  # updates of agents of games with quick=True
+COUNTED = 4  # so many rows with the least relative cost have their operations counted, to find the fastest
+PART = ["protocol", "representation", "side", "hidden_size", "target"]  # columns that the models of one part share
 
 
 @standard_state()
@@ -56,24 +56,26 @@ def reproduce(
     progress: bool | None = None,
     **options: Unpack[ReproduceOptions],
 ) -> Reproduction:
-    """Measure a published table again, under the preset `published`, and compare it with what was printed.
+    """Measure a published table again, under the preset `published`, and compare it with the published numbers.
 
-    What has finished is kept in the folder `out`; the same call again trains only what is missing.
+    Finished replicates are kept in the folder `out`; the same call again trains only the missing replicates.
 
     Args:
-        table: its name, as in "icy22/table3"; `icy reproduce --list` shows all.
-        only: names or wildcards of models, of those in the table.
+        table: name of the table, as in "icy22/table3"; `icy reproduce --list` shows all.
+        only: names or wildcards of models in the table.
         watcher: callbacks that observe the run.
-        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
-            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
+        progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
+            and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
         **options: the other fields of ReproduceSpec.
 
     Returns:
-        What was measured, cell by cell beside what was printed.
+        The measured value of every cell, next to the published value.
 
     Raises:
-        IcyError: no such table, one that icy does not measure, a model that is in no table, and the like.
-        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
+        IcyError: invalid arguments, such as an unknown table, a table that icy does not measure, or a model that is
+            not in any table.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept. If it is not caught, the script ends with a sentence
+            instead of a traceback.
 
     Example:
         >>> import icy, tempfile
@@ -82,10 +84,10 @@ def reproduce(
         >>> done.cells[["model", "grammar", "published", "verdict"]].to_numpy().tolist()
         [['Hashtable', 'perm', 1.0, 'agrees']]
     """
-    asked = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
-    if not asked.trains:
-        return asked.measure()
-    return asked.run(asked.plan(), watching(with_progress(watcher, progress), asked.spec.track, asked.spec.out))
+    request = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
+    if not request.trains:
+        return request.measure()
+    return request.run(request.plan(), watching(with_progress(watcher, progress), request.spec.track, request.spec.out))
 
 
 spell_out(reproduce, ReproduceSpec, Reproduction)
@@ -96,9 +98,9 @@ class Reproducing:
     """A published table to be measured again.
 
     Attributes:
-        spec: what was asked for.
+        spec: the request.
         source: the table.
-        wanted: its cells that were asked for.
+        wanted: the requested cells of the table.
     """
 
     spec: ReproduceSpec
@@ -110,71 +112,71 @@ class Reproducing:
         """Select the cells of a spec.
 
         Raises:
-            UnknownNameError: no such table, or a name in no published table.
-            InvalidSettingError: a table that `icy.reproduce` cannot measure, or one with nothing of what was asked for.
+            UnknownNameError: an unknown table, or a name that is not in any published table.
+            InvalidSettingError: `icy.reproduce` cannot measure the table, or none of its cells match.
         """
         from icy.analysis.literature.catalogue import find_table, published, why_not_measured
         from icy.analysis.literature.games import with_names
 
-        if said := why_not_measured(spec.table):
-            raise InvalidSettingError(said)
+        if reason := why_not_measured(spec.table):
+            raise InvalidSettingError(reason)
         source = find_table(spec.table)
         cells = published(source.id)
         if source.reproduce == "games":
             cells = with_names(cells, source.id)
         if spec.observations is not None and "observations" not in cells:
-            raise InvalidSettingError(f"{source.id} is not of agents that learn from observations; leave them out.")
+            raise InvalidSettingError(f"The agents of {source.id} do not learn from observations: leave these out.")
         column = next((name for name in ("search", "agent", "row") if name in cells), "model")
         for name, patterns in ((column, spec.only), ("grammar", spec.grammar), ("representation", spec.representation)):
             cells = _only(cells, name, _listed(patterns), source.id)
-        asked = cls(spec, source, cells)
-        if not (asked.trains and spec.quick):
-            return asked
-        return asked.fastest_of_each(column) if _listed(spec.only) else asked.fastest()
+        request = cls(spec, source, cells)
+        if not (request.trains and spec.quick):
+            return request
+        return request.fastest_of_each(column) if _listed(spec.only) else request.fastest()
 
     def fastest_of_each(self, column: str) -> Reproducing:
-        """Return the cells of one row of each model or agent, the one that is expected to train in the least time."""
+        """Return the cells of one row of each model or agent: the row with the shortest expected training time."""
         import pandas as pd
 
-        kept = []
+        selected = []
         for _, cells in self.wanted.groupby(column, sort=False):
-            one = replace(self, wanted=cells)
-            with contextlib.suppress(InvalidSettingError):  # nothing of it learns
-                one = one.fastest()
-            kept.append(one.wanted)
-        return replace(self, wanted=pd.concat(kept))
+            part = replace(self, wanted=cells)
+            with contextlib.suppress(InvalidSettingError):  # none of its models learns
+                part = part.fastest()
+            selected.append(part.wanted)
+        return replace(self, wanted=pd.concat(selected))
 
     def fastest(self) -> Reproducing:
-        """Return the cells of the row that is expected to train in the least time.
+        """Return the cells of the row with the shortest expected training time.
 
         Raises:
-            InvalidSettingError: nothing that was asked for learns.
+            InvalidSettingError: none of the requested models learns.
         """
         columns = next(([name] for name in ("row", "agent") if name in self.wanted), ["model", "hidden_size"])
         columns += [name for name in ("representation", "shots", "samples", "values") if name in self.wanted]
         parts = [replace(self, wanted=cells) for _, cells in self.wanted.groupby(columns, sort=False)]
         plans: list[tuple[float, Plan, Reproducing]] = []
         for part in parts:
-            with contextlib.suppress(InvalidSettingError):  # nothing of it learns
+            with contextlib.suppress(InvalidSettingError):  # none of its models learns
                 plan = part.plan()
                 if (cost := _cost(plan, counted=False)) > 0:
                     plans.append((cost, plan, part))
         if not plans:
-            raise InvalidSettingError(f"Nothing that was asked for of {self.source.id} learns.")
+            raise InvalidSettingError(f"None of the requested rows of {self.source.id} learns.")
         cheap = sorted(plans, key=lambda found: found[0])[:COUNTED]
         return min(cheap, key=lambda found: _cost(found[1], counted=True))[2]
 
     @property
     def trains(self) -> bool:
-        """Whether the table is of models, and not of languages alone."""
+        """Whether the table has models to train; tables of languages have none."""
         return self.source.reproduce in PLANNERS
 
     def measure(self) -> Reproduction:
-        """Measure languages, and compare them with the printed numbers; nothing is trained or kept."""
+        """Measure languages and compare them with the published numbers, without training or saving."""
         return Reproduction(self.source, ProbeResult([]), self.wanted, self.language_seeds())
 
     def language_seeds(self) -> tuple[int, ...]:
-        """Return the seeds of the languages: those asked for, or the paper's."""
+        """Return the seeds of the languages: the requested seeds, or those of the paper."""
         return tuple(seed_list(list(self.source.seeds) if self.spec.seeds is None else self.spec.seeds))
 
     def plan(self) -> Plan:
@@ -182,54 +184,54 @@ class Reproducing:
         return PLANNERS[self.source.reproduce](self)
 
     def run(self, plan: Plan, watcher: Watcher | None = None) -> Reproduction:
-        """Train what is missing of a plan, and compare all of it with what was printed."""
+        """Train the missing replicates of a plan, and compare all results with the published numbers."""
         return self.judge(run_plan(plan, watcher, retries=RETRIES))
 
     def judge(self, result: ProbeResult) -> Reproduction:
-        """Return measured results beside what was printed."""
+        """Compare measured results with the published numbers."""
         return Reproduction(self.source, result, self.wanted)
 
     def seeds(self, runs: float) -> Any:
-        """Return the seeds asked for, or as many as the paper had."""
+        """Return the requested seeds, or the number of runs in the paper."""
         return int(runs) if self.spec.seeds is None else self.spec.seeds
 
     def shared(self) -> Choices:
-        """Return the arguments that go to every plan unchanged."""
+        """Return the arguments that all plans share."""
         names = ["settings", *(name for name in RUNNING if name != "quick")]
         return {"preset": "published", **{name: getattr(self.spec, name) for name in names}}
 
 
-def _probes(asked: Reproducing) -> Plan:
+def _probes(request: Reproducing) -> Plan:
     """Plan the sweep of a table of senders or receivers."""
     parts = []
-    for key, rows in asked.wanted.groupby(PART, sort=False):
+    for key, rows in request.wanted.groupby(PART, sort=False):
         about: Choices = dict(zip(PART, key, strict=True))
         about["hidden"] = int(str(about.pop("hidden_size")))
-        own = CHECKS.get((asked.source.id, about["hidden"]), {})
-        about["settings"] = {**own, **asked.spec.settings}
-        for grammars, models in _alike(rows).items():
-            seeds = asked.seeds(rows["n"].max())
+        own = CHECKS.get((request.source.id, about["hidden"]), {})
+        about["settings"] = {**own, **request.spec.settings}
+        for grammars, models in _by_grammars(rows).items():
+            seeds = request.seeds(rows["n"].max())
             parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})
-    return make_sweep(SweepSpec(parts=parts, **asked.shared()))
+    return make_sweep(SweepSpec(parts=parts, **request.shared()))
 
 
-def _steps(asked: Reproducing) -> Plan:
+def _steps(request: Reproducing) -> Plan:
     """Plan the senders of a table of numbers of updates."""
     from icy.analysis.literature.step_counts import step_parts
 
-    parts = step_parts(asked.wanted, asked.spec.seeds)
+    parts = step_parts(request.wanted, request.spec.seeds)
     for part in parts:
-        part["settings"] = {**part["settings"], **asked.spec.settings}
+        part["settings"] = {**part["settings"], **request.spec.settings}
     if not parts:
-        raise InvalidSettingError(f"Nothing that was asked for of {asked.source.id} learns.")
-    return make_sweep(SweepSpec(parts=parts, **asked.shared()))
+        raise InvalidSettingError(f"None of the requested rows of {request.source.id} learns.")
+    return make_sweep(SweepSpec(parts=parts, **request.shared()))
 
 
-def _pairs(asked: Reproducing) -> Plan:
+def _pairs(request: Reproducing) -> Plan:
     """Plan the games of a table of pairs."""
     plans, specs = [], []
-    for (link, hidden), rows in asked.wanted.groupby(["representation", "hidden_size"], sort=False):
-        for grammars, models in _alike(rows, keep_concat=True).items():
+    for (link, hidden), rows in request.wanted.groupby(["representation", "hidden_size"], sort=False):
+        for grammars, models in _by_grammars(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
             spec = EndToEndSpec(
                 sender=senders,
@@ -237,50 +239,50 @@ def _pairs(asked: Reproducing) -> Plan:
                 pretrain="none" if grammars == ("none",) else grammars,
                 representation=cast("RepresentationName", link),
                 hidden=int(str(hidden)),
-                seeds=asked.seeds(rows["n"].max()),
+                seeds=request.seeds(rows["n"].max()),
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
-                **asked.shared(),
+                **request.shared(),
             )
             specs.append(spec)
             plans.append(planned(spec, plan_rows(spec)))
-    tell_idle(specs)
+    warn_of_idle(specs)
     return _together(plans)
 
 
-def _agents(asked: Reproducing) -> Plan:
-    """Plan the agents of a table, by the kind of job that trains such."""
+def _agents(request: Reproducing) -> Plan:
+    """Plan the agents of a table, with the kind of job that trains them."""
     from icy.analysis.literature.agents import agent_parts
 
-    kind = job_kind(asked.source.reproduce).load_spec()
-    shared = asked.shared()
+    kind = job_kind(request.source.reproduce).load_spec()
+    shared = request.shared()
     changed = shared.pop("settings")
     specs = []
-    for part in agent_parts(asked.source.id, asked.wanted, asked.spec.seeds, asked.spec.observations):
+    for part in agent_parts(request.source.id, request.wanted, request.spec.seeds, request.spec.observations):
         specs.append(kind(**{**shared, **part, "settings": {**part["settings"], **changed}}))
     if not specs:
-        raise InvalidSettingError(f"Nothing that was asked for of {asked.source.id} learns.")
+        raise InvalidSettingError(f"None of the requested rows of {request.source.id} learns.")
     return _together([planned(spec, plan_rows(spec)) for spec in specs])
 
 
-def _games(asked: Reproducing) -> Plan:
+def _games(request: Reproducing) -> Plan:
     """Plan the agents of a table of multi-target games."""
     from icy.analysis.literature.games import game_parts
 
-    kind = job_kind(asked.source.reproduce).load_spec()
-    shared = asked.shared()
+    kind = job_kind(request.source.reproduce).load_spec()
+    shared = request.shared()
     settings = dict(shared.pop("settings"))
     length = {"steps": settings.pop("steps")} if "steps" in settings else {}
-    if asked.spec.quick:
+    if request.spec.quick:
         length = {"steps": QUICK_UPDATES, **length}
     plans = []
-    for part in game_parts(asked.source.id, asked.wanted, asked.spec.seeds):
+    for part in game_parts(request.source.id, request.wanted, request.spec.seeds):
         spec = kind.asked(**{**shared, **part, **length, "settings": settings})
         plans.append(planned(spec, plan_rows(spec)))
     return _together(plans)
 
 
 def _together(plans: list[Plan]) -> Plan:
-    """Return one plan of the rows of several."""
+    """Join several plans into one."""
     workers = max(plan.workers for plan in plans)
     return replace(plans[0], rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
 
@@ -290,7 +292,7 @@ PLANNERS = {
 }  # fmt: skip
 
 
-def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
+def _by_grammars(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
     """Group models by their grammars in the table, without concat, which is always trained."""
     found: dict[tuple[str, ...], list[str]] = {}
     for model, cells in rows.groupby("model", sort=False):
@@ -300,45 +302,45 @@ def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...
 
 
 def _listed(names: str | Iterable[str]) -> list[str]:
-    found = words(names)
-    if not found and several(names):
-        raise InvalidSettingError("An empty name was given; leave it out for all, or name some.")
-    return [] if "all" in found else found
+    choices = words(names)
+    if not choices and several(names):
+        raise InvalidSettingError("A name is empty: give a name, or leave the argument out for all.")
+    return [] if "all" in choices else choices
 
 
 def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> pd.DataFrame:
-    """Return the cells whose column matches a pattern; warn of a name that only another table has.
+    """Return the cells that match a pattern in a column; warn of names that only other tables have.
 
     Raises:
-        UnknownNameError: a pattern that matches nothing published.
-        InvalidSettingError: none of them matches anything in this table.
+        UnknownNameError: a pattern matches no published table.
+        InvalidSettingError: none of the patterns matches in this table.
     """
     if not patterns:
         return cells
     if column not in cells:
         raise InvalidSettingError(f"{table} has no {column}s to choose from.")
-    there = [str(name) for name in dict.fromkeys(cells[column])]
-    wanted = {pattern: [name for name in there if _fits(name, pattern)] for pattern in patterns}
-    for pattern, found in wanted.items():
-        if not found:
-            elsewhere = _elsewhere(column, pattern)
-            if not elsewhere:
-                raise unknown(f"{column} of {table}", pattern, there)
-            log.warning("Left out: %s is not in %s, but in %s.", pattern, table, ", ".join(elsewhere))
-    names = {name for found in wanted.values() for name in found}
+    available = [str(name) for name in dict.fromkeys(cells[column])]
+    matches = {pattern: [name for name in available if _fits(name, pattern)] for pattern in patterns}
+    for pattern, matching in matches.items():
+        if not matching:
+            tables = _tables_with(column, pattern)
+            if not tables:
+                raise unknown(f"{column} of {table}", pattern, available)
+            log.warning("Left out: %s is not in %s, but in %s.", pattern, table, ", ".join(tables))
+    names = {name for matching in matches.values() for name in matching}
     if not names:
-        raise InvalidSettingError(f"{table} has no {column} {' or '.join(patterns)}; it has {', '.join(there)}.")
+        raise InvalidSettingError(f"{table} has no {column} {' or '.join(patterns)}; it has {', '.join(available)}.")
     return cells[cells[column].isin(names)]
 
 
 def _fits(name: str, pattern: str) -> bool:
-    """Whether a pattern matches a name; parts of the pattern may be aliases."""
-    wanted = "+".join(canonical(part).rpartition("/")[2] for part in pattern.split("+"))
-    return fnmatch.fnmatchcase(name.lower(), wanted.lower())
+    """Return whether a pattern matches a name; parts of the pattern may be aliases."""
+    full = "+".join(canonical(part).rpartition("/")[2] for part in pattern.split("+"))
+    return fnmatch.fnmatchcase(name.lower(), full.lower())
 
 
-def _elsewhere(column: str, pattern: str) -> list[str]:
-    """Return the tables that have what this one lacks."""
+def _tables_with(column: str, pattern: str) -> list[str]:
+    """Return the tables in which a pattern matches a name."""
     import pandas as pd
 
     from icy.analysis.literature.catalogue import published, published_tables
@@ -351,11 +353,11 @@ def _elsewhere(column: str, pattern: str) -> list[str]:
 
 
 def _cost(plan: Plan, counted: bool) -> float:
-    """Return the expected time of a plan in any unit; 0 if nothing in it learns.
+    """Return the expected time of a plan, in arbitrary units; 0 if none of its models learns.
 
     Args:
         plan: the plan.
-        counted: whether the operations of an update are counted, or only its relative cost is taken.
+        counted: whether to count the operations of an update; otherwise its relative cost is used.
     """
     total = 0.0
     for row in plan.rows:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from icy.analysis.literature.verdicts import model_name, shown
+from icy.analysis.literature.verdicts import cells_as_text, model_name
 from icy.config.settings import checks_text
 from icy.core.provenance import circumstances
 from icy.core.text import markdown_table
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from icy.analysis.tables.printed_table import BiasTable
 
 
-AGENTS = {"model": "agent", "grammar": "game"}  # headings of what stands in for models and grammars
+AGENTS = {"model": "agent", "grammar": "game"}  # headings that replace "model" and "grammar"
 GAMES = {"model": "row", "grammar": ""}
 LANGUAGES = {"model": "search"}
 
@@ -37,57 +37,61 @@ def page(done: Reproduction, remark: str = "") -> str:
     """Render a reproduction as Markdown: the verdict, every cell, how it was made, and a remark."""
     source = done.source
     settings = set() if done.cell_by_cell else set(done.result.to_dataframe()["settings"])
-    changed = settings if len(settings) == 1 else ()  # what only some rows have is not that of the page
+    changed = settings if len(settings) == 1 else ()  # the heading shows only settings that all rows share
     lines = [f"# {', '.join(filter(None, [source.id, *changed]))}, measured again", ""]
     lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
-    lines += [_made(done), "", *([remark, ""] if remark else [])]
+    lines += [_provenance(done), "", *([remark, ""] if remark else [])]
     lines += [
         "Means ± standard errors; the distance is in combined standard errors. The last column is the outcome of two "
         "one-sided tests of a difference of 20 % of the published value, for accuracies of its distance from chance."
     ]
     for representation, part in done.cells.groupby("representation", sort=False):
-        there = part[part["verdict"] != "missing"]
+        measured = part[part["verdict"] != "missing"]
         lines += ["", f"## {representation}", ""]
-        lines += [_cell_table(there, done.headings), *([""] if len(there) < len(part) else [])] if len(there) else []
+        lines += (
+            [_cell_table(measured, done.headings), *([""] if len(measured) < len(part) else [])]
+            if len(measured)
+            else []
+        )
         lines += _missing(part)
     lines += _about_games(done) if done.of_games else []
     return "\n".join(lines) + "\n"
 
 
 def _about_games(done: Reproduction) -> list[str]:
-    """Return what the numbers of games claim, and what their scores are by chance."""
+    """Return the sections on the claims about games, and on their chance scores."""
     claims, floors = done.claims(), done.floors()
     names = {"row": "row", "printed": "printed", "chance": "its chance", "holistic": "its holistic"}
     ours = {"icy": "icy", "icy_chance": "its chance", "icy_holistic": "its holistic"}
     shown = floors[[*names, *ours]].map(lambda x: x if isinstance(x, str) else "-" if pd.isna(x) else f"{x:.2f}")
     return [
         "",
-        "## What is claimed",
+        "## Claims",
         "",
         markdown_table(["claim", "measured", "verdict"], claims[["said", "found", "verdict"]].to_numpy().tolist()),
         "",
         "## CBM and chance",
         "",
         "The floors of languages of random words, with as many words as were printed or said: chance, where every word "
-        "is drawn anew, and holistic, where a phrase has one random message.",
+        "is drawn again, and holistic, where a phrase has one random message.",
         "",
         markdown_table([*names.values(), *ours.values()], shown.to_numpy().tolist(), range(1, 7)),
     ]
 
 
 def _missing(cells: pd.DataFrame) -> list[str]:
-    """Return a sentence on the models that were not measured, or not on all grammars."""
-    found = []
+    """Return a sentence that names the models that were not measured, or only on some grammars."""
+    labels = []
     for (model, hidden), part in cells.groupby(["model", "hidden_size"], sort=False):
         missing = part[part["verdict"] == "missing"]
         which = "" if len(missing) == len(part) else f" ({', '.join(dict.fromkeys(missing['grammar']))})"
-        found += [f"{model_name(str(model), int(str(hidden)))}{which}"] if len(missing) else []
-    return [f"Not measured: {', '.join(found)}."] if found else []
+        labels += [f"{model_name(str(model), int(str(hidden)))}{which}"] if len(missing) else []
+    return [f"Not measured: {', '.join(labels)}."] if labels else []
 
 
 def _cell_table(cells: pd.DataFrame, headings: Mapping[str, str]) -> str:
-    table = with_headings(shown(cells), headings)
+    table = with_headings(cells_as_text(cells), headings)
     numbers = [i for i, name in enumerate(table) if name in ("icy", "seeds", "published", "distance")]
     return markdown_table(table, table.to_numpy().tolist(), numbers)
 
@@ -98,8 +102,8 @@ def with_headings(table: pd.DataFrame, headings: Mapping[str, str]) -> pd.DataFr
     return table.drop(columns=left_out).rename(columns=dict(headings))
 
 
-def _made(done: Reproduction) -> str:
-    """Return how, when, with what and where it was measured."""
+def _provenance(done: Reproduction) -> str:
+    """Return a sentence on the settings, dates, versions and devices of the measurement."""
     if done.of_languages:
         return f"Made by icy {__version__}, on its languages of the seeds {', '.join(map(str, done.seeds))}."
     records = done.result.records
@@ -110,8 +114,8 @@ def _made(done: Reproduction) -> str:
         how = _learned_from(done)
     elif done.of_games:
         updates = sorted({record["steps"] for record in records})
-        few = " to ".join(f"{n:,}" for n in dict.fromkeys((updates[0], updates[-1])))
-        how = f"under the preset `published`, with {few} updates"
+        span = " to ".join(f"{n:,}" for n in dict.fromkeys((updates[0], updates[-1])))
+        how = f"under the preset `published`, with {span} updates"
     else:
         checks = sorted({checks_text(record["config"]["settings"]) for record in records})
         how = f"under the preset `published` ({', '.join(checks)})"
@@ -122,7 +126,7 @@ def _made(done: Reproduction) -> str:
 
 
 def _learned_from(done: Reproduction) -> str:
-    """Return how many observations agents had, here and in the paper."""
+    """Return the number of observations per agent, here and in the paper."""
     ours = done.result.to_dataframe()["observations"].astype(float).mean()
     theirs = " or ".join(f"{count:,}" for count in done.wanted["observations"].dropna().unique())
     return f"from {ours:,.0f} observations an agent, where the paper's had {theirs}"
@@ -132,13 +136,13 @@ def _learned_from(done: Reproduction) -> str:
 class Reproduction:
     """A published table measured again.
 
-    In a notebook it shows itself as the verdict and a row per cell.
+    A notebook displays the verdict and a row per cell.
 
     Attributes:
         source: the published table.
-        result: what was measured.
-        wanted: the published cells that were asked for.
-        seeds: of the languages, of a table of metrics; empty for one of models.
+        result: the measured results.
+        wanted: the requested cells of the published table.
+        seeds: seeds of the languages in a table of metrics; empty for a table of models.
     """
 
     source: PublishedTable
@@ -148,24 +152,24 @@ class Reproduction:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Every cell that was asked for, with the columns of `icy.analysis.literature.verdicts.COLUMNS`: icy's mean
-        and error, the published ones, their distance in combined standard errors, the verdict, and what these rest
-        on."""
-        from icy.analysis.literature.agents import judged_agents
-        from icy.analysis.literature.games import judged_games
-        from icy.analysis.literature.languages import judged_languages
-        from icy.analysis.literature.step_counts import judged_steps
-        from icy.analysis.literature.verdicts import judged
+        """Every requested cell, with the columns of `icy.analysis.literature.verdicts.COLUMNS`: icy's mean and error,
+        the published mean and error, their distance in combined standard errors, the verdict, and the numbers behind
+        these."""
+        from icy.analysis.literature.agents import judge_agents
+        from icy.analysis.literature.games import judge_games
+        from icy.analysis.literature.languages import judge_languages
+        from icy.analysis.literature.step_counts import judge_steps
+        from icy.analysis.literature.verdicts import judge_cells
 
         if self.of_agents:
-            return judged_agents(self.source.id, self.result.to_dataframe(), self.wanted)
+            return judge_agents(self.source.id, self.result.to_dataframe(), self.wanted)
         if self.of_games:
-            return judged_games(self.source.id, self._games(), self.wanted)
+            return judge_games(self.source.id, self._games(), self.wanted)
         if self.of_languages:
-            return judged_languages(self.wanted, self.seeds)
+            return judge_languages(self.wanted, self.seeds)
         if self.of_steps:
-            return judged_steps(self.result.to_dataframe(), self.wanted)
-        return judged(self.result.to_dataframe(), self.wanted)
+            return judge_steps(self.result.to_dataframe(), self.wanted)
+        return judge_cells(self.result.to_dataframe(), self.wanted)
 
     @property
     def verdict(self) -> Verdict:
@@ -176,12 +180,12 @@ class Reproduction:
 
     @property
     def of_agents(self) -> bool:
-        """Whether the table is of agents, which know no grammars."""
+        """Whether the table is about agents, which have no grammars."""
         return "agent" in self.wanted
 
     @property
     def of_games(self) -> bool:
-        """Whether the table is of multi-target games, whose rows have names."""
+        """Whether the table is about multi-target games. Rows of these tables have names."""
         return "row" in self.wanted
 
     @property
@@ -191,19 +195,19 @@ class Reproduction:
 
     @property
     def of_languages(self) -> bool:
-        """Whether the table is of metrics of languages, which nothing learns."""
+        """Whether the table is about metrics of languages, without training."""
         return self.source.reproduce == "metrics"
 
     @property
     def headings(self) -> Mapping[str, str]:
-        """Headings of what stands in for models and grammars; "" for what does not."""
+        """Headings that replace "model" and "grammar"; "" removes the column."""
         return AGENTS if self.of_agents else GAMES if self.of_games else LANGUAGES if self.of_languages else {}
 
     def shown(self) -> pd.DataFrame:
-        """Return every cell as text, with its space where that is not the same in all."""
-        from icy.analysis.literature.verdicts import shown
+        """Return every cell as text, with its meaning space where cells differ in it."""
+        from icy.analysis.literature.verdicts import cells_as_text
 
-        table, spaces = with_headings(shown(self.cells), self.headings), self.cells["representation"]
+        table, spaces = with_headings(cells_as_text(self.cells), self.headings), self.cells["representation"]
         return table.assign(meanings=spaces)[["meanings", *table]] if self.of_steps else table
 
     def _games(self) -> pd.DataFrame:
@@ -212,13 +216,13 @@ class Reproduction:
         return with_settings(self.result.to_dataframe())
 
     def claims(self) -> pd.DataFrame:
-        """Return the claims that published games make beyond their digits, with a verdict on each."""
+        """Return the claims of the paper about its games, with a verdict on each."""
         from icy.analysis.literature.game_claims import claims, games_of_results
 
         return claims(games_of_results(self._games()))
 
     def floors(self) -> pd.DataFrame:
-        """Return the scores of concept best matching of games, printed and measured, beside their floors."""
+        """Return the scores of concept best matching of games, published and measured, next to their floors."""
         from icy.analysis.literature.games import rows_of
 
         from .game_floors import printed_floors
@@ -238,13 +242,13 @@ class Reproduction:
         )
 
     def table(self) -> BiasTable:
-        """Return the table of the results, with the published values; of agents and of updates, without."""
+        """Return the table of the results, with the published values unless it is about agents or updates."""
         if self.of_agents or self.cell_by_cell:
             return self.result.bias_table("sem")
         return self.result.bias_table("sem", compare=self.source.id)
 
     def page(self, remark: str = "") -> str:
-        """Return all of it as Markdown, with a remark.
+        """Return the reproduction as a page in Markdown, with a remark.
 
         Args:
             remark: a paragraph to add; "" for none.
@@ -257,7 +261,7 @@ class Reproduction:
 
     @property
     def cell_by_cell(self) -> bool:
-        """Whether a line per cell is shown, since the table of the models does not hold the printed numbers."""
+        """Whether to show a line per cell, since the table of the models does not hold the published numbers."""
         return self.of_steps or self.of_languages
 
     def _repr_html_(self) -> str:

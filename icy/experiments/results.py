@@ -1,4 +1,4 @@
-"""Results: records, and the tables made from them."""
+"""Results: records, and tables of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from icy.records.load import Results, comparable, last_of_each, load_records, lo
 from icy.records.long_table import game_curves, to_long
 from icy.records.pack import file_in, is_pack
 from icy.records.record import Record, as_json, model_file
-from icy.records.saved_models import KEY, choices, chosen, facts_of
+from icy.records.saved_models import KEY, choices, facts_of, match_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from icy.analysis.tables.printed_table import BiasTable
 
 
-MOST_NAMED = 5  # replicates in an error
+MOST_NAMED = 5  # most replicates that an error lists
 
 
-def kept_model(record: Record, content: bytes) -> Module:
+def saved_model(record: Record, content: bytes) -> Module:
     """Return the trained model of a record.
 
     Args:
-        record: of the replicate.
-        content: of the file of its weights.
+        record: record of the replicate.
+        content: content of its file of weights.
 
     Raises:
-        StoreError: the file is damaged, or the model of that name is another one now.
+        StoreError: the file is damaged, or the model has changed since training.
     """
     from icy.training.weights import unpack_weights  # imports torch
 
@@ -60,7 +60,7 @@ def _replicate(record: Record) -> str:
 
 
 def _named(records: Sequence[Record], grammar: str, seed: int | None, model: str | None) -> list[Record]:
-    """Return the records of a grammar, seed and model; the short name of a language is used where no grammar has it."""
+    """Return the records of a grammar, seed and model. The grammar may be the short name of a language."""
     whole = any(record["grammar"] == grammar for record in records)
 
     def fits(record: Record) -> bool:
@@ -72,7 +72,7 @@ def _named(records: Sequence[Record], grammar: str, seed: int | None, model: str
 
 
 def _with_typed_index(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table. Its index has the names of the long table, and numbers where a column has numbers alone."""
+    """Return a table with an index for analysis: names as in the long table, and numbers where all values are."""
     import pandas as pd
 
     labels = table.index.to_frame(index=False).rename(columns=lambda name: str(name).replace(" ", "_"))
@@ -90,7 +90,7 @@ def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
 
 
 def table_of(kind: JobKind, long: pd.DataFrame, spread: str, **options: Any) -> BiasTable:
-    """Return the table of some results of a kind of job; options as for `icy.analysis.bias_table`, if it has no own."""
+    """Return the table of results of a kind of job; options as for `icy.analysis.bias_table`, or as the kind has."""
     from icy.analysis.tables.bias import bias_table
 
     make = bias_table if kind.table is None else load_object(kind.table)
@@ -101,10 +101,10 @@ def table_of(kind: JobKind, long: pd.DataFrame, spread: str, **options: Any) -> 
 class ProbeResult:
     """Results of a probe, or of any other run.
 
-    In a notebook it shows itself as a table. Two results add up to one with the rows of both.
+    A notebook displays a table. The sum of two results (`+`) has the rows of both.
 
     Attributes:
-        records: one per replicate, as filed in the results folder.
+        records: a record per replicate, as in the results folder.
         paths: the files written.
         folder: the results folder, or the pack, where the files of the records are.
 
@@ -116,7 +116,7 @@ class ProbeResult:
         ['concat', 'perm']
     """
 
-    kind: ClassVar[str] = "probe"  # whose table shows no results, or those of several kinds
+    kind: ClassVar[str] = "probe"  # kind of job that determines the table if there are no results, or several kinds
 
     records: Sequence[Record] = field(repr=False)
     paths: Sequence[Path] = ()
@@ -129,10 +129,10 @@ class ProbeResult:
             format: "long", a row per replicate, for analysis; "wide", a row per model and setting, for reading, with
                 columns for every grammar: "mean", "spread", "seeds" and more. The index of "wide" has the model and
                 each column of the long table that varies between its rows, such as representation and hidden_size;
-                `reset_index()` makes columns of them.
+                `reset_index()` turns the index into columns.
 
         Raises:
-            InvalidSettingError: another format.
+            InvalidSettingError: an unknown format.
         """
         if format == "long":
             return to_long(self.records)
@@ -143,12 +143,12 @@ class ProbeResult:
     def table(self, format: str = "text", spread: str = "sd", **options: Any) -> str:
         """Return the bias table as text: one row per model, one column per grammar.
 
-        Results of several kinds of jobs or protocols, which measure different things, have a table each; in csv, one.
+        Different kinds of jobs or protocols have different measures, so each has a table of its own; csv has one table.
 
         Args:
             format: "text", "markdown", "latex", "csv", "json" or "html".
-            spread: "sd" over seeds, "sem" its standard error, or "ci95", half its 95 % interval (Student's t).
-            **options: by, sort, compare and others, as of `icy.analysis.bias_table`.
+            spread: "sd" over seeds, "sem" the standard error, or "ci95", half the 95 % interval (Student's t).
+            **options: by, sort, compare and others, as for `icy.analysis.bias_table`.
 
         Raises:
             InvalidSettingError: another format or spread.
@@ -162,31 +162,31 @@ class ProbeResult:
         return self.whole_table(spread, **options).render(format)
 
     def parts(self) -> list[ProbeResult]:
-        """Split the results by kind of job and protocol, each of which has a measure of its own."""
-        found: dict[tuple[str, str], list[Record]] = {}
+        """Split the results by kind of job and protocol, since each of these has its own measure."""
+        parts: dict[tuple[str, str], list[Record]] = {}
         for record in self.records:
-            found.setdefault((kind_of(record).name, record.get("protocol", "")), []).append(record)
-        return [replace(self, records=records) for records in found.values()]
+            parts.setdefault((kind_of(record).name, record.get("protocol", "")), []).append(record)
+        return [replace(self, records=records) for records in parts.values()]
 
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
         """Return the table as an object; options as for `icy.analysis.bias_table`.
 
         Args:
-            spread: "sd" over seeds, "sem" its standard error, or "ci95", half its 95 % interval (Student's t).
-            **options: by, sort, compare and others, as of `icy.analysis.bias_table`.
+            spread: "sd" over seeds, "sem" the standard error, or "ci95", half the 95 % interval (Student's t).
+            **options: by, sort, compare and others, as for `icy.analysis.bias_table`.
 
         Raises:
-            InvalidSettingError: results of several kinds of jobs or protocols, which measure different things.
+            InvalidSettingError: the results are of several kinds of jobs or protocols, which have different measures.
         """
         if len(parts := self.parts()) > 1:
             protocols = listed([part.records[0].get("protocol", part.kind) for part in parts])
             raise InvalidSettingError(
-                f"These are results of {protocols}, which measure different things: `parts()` gives those of each."
+                f"These are results of {protocols}, which have different measures: split them with `parts()`."
             )
         return self.whole_table(spread, **options)
 
     def whole_table(self, spread: str = "sd", **options: Any) -> BiasTable:
-        """Return one table of all results, whatever they measure, as in csv; options as for `bias_table`.
+        """Return one table of all results, even if their measures differ, as in csv; options as for `bias_table`.
 
         Args:
             spread: as for `bias_table`.
@@ -199,8 +199,8 @@ class ProbeResult:
         """Return the table of differences seed by seed, with tests; arguments as for `icy.analysis.difference_table`.
 
         Args:
-            other: other results; or one of these models, to hold the others against; or "each", for every two models.
-            spread: of the differences over seeds.
+            other: other results; or a model of these, to compare the others with; or "each", for all pairs of models.
+            spread: spread of the differences over seeds.
             **options: name, by, sort and decimals.
         """
         from icy.analysis.tables.bias import difference_table
@@ -214,10 +214,9 @@ class ProbeResult:
         return self.table()
 
     def __add__(self, other: ProbeResult) -> ProbeResult:
-        """Join two results; what is in both is kept once, from the right-hand side.
+        """Join two results. If a record is in both, the right-hand side's is kept.
 
-        Of a model or a grammar that was edited in between, only what its newest version measured is kept, with a
-        warning.
+        If a model or a grammar has several versions, only results of the newest are kept, with a warning.
         """
         if not isinstance(other, ProbeResult):
             return NotImplemented
@@ -229,28 +228,28 @@ class ProbeResult:
         """Return the results of a run: its records, the tables written, and the results folder.
 
         Args:
-            records: one per replicate.
+            records: a record per replicate.
             paths: the files written.
             folder: the results folder.
         """
         return cls(records, paths, folder)
 
     def model(self, grammar: str, seed: int | None = None, model: str | None = None, **where: Any) -> Module:
-        """Return the trained model of one replicate, in evaluation mode; of a pair, both sides as one module.
+        """Return the trained model of one replicate, in evaluation mode; for a pair, both sides as one module.
 
-        Its weights are those that training ended with, to the bit.
+        Its weights are exactly those at the end of training.
 
         Args:
-            grammar: that it was trained on; of a pair from scratch, "none".
-            seed: by default the lowest, of replicates that differ in nothing else.
-            model: its name, with or without its side; needed where there are several.
-            **where: other facts that distinguish it, by the names of records and of settings: hidden_size=64,
+            grammar: grammar of the training; for a pair from scratch, "none".
+            seed: seed of the training; by default the lowest, if the matching replicates differ only in the seed.
+            model: name of the model, with or without its side; needed if there are several models.
+            **where: other fields that distinguish it, by the names of records and of settings: hidden_size=64,
                 representation="gumb", protocol="budget", learning_rate=0.002.
 
         Raises:
-            StoreError: there is no such replicate, or there are several, which the message lists; its model was not
-                kept, or it is of another version.
-            UnknownNameError: a fact that these results do not have.
+            StoreError: no replicate matches, or several match (the message lists them); its model was not saved, or
+                has changed since training.
+            UnknownNameError: these results do not have a field of this name.
 
         Example:
             >>> import icy, tempfile
@@ -261,30 +260,30 @@ class ProbeResult:
         record = self._find("result for", [r for r in self.records if not r["failed"]], grammar, seed, model, where)
         place = model_file(record)
         if place is None:
-            raise StoreError(f"The model of {_replicate(record)} was not kept: ask for it with keep_models=True.")
-        return kept_model(record, self.content(place))
+            raise StoreError(f"The model of {_replicate(record)} was not saved: train it with keep_models=True.")
+        return saved_model(record, self.content(place))
 
     def languages(self) -> list[tuple[Record, Callable[[], Language | icy.metrics.Table]]]:
-        """Return the languages that senders speak: those of kept senders, and those that emerged in games.
+        """Return the languages of senders: of saved senders, and the languages that emerged in games.
 
-        Each is a record and a function that makes its language, as a greedy message for every meaning takes a while. Of
-        multi-target games it makes a table of what was said in some turns.
+        Each item is a record and a function that computes its language, since a greedy message for every meaning takes
+        time. For multi-target games, the function returns a table of the messages in some turns.
         """
-        found: list[tuple[Record, Callable[[], Language | icy.metrics.Table]]] = []
+        languages: list[tuple[Record, Callable[[], Language | icy.metrics.Table]]] = []
         for record in self.records:
             if record["failed"]:
                 continue
             if record.get("language"):
                 in_turns = Path(record["language"]).suffix == ".jsonl"
-                found.append((record, partial(self._said if in_turns else self._emerged, record)))
+                languages.append((record, partial(self._said if in_turns else self._emerged, record)))
             elif record["side"] == "sender" and model_file(record) is not None:
-                found.append((record, partial(self._spoken, record)))
-        return found
+                languages.append((record, partial(self._spoken, record)))
+        return languages
 
     def _spoken(self, record: Record) -> Language:
         from icy.training.probe_models import spoken  # imports torch
 
-        return spoken(record, kept_model(record, self.content(str(model_file(record)))))
+        return spoken(record, saved_model(record, self.content(str(model_file(record)))))
 
     def _emerged(self, record: Record) -> Language:
         with self._copied(record["language"]) as file:
@@ -316,19 +315,19 @@ class ProbeResult:
         model: str | None,
         where: Fields,
     ) -> Record:
-        """Return the one of some records that is asked for.
+        """Return the record that matches.
 
         Raises:
-            StoreError: none of them is, or several are that differ in more than the seed.
-            UnknownNameError: a fact that they do not have.
+            StoreError: no record matches, or several match that differ in more than the seed.
+            UnknownNameError: the records do not have a field of this name.
         """
         named = _named(records, grammar, seed, model)
         if not named:
-            asked = f"'{grammar}'" + ("" if seed is None else f" with seed {seed}") + (f" of {model}" if model else "")
-            there = listed(list(dict.fromkeys(map(_replicate, records)))[:MOST_NAMED]) or "nothing"
-            raise StoreError(f"There is no {what} {asked}; there is {there}.")
+            query = f"'{grammar}'" + ("" if seed is None else f" with seed {seed}") + (f" of {model}" if model else "")
+            available = listed(list(dict.fromkeys(map(_replicate, records)))[:MOST_NAMED]) or "nothing"
+            raise StoreError(f"There is no {what} {query}; there is {available}.")
         place = "these results" if self.folder is None else str(self.folder)
-        fits = list(compress(named, chosen(place, what.partition(" ")[0], [facts_of(r) for r in named], where)))
+        fits = list(compress(named, match_facts(place, what.partition(" ")[0], [facts_of(r) for r in named], where)))
         seeds = {r["seed"] for r in fits}
         names, values = choices(fits, ["seed"])
         if len(fits) > 1 and (names != [KEY] or len(seeds) < len(fits)):
@@ -336,7 +335,7 @@ class ProbeResult:
             alike = [f"of {min(models)}"] * (len(models) == 1) + [f"on {fits[0]['grammar']}"]
             alike += [f"with seed {min(seeds)}"] * (len(seeds) == 1)
             example = f"{names[0]}={facts_of(fits[0])[names[0]]!r}"
-            raise StoreError(f"There are {len(fits)} {' '.join(alike)}: say which by {values}, as in {example}.")
+            raise StoreError(f"There are {len(fits)} {' '.join(alike)}: select by {values}, as in {example}.")
         return min(fits, key=lambda record: record["seed"])
 
     def content(self, place: str) -> bytes:
@@ -346,7 +345,7 @@ class ProbeResult:
             place: path of the file in the results folder or pack.
 
         Raises:
-            StoreError: it is no longer there.
+            StoreError: the file has been removed.
         """
         return file_in(self.folder or Path(), place)
 
@@ -359,10 +358,10 @@ class ProbeResult:
         """Write the records to one .json file, which `load` reads.
 
         Args:
-            path: of the .json file.
+            path: path of the .json file.
 
         Raises:
-            StoreError: it cannot be written, or has another suffix.
+            StoreError: the file cannot be written, or has another suffix.
         """
         path = Path(path)
         if path.suffix != ".json":
@@ -375,10 +374,10 @@ class ProbeResult:
         """Load a result from a file that `save` wrote, or everything in a results folder.
 
         Args:
-            path: of the results folder, the pack, or the file.
+            path: path of the results folder, the pack, or the file.
 
         Raises:
-            StoreError: there is no such file or folder, or it holds no results.
+            StoreError: the file or folder does not exist, or holds no results.
         """
         path = Path(path)
         here = path if path.is_dir() or is_pack(path) else path.parent
@@ -390,7 +389,7 @@ class EndToEndResult(ProbeResult):
     """Results of an end-to-end run: a ProbeResult with curves and the languages that emerged.
 
     Attributes:
-        records: one per replicate, as filed in the results folder.
+        records: a record per replicate, as in the results folder.
         paths: the files written.
         folder: the results folder, or the pack, where the files of the records are.
     """
@@ -400,13 +399,13 @@ class EndToEndResult(ProbeResult):
     def curves(self) -> pd.DataFrame:
         """Return a row per pair and reading: model, representation, grammar, seed, and the points of its curve.
 
-        `accuracy` and `loss` are those of the game, `sender_accuracy` and `receiver_accuracy` those on the language of
-        pre-training.
+        `accuracy` and `loss` are those of the game. `sender_accuracy` and `receiver_accuracy` are measured on the
+        language of pre-training.
         """
         return game_curves(self.records)
 
     def plot(self) -> Figure:
-        """Plot the curves, in the form of Icy22 figure 7."""
+        """Plot the curves in the style of Icy22 figure 7."""
         from icy.analysis.plots.e2e_curves import e2e
 
         return e2e(self)
@@ -417,16 +416,15 @@ class EndToEndResult(ProbeResult):
         """Return the language that emerged in one run: its sender's greedy message for every meaning.
 
         Args:
-            grammar: of pre-training; "none" from scratch.
-            seed: by default the lowest, of runs that differ in nothing else.
-            model: the pair, as in "HierZero:GRU+Hier:GRU"; needed where there are several.
-            **where: other facts that distinguish the run, by the names of records and of settings:
+            grammar: grammar of pre-training; "none" for a run from scratch.
+            seed: seed of the run; by default the lowest, if the matching runs differ only in the seed.
+            model: the pair, as in "HierZero:GRU+Hier:GRU"; needed if there are several pairs.
+            **where: other fields that distinguish the run, by the names of records and of settings:
                 representation="gumb", steps=5000.
 
         Raises:
-            StoreError: there is no such run, or there are several, which the message lists; or its language is not on
-                file.
-            UnknownNameError: a fact that these results do not have.
+            StoreError: no run matches, or several match (the message lists them); or its language is not on file.
+            UnknownNameError: these results do not have a field of this name.
         """
         spoken = [r for r in self.records if r.get("language") and not r["failed"]]
         return self._emerged(self._find("language of", spoken, grammar, seed, model, where))
@@ -436,10 +434,10 @@ class EndToEndResult(ProbeResult):
         """Load the end-to-end runs of a results folder, or of a file that `save` wrote in one.
 
         Args:
-            path: of the results folder, the pack, or the file.
+            path: path of the results folder, the pack, or the file.
 
         Raises:
-            StoreError: there is no such file or folder, or it holds no end-to-end runs.
+            StoreError: the file or folder does not exist, or holds no end-to-end runs.
         """
         path = Path(path)
         found = ProbeResult.load(path)
@@ -450,26 +448,26 @@ class EndToEndResult(ProbeResult):
 
 
 def read_results(paths: Sequence[str | Path], measure: str | None = None) -> Results:
-    """Read the results of several places as one; of duplicates the last counts.
+    """Read and join the results of several paths. Of duplicate rows, the last is kept.
 
     Args:
         paths: results folders, files of `ProbeResult.save`, long tables (.csv, .parquet), or "atlas".
-        measure: what the values of long tables are that do not say so: "ratio", "accuracy" or "held_out".
+        measure: measure of long tables without a column "measure": "ratio", "accuracy" or "held_out".
 
     Returns:
-        A ProbeResult, or a long table where one of the places is a table, which holds no curves.
+        A ProbeResult; or a long table, which holds no curves, if one of the paths is a table.
 
     Raises:
-        StoreError: there is no such file or folder, or it holds no results.
-        InvalidSettingError: a long table that does not say what its values are.
+        StoreError: a file or folder does not exist, or holds no results.
+        InvalidSettingError: a long table does not name its measure.
     """
     found = [read_any(path) for path in paths]
     if measure is not None:
-        found = [with_measure(one, measure) for one in found]
-    results = [ProbeResult(one) for one in found if isinstance(one, list)]
+        found = [with_measure(part, measure) for part in found]
+    results = [ProbeResult(part) for part in found if isinstance(part, list)]
     if len(results) == len(found):
         return sum(results[1:], start=results[0])
     import pandas as pd
 
-    joined = pd.concat([long_of(one) for one in found], ignore_index=True)
+    joined = pd.concat([long_of(part) for part in found], ignore_index=True)
     return last_of_each(joined).reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Run a plan: train what it lacks, file each replicate, and return the results."""
+"""Run a plan: train the missing replicates, record each of them, and return the results."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from .results import ProbeResult, result_class
 from .watcher import Watcher
 
 log = logging.getLogger(__name__)
-LOOK_SECONDS = 1.0  # between two looks at what another run is at
-STACK_ON_CPU = 16  # replicates in one stack; more bring nothing once a stack outgrows the caches
+LOOK_SECONDS = 1.0  # between two checks of the other runs in the folder
+STACK_ON_CPU = 16  # replicates in one stack; larger stacks do not fit in the caches and are not faster
 
 
 def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> ProbeResult:
-    """Train what a plan lacks, record it, and return all of its results.
+    """Train and record the missing replicates of a plan, and return all of its results.
 
     Args:
-        plan: what to run.
+        plan: the plan to run.
         watcher: callbacks.
-        retries: how often a stack whose worker was killed is begun again, before it is recorded as failed; 0, a worker
-            that is killed is an error.
+        retries: how often a stack is restarted after its worker was killed, before it is recorded as failed. With 0, a
+            killed worker is an error.
 
     Returns:
         The results, of the class of the plan's kind of jobs (`JobKind.result`).
@@ -49,13 +49,13 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
     try:
         return _run(plan, watcher or Watcher(), retries)
     except KeyboardInterrupt:
-        raise interrupt_with(kept_text(plan, started)) from None
+        raise interrupt_with(finished_text(plan, started)) from None
 
 
 def _run(plan: Plan, watcher: Watcher, retries: int) -> ProbeResult:
     sweep_scratch()
     sweep_claims(plan.store.folder)
-    rows, plan.store.asked = list(plan.rows), plan.versions
+    rows, plan.store.plan_versions = list(plan.rows), plan.versions
     if plan.total or plan.start:
         plan.store.prepare()
     for pack in plan.start:
@@ -65,25 +65,26 @@ def _run(plan: Plan, watcher: Watcher, retries: int) -> ProbeResult:
         if not plan.total:
             watcher.started(plan)
         else:
-            at_the_end.callback(write_tables, plan.store)  # for what had finished
+            at_the_end.callback(write_tables, plan.store)  # tables of the finished replicates
             rows = _run_rows(plan, watcher, retries)
     records = [record for row in rows for record in row.filed]
-    if plan.start or (records and not tables_show(plan.store, records)):  # removed, or of another version of a plug-in
+    # Tables may have been removed, or made with another version of a plug-in.
+    if plan.start or (records and not tables_show(plan.store, records)):
         write_tables(plan.store)
     written = [path for path in tables_of(plan.store) if path.exists()]
     return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)
 
 
-def kept_text(plan: Plan, started: float) -> str:
-    """Return the kept results of an interrupted plan, for a sentence.
+def finished_text(plan: Plan, started: float) -> str:
+    """Return a part of a sentence about the finished replicates of an interrupted plan.
 
     Args:
-        plan: as it was made.
+        plan: the plan.
         started: time when the run began, in seconds since 1970.
     """
     total = sum(len(row.job.replicates) for row in plan.rows)
     begun = _under_way(plan)
-    half_done = f"; {begun} under way left a checkpoint" if begun else ""
+    half_done = f"; {begun} unfinished have a checkpoint" if begun else ""
     return f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}{half_done}"
 
 
@@ -95,9 +96,9 @@ def _under_way(plan: Plan) -> int:
 
 
 def _finished(plan: Plan, started: float) -> int:
-    """Return the number of replicates on file: those from before, and those recorded since."""
+    """Return the number of replicates on file: those recorded before the run, and those recorded since it began."""
     paths = [plan.store.path(row.job.key(r)) for row in plan.rows for r in row.missing]
-    margin = 1.0  # second; file systems keep time less exactly than programs
+    margin = 1.0  # second; file systems store less exact times than programs use
     fresh = sum(path.exists() and path.stat().st_mtime >= started - margin for path in paths)
     return sum(len(row.filed) for row in plan.rows) + fresh
 
@@ -105,7 +106,7 @@ def _finished(plan: Plan, started: float) -> int:
 def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:
     """Choose the runner: this process, a pool of workers, or a Ray cluster.
 
-    A daemonic process, such as a worker of `multiprocessing.Pool` or of PyTorch's `DataLoader`, may not start others.
+    A daemonic process, such as a worker of `multiprocessing.Pool` or of PyTorch's `DataLoader`, cannot start workers.
     """
     reports = watcher.read, watcher.filed
     if plan.runner == "ray":
@@ -123,146 +124,147 @@ def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:
 
 
 def _order(rows: Sequence[Row]) -> Callable[[Record], tuple[int, int]]:
-    """Return the sort key of the plan's order."""
+    """Return the sort key that puts records in the order of the plan."""
     place = {row.job.key(r): (i, j) for i, row in enumerate(rows) for j, r in enumerate(row.job.replicates)}
     return lambda record: place[record["key"]]
 
 
 def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
-    """Train what every row lacks and return the rows with all of their records."""
+    """Train the missing replicates of every row, and return the rows with all of their records."""
     with Claims(plan.store.folder) as claims, make_runner(plan, watcher, retries) as runner:
-        watcher.started(plan)  # only now: a display runs a thread, and beside one no worker can be forked
+        watcher.started(plan)  # after the workers are forked, as a display runs a thread
         rows = _Rows(plan, watcher, runner, claims)
         rows.train()
     return rows.rows
 
 
 class _Rows:
-    """The rows of a plan while they are trained: stacks in their order, each handed out when there is room for it.
+    """The rows of a plan during training. Stacks are submitted in order, each when a worker is free.
 
-    On a pool, a row's baselines come first, because the other grammars of a seed stop relative to its baseline; the
-    next row's baselines come behind the first row's grammars, so that no worker waits. One process trains baselines
-    and grammars of a row together, in lockstep.
+    On a pool, a row's baselines come first, because the other grammars of a seed stop relative to its baseline. Workers
+    without a stack meanwhile start the next row's baselines. A single process trains baselines and grammars of a row
+    together, in lockstep.
 
-    Another run may be at work in the same folder. So every stack is claimed before it is handed out, and the folder
-    looked at again: what the other is at, or has filed, is left out. At the end the other is waited for.
+    Another run may train in the same folder. So every stack is claimed before it is submitted, and the folder is
+    checked again. Replicates that the other run is training or has recorded are left out. At the end, this run waits
+    for the other run.
 
     Args:
-        plan: whose rows they are.
+        plan: the plan.
         watcher: callbacks.
-        runner: who trains.
-        claims: of this run.
+        runner: the runner, which trains the stacks.
+        claims: the claims of this run.
     """
 
     def __init__(self, plan: Plan, watcher: Watcher, runner: Runner, claims: Claims) -> None:
         self.rows = list(plan.rows)
         self._watcher, self._runner, self._claims = watcher, runner, claims
         self._store = Store(plan.store.folder, warn=False)  # the plan has warned of records that cannot be read
-        self._waiting = deque(i for i, row in enumerate(plan.rows) if row.missing)  # rows that are not begun
-        self._stacks: deque[tuple[int, Job]] = deque()  # of those that are
+        self._waiting = deque(i for i, row in enumerate(plan.rows) if row.missing)  # rows that have not started
+        self._stacks: deque[tuple[int, Job]] = deque()  # waiting stacks of the rows that have started
         self._tickets: dict[int, tuple[int, Job]] = {}
-        self._elsewhere: dict[int, set[Replicate]] = {}  # what another run is at
-        self._told = False
+        self._in_other_runs: dict[int, set[Replicate]] = {}  # replicates that another run is training
+        self._warned = False
         self._tables = _Tables(plan.store)
 
     def train(self) -> None:
-        """Train everything, and wait for what another run is at."""
+        """Train everything, and wait for replicates that another run is training."""
         while True:
             self._fill()
             for ticket, records in self._runner.finished():
                 index, job = self._tickets.pop(ticket)
                 self.rows[index] = self.rows[index].with_records(records)
                 self._claims.done(_keys(job))
-                self._go_on(index)
+                self._queue_next(index)
                 self._fill()
                 self._tables.refresh()
-            if not any(self._elsewhere.values()):
+            if not any(self._in_other_runs.values()):
                 return
             self._wait()
 
-    # -- stacks of one's own -----------------------------------------------------------------------------------------
+    # -- stacks of this run ------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        """Hand out stacks until every worker has one."""
+        """Submit stacks until every worker has one."""
         while len(self._tickets) < self._runner.workers and (stack := self._next()) is not None:
             self._begin(*stack)
 
     def _next(self) -> tuple[int, Job] | None:
         if not self._stacks and not self._waiting:
-            self._look_again()  # rather than have nothing to do
+            self._check_folder()  # replicates that another run has left give idle workers a stack
         while not self._stacks and self._waiting:
             self._open(self._waiting.popleft())
         return self._stacks.popleft() if self._stacks else None
 
     def _open(self, index: int) -> None:
-        """Queue what can be trained of a row now."""
-        row = self._without_elsewhere(index)
+        """Queue the stacks of a row that can be trained now."""
+        row = self._available_row(index)
         jobs = stacks_of(row, self._runner.device, self._runner.workers, ready=True)
         self._stacks.extend((index, job) for job in jobs)
 
-    def _go_on(self, index: int) -> None:
-        """Queue what comes next of a row, once all of it that was queued is done: its baselines, or all of it."""
+    def _queue_next(self, index: int) -> None:
+        """Queue the next stacks of a row when all of its queued stacks are done."""
         if index not in [i for i, _ in (*self._tickets.values(), *self._stacks)]:
             self._open(index)
 
     def _begin(self, index: int, job: Job) -> None:
-        """Hand out a stack, without what another run is at or has filed."""
+        """Submit a stack, without replicates that another run is training or has recorded."""
         keys = _keys(job)
         mine = self._claims.take(keys)
-        self._collect(index, keys)  # after claiming: others file before they give a claim up
+        self._collect(index, keys)  # after claiming, since other runs record a replicate before they release its claim
         left = set(self.rows[index].missing)
-        self._elsewhere.setdefault(index, set()).update(r for k, r in keys.items() if k not in mine and r in left)
-        now = self._without_elsewhere(index).missing
+        self._in_other_runs.setdefault(index, set()).update(r for k, r in keys.items() if k not in mine and r in left)
+        now = self._available_row(index).missing
         ready = tuple(r for k, r in keys.items() if k in mine and r in now)
         self._claims.drop([k for k in mine if keys[k] not in ready])
         if ready:
             job = replace(job, replicates=ready, baselines=self.rows[index].baselines())
             self._tickets[self._runner.submit(job)] = index, job
         else:
-            self._go_on(index)
+            self._queue_next(index)
 
-    # -- what other runs are at --------------------------------------------------------------------------------------
+    # -- replicates of other runs ------------------------------------------------------------------------------------
 
-    def _without_elsewhere(self, index: int) -> Row:
-        """Return a row without what another run is at, and what is measured relative to that."""
-        row, elsewhere = self.rows[index], self._elsewhere.get(index, set())
-        seeds = {r.seed for r in elsewhere if row.job.is_baseline(r)}
-        return replace(row, missing=tuple(r for r in row.missing if r not in elsewhere and r.seed not in seeds))
+    def _available_row(self, index: int) -> Row:
+        """Return a row without replicates that another run is training, or that wait for a baseline in another run."""
+        row, others = self.rows[index], self._in_other_runs.get(index, set())
+        seeds = {r.seed for r in others if row.job.is_baseline(r)}
+        return replace(row, missing=tuple(r for r in row.missing if r not in others and r.seed not in seeds))
 
     def _collect(self, index: int, keys: Mapping[str, Replicate]) -> bool:
-        """Take over what another run has filed of some replicates; return whether there was anything."""
+        """Add records of some replicates that another run has written; return whether there were any."""
         row = self.rows[index]
-        found = [called(record, r) for key, r in keys.items() if (record := self._filed_since(row, key)) is not None]
-        self.rows[index] = row.with_records(found)
-        for record in found:
+        records = [called(record, r) for key, r in keys.items() if (record := self._new_record(row, key)) is not None]
+        self.rows[index] = row.with_records(records)
+        for record in records:
             self._watcher.found(record)
-        return bool(found)
+        return bool(records)
 
-    def _filed_since(self, row: Row, key: str) -> Record | None:
-        """Return the record of a key that was not there when the plan was made."""
+    def _new_record(self, row: Row, key: str) -> Record | None:
+        """Return the record of a key if it was written after the plan was made."""
         record = self._store.get(key)
         if record is None or record["finished"] == row.before.get(key):
             return None
         return None if row.job.keep_models and self._store.lacks_model(record) else record
 
-    def _look_again(self) -> None:
-        """Take over what others have filed since, and queue what they have left."""
-        if not any(self._elsewhere.values()):
+    def _check_folder(self) -> None:
+        """Add the new records of other runs, and queue the replicates that they have left."""
+        if not any(self._in_other_runs.values()):
             return
-        taken = {key for claim in self._claims.others() for key in claim.keys}
-        for index, elsewhere in self._elsewhere.items():
-            keys = {self.rows[index].job.key(r): r for r in elsewhere}
-            found = self._collect(index, keys)
-            here = {r for key, r in keys.items() if key not in taken or r not in self.rows[index].missing}
-            elsewhere -= here
-            if found or here:
-                self._go_on(index)
+        claimed = {key for claim in self._claims.others() for key in claim.keys}
+        for index, replicates in self._in_other_runs.items():
+            keys = {self.rows[index].job.key(r): r for r in replicates}
+            recorded = self._collect(index, keys)
+            free = {r for key, r in keys.items() if key not in claimed or r not in self.rows[index].missing}
+            replicates -= free
+            if recorded or free:
+                self._queue_next(index)
 
     def _wait(self) -> None:
-        """Wait a moment for the other runs, and say so the first time."""
-        if not self._told:
-            self._told = True
-            count = counted(sum(map(len, self._elsewhere.values())), "replicate")
+        """Wait a moment for the other runs, with a warning the first time."""
+        if not self._warned:
+            self._warned = True
+            count = counted(sum(map(len, self._in_other_runs.values())), "replicate")
             who = listed([str(claim) for claim in self._claims.others() if claim.keys]) or "it has just ended"
             log.warning("Waiting for %s that another run is training: %s.", count, who)
         time.sleep(LOOK_SECONDS)
@@ -274,7 +276,7 @@ def _keys(job: Job) -> dict[str, Replicate]:
 
 
 class _Tables:
-    """Rewrites the tables of a results folder now and then, so that they can be read while a plan runs."""
+    """Rewrites the tables of a results folder about once a minute, so that they can be read while a plan runs."""
 
     SECONDS = 60.0
 
@@ -282,7 +284,7 @@ class _Tables:
         self._store, self._written = store, time.monotonic()
 
     def refresh(self) -> None:
-        """Write them if the last time is a while ago; less often in a large folder."""
+        """Write the tables if the last time was a minute ago; less often if writing takes long."""
         begun = time.monotonic()
         if begun - self._written > self.SECONDS:
             write_tables(self._store)
@@ -291,15 +293,15 @@ class _Tables:
 
 
 def stacks_of(row: Row, device: str, workers: int, ready: bool = False) -> list[Job]:
-    """Split what is missing of a row into jobs, each the stack of one worker.
+    """Split the missing replicates of a row into jobs, each the stack of one worker.
 
-    On a GPU a row is one stack, whoever shares it: many models at once are what fills it.
+    On a GPU a row is one stack, even if several workers share the GPU, since a GPU is efficient with many models.
 
     Args:
         row: the row.
         device: where to compute.
         workers: number of workers.
-        ready: only the jobs that can start now: if the row is to be several stacks, the baselines before the others.
+        ready: return only the jobs that can start now: the baselines, if the row has several stacks.
     """
     on_cpu = device == "cpu"
     most = STACK_ON_CPU if on_cpu else max(1, len(row.missing))

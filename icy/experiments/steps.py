@@ -1,4 +1,4 @@
-"""Expected updates of replicates, from results on file: of the folder, and of the atlas that comes with icy."""
+"""Expected updates of replicates, from results in the folder and in the atlas that comes with icy."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ RATIO_TO_99 = 2.3  # updates to 0.99, relative to 0.8, where the atlas has only 
 
 
 def expected_updates(row: Row) -> dict[Replicate, float]:
-    """Return how many updates each missing replicate of a row may take.
+    """Return the expected number of updates of each missing replicate of a row.
 
-    For a language job these are the means of similar results: of the same model and setting where there are any,
-    else of other models of the side in the setting, else of other settings. The baselines on file go before them.
+    For a language job these are the means of similar results: of the same model and setting if there are any, else of
+    other models of the side in the setting, else of other settings. Baselines on file take precedence.
     """
     job = row.job
     on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
@@ -56,7 +56,7 @@ def _probe_updates(job: ProbeJob, grammars: Iterable[str], baseline: float | Non
 
 
 def _pair_updates(job: PairJob, grammar: str, baseline: float | None) -> float:
-    """Return the updates of a game and of pre-training, where an update of one side costs about half."""
+    """Return the updates of a game and of pre-training. An update of a single side counts as half an update."""
     task, target = job.task, job.protocol.target
     sides = [job.task.alone(side, task.pretrain_representation) for side in ("sender", "receiver")]
     concat = max(_steps(side, BASELINE, target) for side in sides) if baseline is None else baseline
@@ -78,10 +78,10 @@ def _similar(
     model: str, hidden: int, meanings: str, length: int, vocab_size: int, representation: str, side: str, high: bool
 ) -> Mapping[str, float]:
     """Return mean updates by grammar."""
-    wanted = (model, hidden, meanings, length, vocab_size, representation)
+    setting = (model, hidden, meanings, length, vocab_size, representation)
     known = _atlas(side, ACQUIRE)
     for places in (range(len(PLACE)), range(2, len(PLACE)), (0, 5), (5,), ()):
-        same = [means for place, means in known.items() if all(place[i] == wanted[i] for i in places)]
+        same = [means for place, means in known.items() if all(place[i] == setting[i] for i in places)]
         if same:
             break
     grammars = dict.fromkeys(grammar for means in same for grammar in means)
@@ -92,7 +92,7 @@ def _similar(
 
 
 def _to_99(side: str, model: str) -> float:
-    """Return the updates of concat to 0.99 as a multiple of those to 0.8, of a model in the papers' space."""
+    """Return the updates of concat to 0.99, relative to its updates to 0.8, for a model in the papers' space."""
     steps = {
         protocol: [
             means[BASELINE]

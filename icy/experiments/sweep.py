@@ -1,7 +1,7 @@
 """`icy.sweep`: many rows from lists of models, grammars, representations and more, in one run.
 
-A sweep expands into the specs of its rows, of whatever kind of job; the rows are planned, ordered longest first, and
-run into one folder. What is on file is never trained again, so the same command resumes.
+A sweep expands into the specs of its rows, of any kinds of jobs. The rows are planned, ordered longest first, and run
+into one folder. Replicates on file are not trained again, so the same command resumes an interrupted sweep.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from icy.records.store import Store
 from icy.training.combinations import combinations, warn_of_refused
 
 from .display import with_progress
-from .given_models import Models, with_model_names
-from .idle import tell_idle, tell_idle_retries, without_idle
+from .idle import warn_of_idle, warn_of_idle_retries, without_idle
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
 from .run import run_plan
 from .sweep_file import read_sweep as read_sweep
+from .user_models import Models, with_model_names
 from .watcher import Watcher
 
 log = logging.getLogger(__name__)
 
-ORDERS = get_args(OrderName)  # of the rows
+ORDERS = get_args(OrderName)  # orders of the rows
 
 
 @standard_state()
@@ -52,20 +52,22 @@ def sweep(
     """Probe many models under many settings.
 
     Args:
-        model: names or wildcards of senders and receivers; or a class or function that makes one, or a PyTorch module.
-        file: a sweep in TOML or YAML; what is given here goes before what is in it.
+        model: names or wildcards of senders and receivers; or a class or function that makes a model, or a PyTorch
+            module.
+        file: a sweep in TOML or YAML; the other arguments override its options.
         watcher: callbacks that observe the run.
-        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
-            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
+        progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
+            and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
         **options: the other fields of SweepSpec.
 
     Returns:
         The results of all of the sweep's replicates, trained now or on file.
 
     Raises:
-        IcyError: an unknown name, a value that cannot be, a folder that cannot be written, and the like. A row that
-            fails in training is no error: it is kept as failed, and the others go on.
-        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
+        IcyError: invalid arguments, such as an unknown name, or a folder that cannot be written. A row that fails in
+            training is not an error: it is recorded as failed, and the other rows are trained.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept. If it is not caught, the script ends with a sentence
+            instead of a traceback.
 
     Example:
         >>> import icy, tempfile
@@ -77,20 +79,20 @@ def sweep(
     given: Choices = {**({"model": model} if model else {}), **options}
     spec = with_model_names(sweep_spec(**(given if file is None else over(read_sweep(file), given))), "model")
     plan = make_sweep(spec)
-    told = watching(with_progress(watcher, progress), spec.track, spec.out)
-    return run_plan(plan, told, retries=spec.retries)
+    callbacks = watching(with_progress(watcher, progress), spec.track, spec.out)
+    return run_plan(plan, callbacks, retries=spec.retries)
 
 
 spell_out(sweep, SweepSpec, ProbeResult)
 
 
 def sweep_spec(**given: Any) -> SweepSpec:
-    """Return the spec of a sweep, whose parts may be several kinds of jobs.
+    """Return the spec of a sweep. Its parts may be of several kinds of jobs.
 
-    Arguments of the whole sweep go to every part whose kind takes them.
+    Each argument of the whole sweep is passed to the parts that take it.
 
     Raises:
-        UnknownNameError: an argument that no part takes, or an unknown kind.
+        UnknownNameError: no part takes an argument, or a kind is unknown.
     """
     load_plugins(given.get("plugin", ()))
     whole = given.get("kind", SweepSpec.kind)
@@ -111,14 +113,14 @@ def sweep_spec(**given: Any) -> SweepSpec:
     return SweepSpec.asked(**{n: v for n, v in given.items() if n in of_whole} | {"parts": tuple(full)})
 
 
-def _takes(one: type[RunSpec]) -> list[str]:
+def _takes(spec_class: type[RunSpec]) -> list[str]:
     """Return the arguments that a part of a sweep takes."""
-    side = ["side"] if issubclass(SweepSpec, one) else []
-    return [name for name in names(one) if name not in RUNNING] + side
+    side = ["side"] if issubclass(SweepSpec, spec_class) else []
+    return [name for name in names(spec_class) if name not in RUNNING] + side
 
 
 def over(of_file: Fields, given: Fields) -> Choices:
-    """What is given before what is in a file, its parts too.
+    """Return the options of a file and of its parts, overridden by the options of the caller.
 
     Example:
         >>> over({"seeds": 5, "parts": ({"model": "FC1L", "hidden": 8},)}, {"hidden": 16})
@@ -134,17 +136,17 @@ def over(of_file: Fields, given: Fields) -> Choices:
 
 
 def make_sweep(spec: SweepSpec) -> Plan:
-    """Plan what a sweep asks for, and train nothing. Errors as for `sweep`."""
+    """Return the plan of a sweep, without training. Errors as for `sweep`."""
     if spec.order not in ORDERS:
         raise unknown("order", spec.order, ORDERS)
     load_plugins(spec.plugin_files)
     store = store_of(spec)
-    found: list[Row] = []
+    planned_rows: list[Row] = []
     places: dict[RowKey, list[int]] = {}  # of rows with the same key
     refused: list[IncompatibleError] = []
     specs = expand(spec)
-    tell_idle(specs)
-    tell_idle_retries(spec)
+    warn_of_idle(specs)
+    warn_of_idle_retries(spec)
     for one in specs:
         try:
             rows = plan_rows(without_idle(one))
@@ -153,92 +155,92 @@ def make_sweep(spec: SweepSpec) -> Plan:
             continue
         for row in rows:
             same = places.setdefault(row.job.row, [])
-            at = next((i for i in same if _alike(found[i], row)), None)
+            at = next((i for i in same if _trained_alike(planned_rows[i], row)), None)
             if at is None:
-                same.append(len(found))
-                found.append(row)
+                same.append(len(planned_rows))
+                planned_rows.append(row)
             else:
-                found[at] = _both(found[at], row, store, spec.rerun)
-    warn_of_refused(refused, found)
-    ordered = sorted(found, key=cost, reverse=True) if spec.order == "longest" else found
+                planned_rows[at] = _both(planned_rows[at], row, store, spec.rerun)
+    warn_of_refused(refused, planned_rows)
+    ordered = sorted(planned_rows, key=cost, reverse=True) if spec.order == "longest" else planned_rows
     return planned(spec, _share(ordered, spec.shard))
 
 
 def expand(spec: SweepSpec) -> list[RunSpec]:
-    """Return the specs that a sweep consists of: one per combination of the values along its axes.
+    """Return the specs of a sweep: a spec per combination of values along its axes.
 
     Raises:
-        UnknownNameError: an argument that a part does not take, or a kind of job that does not exist.
-        InvalidSettingError: no model, or a part that says how all of the sweep is run.
+        UnknownNameError: a part does not take an argument, or a kind of job is unknown.
+        InvalidSettingError: no model, or a part with an option for the whole sweep.
     """
-    found: list[RunSpec] = []
+    specs: list[RunSpec] = []
     parts: Sequence[Fields] = spec.parts or ({},)
     for part in parts:
         own = {name.replace("-", "_"): value for name, value in part.items()}
         kind = own.pop("kind", spec.kind)
-        one = job_kind(kind).load_spec()
-        _check_part(own, one)
-        said = {*spec.given, *own}
-        found.extend(made.with_given(said) for made in _combinations(one, {**_shared(spec, one), **own}))
-    return found
+        spec_class = job_kind(kind).load_spec()
+        _check_part(own, spec_class)
+        options = {**_shared(spec, spec_class), **own}
+        specs.extend(each.with_given({*spec.given, *own}) for each in _combinations(spec_class, options))
+    return specs
 
 
-def _check_part(own: Fields, one: type[RunSpec]) -> None:
+def _check_part(own: Fields, spec_class: type[RunSpec]) -> None:
     for name in own:
         if name in RUNNING:
-            raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be said of a part.")
-        if name not in _takes(one):
-            raise unknown("argument of a part of a sweep", name, _takes(one))
+            raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be set in a part.")
+        if name not in _takes(spec_class):
+            raise unknown("argument of a part of a sweep", name, _takes(spec_class))
 
 
-def _shared(spec: SweepSpec, one: type[RunSpec]) -> Choices:
-    """Return what a part takes from the whole sweep; parts of other kinds have theirs from `sweep_spec`."""
-    shared = names(SweepSpec) if issubclass(SweepSpec, one) else RUNNING
+def _shared(spec: SweepSpec, spec_class: type[RunSpec]) -> Choices:
+    """Return the arguments that a part inherits from the whole sweep; for other kinds, `sweep_spec` adds them."""
+    shared = names(SweepSpec) if issubclass(SweepSpec, spec_class) else RUNNING
     return {name: getattr(spec, name) for name in shared}
 
 
-def _combinations(one: type[RunSpec], given: Choices) -> Iterable[RunSpec]:
-    shared = {name: value for name, value in given.items() if name in names(one)}
-    models = {"model": _models(given)} if "model" in names(one) else {}
-    return combinations(one.asked(**{**shared, **models}), by_model=True)
+def _combinations(spec_class: type[RunSpec], options: Choices) -> Iterable[RunSpec]:
+    shared = {name: value for name, value in options.items() if name in names(spec_class)}
+    models = {"model": _models(options)} if "model" in names(spec_class) else {}
+    return combinations(spec_class.asked(**{**shared, **models}), by_model=True)
 
 
-def _models(given: Fields) -> list[str]:
-    models = words(given["model"])
+def _models(options: Fields) -> list[str]:
+    models = words(options["model"])
     if not models:
         raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
-    side = given.get("side")
+    side = options.get("side")
     if side is not None and side not in SIDES:
         raise unknown("side", str(side), SIDES)
     return [_on_side(model, side) for model in models]
 
 
 def _on_side(model: str, side: str | None) -> str:
-    """A name or wildcard, as of one side only.
+    """Restrict a name or wildcard to one side.
 
     Raises:
-        InvalidSettingError: it says the other side itself.
+        InvalidSettingError: the name has the other side as its prefix.
     """
-    said, slash, _ = model.partition("/")
-    if side is None or (slash and said == side):
+    own, slash, _ = model.partition("/")
+    if side is None or (slash and own == side):
         return model
-    if slash and said in SIDES:
-        raise InvalidSettingError(f"'{model}' is no {side}; leave out the one or the other.")
+    if slash and own in SIDES:
+        raise InvalidSettingError(f"'{model}' is not a {side}: leave out the prefix '{own}/' or the side.")
     return f"{side}/{'*' if model == 'all' else model.removeprefix('*/')}"
 
 
-def _alike(one: Row, other: Row) -> bool:
+def _trained_alike(one: Row, other: Row) -> bool:
     """Return whether two rows of a sweep with the same key are trained in the same way.
 
-    Pairs from scratch stand in one row with those that were pre-trained, whatever the target of pre-training; where
-    that differs between parts, each keeps its own.
+    The key of a row of pairs does not include the target of pre-training, since pairs from scratch are in the same
+    row. If parts of a sweep have different targets, their rows stay separate.
     """
     jobs = (replace(row.job, replicates=()) for row in (one, other))
     return next(jobs) == next(jobs)
 
 
 def _both(one: Row, other: Row, store: Store, rerun: str) -> Row:
-    """A row that two parts of a sweep name, with the replicates of both."""
+    """Join the rows of two parts of a sweep into a row with the replicates of both."""
     return Row.of(one.job.joined(other.job), store, rerun)
 
 
@@ -251,17 +253,17 @@ def cost(row: Row) -> float:
 
 
 def _share(rows: Sequence[Row], shard: str | None) -> list[Row]:
-    """The rows of one share: dealt by the order of their configuration, which is the same on every machine.
+    """Return the rows of one shard, dealt in an order that is the same on every machine.
 
     Raises:
-        InvalidSettingError: not of the form i/n.
+        InvalidSettingError: the shard does not have the form i/n.
     """
     if shard is None:
         return list(rows)
     index, count = map(parse_whole, str(shard).partition("/")[::2])
     if index is None or count is None or not 1 <= index <= count:
         raise InvalidSettingError(f"A shard is i/n, the i-th of n shares, as in 2/8; not {quoted(shard)}.")
-    # Not by what is on file, which other machines may be changing; alike rows are dealt to different shares.
+    # Independent of records on file, which other machines may add. Rows of similar cost go to different shards.
     ordered = sorted(rows, key=lambda row: (-row.job.parameters.get("true", 0) * len(row.job.replicates), row.job.row))
     mine = {row.job.row for row in ordered[index - 1 :: count]}
     return [row for row in rows if row.job.row in mine]

@@ -1,4 +1,4 @@
-"""Files of sweeps, in TOML or YAML: read, and held against the types of the options that they set."""
+"""Read files of sweeps, in TOML or YAML, and check their values against the types of the options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from icy.core.types import Choices, Fields
 from icy.records.kinds import job_kind
 
 log = logging.getLogger(__name__)
-OPTIONS = {"set": "settings", "from": "start", "option": "options"}  # of the command, where fields have other names
+OPTIONS = {"set": "settings", "from": "start", "option": "options"}  # options of the command, and names of the fields
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 SUFFIXES = (".toml", ".yaml", ".yml")
 SCALARS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -30,58 +30,58 @@ SEVERAL = {int: "whole numbers", float: "numbers", bool: "true and false", str: 
 
 
 def read_sweep(file: str | Path) -> Choices:
-    """The arguments in a file: TOML, or YAML by its suffix; parts of the sweep stand under [[sweep]].
+    """Return the arguments in a file, in TOML or YAML by its suffix. Parts of the sweep are under [[sweep]].
 
     Raises:
-        StoreError: it cannot be read.
-        InvalidSettingError: it is not of that format, or another, or a value is of another type than its option; the
-            sentence says which, and in which line.
+        StoreError: the file cannot be read.
+        InvalidSettingError: the format is invalid or has another suffix, or a value does not have the type of its
+            option; the message names the option and the line.
     """
     path = Path(file)
     text = _text_of(path)
-    found = _parsed(text, path)
-    if not _is_table(found):
-        raise InvalidSettingError(f"{path} holds no arguments by name.")
-    parts = found.pop(PARTS, found.pop("parts", ()))
+    options = _parsed(text, path)
+    if not _is_table(options):
+        raise InvalidSettingError(f"{path} must hold names and values of options.")
+    parts = options.pop(PARTS, options.pop("parts", ()))
     if not isinstance(parts, (list, tuple)) or not all(map(_is_table, parts)):
         raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
-    kinds = [part.get("kind", found.get("kind", SweepSpec.kind)) for part in parts]
-    tables = [(None, found, _types_of_whole(kinds)), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
+    kinds = [part.get("kind", options.get("kind", SweepSpec.kind)) for part in parts]
+    tables = [(None, options, _types_of_whole(kinds)), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
     for place, table, types in tables:
         _check(table, types, lambda name, place=place: _where(path, text, place, name))  # type: ignore[misc]
-    _tell_plugins(path, found.get("plugin", ()))
-    return _by_field(found) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
+    _warn_of_plugins(path, options.get("plugin", ()))
+    return _by_field(options) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
 
 
-def _tell_plugins(file: Path, named: object) -> None:
-    """Say which plug-ins a file names, before they are imported, which runs their code; also for `--dry-run`."""
-    if plugins := several(named):
-        log.warning("The sweep %s names plug-ins, whose code is run: %s.", file, listed([*map(str, plugins)]))
+def _warn_of_plugins(file: Path, names: object) -> None:
+    """Warn of the plug-ins of a file before they are imported, which runs their code; also for `--dry-run`."""
+    if plugins := several(names):
+        log.warning("The sweep %s runs the code of plug-ins: %s.", file, listed([*map(str, plugins)]))
 
 
-def _is_table(found: object) -> bool:
-    return isinstance(found, dict) and all(isinstance(name, str) for name in found)
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(name, str) for name in value)
 
 
 def _field(name: str) -> str:
-    """Return the field of the spec that a name in a file stands for: it may also be that of the command's option."""
+    """Return the field of the spec for a name in a file. The name is that of the field or of the command's option."""
     return OPTIONS.get(name, name.replace("-", "_"))
 
 
-def _by_field(given: Fields) -> Choices:
-    return {_field(name): value for name, value in given.items()}
+def _by_field(options: Fields) -> Choices:
+    return {_field(name): value for name, value in options.items()}
 
 
 def _text_of(path: Path) -> str:
     if path.suffix.lower() not in SUFFIXES:
-        said = path.suffix or "a file without a suffix"
-        raise InvalidSettingError(f"A sweep is a .toml, .yaml or .yml file, not '{said}'.")
+        suffix = path.suffix or "a file without a suffix"
+        raise InvalidSettingError(f"A sweep is a .toml, .yaml or .yml file, not '{suffix}'.")
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise StoreError(f"The sweep '{path}' cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise InvalidSettingError(f"{path} is not text in UTF-8, from byte {error.start} on.") from error
+        raise InvalidSettingError(f"{path} is not text in UTF-8: byte {error.start} is invalid.") from error
 
 
 def _parsed(text: str, path: Path) -> Any:
@@ -89,15 +89,16 @@ def _parsed(text: str, path: Path) -> Any:
         return tomllib.loads(text) if path.suffix.lower() == ".toml" else _of_yaml(text)
     except InvalidSettingError:
         raise
-    except (ValueError, RecursionError) as error:  # the latter of brackets within brackets
-        raise InvalidSettingError(f"{path} is not of the format that its name says: {error}.") from error
+    except (ValueError, RecursionError) as error:  # RecursionError from deeply nested brackets
+        language = "TOML" if path.suffix.lower() == ".toml" else "YAML"
+        raise InvalidSettingError(f"{path} is not valid {language}: {error}.") from error
 
 
 def _of_yaml(text: str) -> Any:
     try:
         import yaml
     except ImportError as error:
-        raise InvalidSettingError("YAML needs the package pyyaml: pip install pyyaml; or write TOML.") from error
+        raise InvalidSettingError("YAML needs the package pyyaml: pip install pyyaml; or use TOML.") from error
     try:
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
@@ -112,7 +113,7 @@ def _of_yaml(text: str) -> Any:
 
 @dataclass(frozen=True)
 class InFile:
-    """What the value of an option may be in a file.
+    """Type of the value of an option in a file.
 
     Attributes:
         scalars: types of a single value.
@@ -128,7 +129,7 @@ class InFile:
         return InFile(self.scalars | other.scalars, self.items | other.items, self.table or other.table)
 
     def accepts(self, value: object) -> bool:
-        """Return whether a value of a file is of this type; true is no number, and text is none either."""
+        """Return whether a value of a file has this type. Neither true nor text counts as a number."""
         known = [*self.scalars, *([dict[str, Any]] if self.table else [])]
         known += [list[Union[tuple(self.items)]]] if self.items else []  # type: ignore[misc]  # noqa: UP007
         try:
@@ -144,10 +145,11 @@ class InFile:
 
 
 def _in_file(hint: Any) -> InFile | None:
-    """Return what a value of a type of Python's may be in a file; None if it may be anything.
+    """Return the type in a file for a type hint; None if any value is allowed.
 
-    Several values are a list, a path is text, a table a table. A name among several known ones is text: which, is
-    checked where the most similar one can be told. What only Python has, as a space of meanings, is not there.
+    A sequence becomes a list, a path becomes text, and a mapping becomes a table. A literal becomes text; the spec
+    checks it later and suggests the most similar name. Types that exist only in Python, such as a space of meanings,
+    are left out.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if hint in (str, int, float, bool, NoneType):
@@ -163,20 +165,20 @@ def _in_file(hint: Any) -> InFile | None:
     return InFile(items=items.scalars) if items is not None and items.scalars else None
 
 
-def _may_be_text(known: Sequence[InFile]) -> bool:
-    """Return whether one of several types is text, in which a file can write what only Python has."""
-    return any(str in one.scalars for one in known)
+def _may_be_text(types: Sequence[InFile]) -> bool:
+    """Return whether one of several types is text, with which a file can describe values that exist only in Python."""
+    return any(str in each.scalars for each in types)
 
 
-def _any_of(known: Iterable[InFile]) -> InFile:
-    whole = InFile()
-    for one in known:
-        whole = whole | one
-    return whole
+def _any_of(types: Iterable[InFile]) -> InFile:
+    union = InFile()
+    for each in types:
+        union = union | each
+    return union
 
 
 def _types(kind: Any) -> dict[str, InFile]:
-    """Return what the options of a kind of job may be; of a kind that a plug-in is yet to register, those of any."""
+    """Return the types of the options of a kind of job; of all kinds, if a plug-in has yet to register the kind."""
     known = isinstance(kind, str) and registry.find(JOB, kind) is not None
     spec: type[RunSpec] = job_kind(kind).load_spec() if known else RunSpec
     return _types_of(SweepSpec if issubclass(SweepSpec, spec) and spec is not RunSpec else spec)
@@ -189,45 +191,45 @@ def _types_of_whole(kinds: Sequence[Any]) -> dict[str, InFile]:
 def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
     try:
         hints = get_type_hints(spec)
-    except NameError:  # of a plug-in that imports its types for type checkers alone
+    except NameError:  # a plug-in imports its types only for type checkers
         return {}
-    found = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
-    return {name: _along(one) if name in spec.axes else one for name, one in found.items() if one is not None}
+    types = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
+    return {name: _along(one) if name in spec.axes else one for name, one in types.items() if one is not None}
 
 
-def _along(one: InFile) -> InFile:
-    """Return the type of an axis, which takes several values, as a list or as text between commas."""
-    return one | InFile(frozenset({str}), one.scalars - {NoneType})
+def _along(value: InFile) -> InFile:
+    """Return the type of an axis. It takes several values, as a list or as text with commas."""
+    return value | InFile(frozenset({str}), value.scalars - {NoneType})
 
 
 def _check(table: Fields, types: Mapping[str, InFile], where: Callable[[str], str]) -> None:
-    """Raise if a value is not of its option's type, or an option there twice. Unknown options are told elsewhere."""
+    """Raise if a value does not have the type of its option, or an option is set twice; skip unknown options."""
     names: dict[str, str] = {}
     for name, value in table.items():
         if names.setdefault(_field(name), name) != name:
-            raise InvalidSettingError(f"{where(name)}: {name} is {names[_field(name)]}, which is there already.")
-        wanted = types.get(_field(name))
-        if wanted is not None and not wanted.accepts(value):
-            raise InvalidSettingError(f"{where(name)}: {name} is {wanted}, not {quoted(value)}.")
+            raise InvalidSettingError(f"{where(name)}: {name} and {names[_field(name)]} are the same option.")
+        expected = types.get(_field(name))
+        if expected is not None and not expected.accepts(value):
+            raise InvalidSettingError(f"{where(name)}: {name} is {expected}, not {quoted(value)}.")
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------
 
 
 def _where(path: Path, text: str, part: int | None, name: str) -> str:
-    """Return the file and the line of an option, of the whole sweep or of a part."""
+    """Return the file and the line of an option of the whole sweep or of a part."""
     line = (_line_in_toml if path.suffix.lower() == ".toml" else _line_in_yaml)(text, part, name)
     return f"{path}, line {line}" if line else str(path)
 
 
 def _line_in_toml(text: str, part: int | None, name: str) -> int | None:
-    """Return the line of a name: tomllib keeps none, and a name at the start of a line is found without it."""
+    """Return the line of a name at the start of a line, since tomllib gives no lines."""
     here = None
-    wanted = re.compile(rf"""\s*(\[\s*({PARTS}\s*\.\s*)?)?["']?{re.escape(name)}["']?\s*[=.\]]""")
+    pattern = re.compile(rf"""\s*(\[\s*({PARTS}\s*\.\s*)?)?["']?{re.escape(name)}["']?\s*[=.\]]""")
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(rf"\s*\[\[\s*{PARTS}\s*\]\]", line):
             here = 0 if here is None else here + 1
-        elif here == part and wanted.match(line):
+        elif here == part and pattern.match(line):
             return number
     return None
 
@@ -238,5 +240,5 @@ def _line_in_yaml(text: str, part: int | None, name: str) -> int | None:
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     if part is not None:
         node = next(value for key, value in node.value if key.value in (PARTS, "parts")).value[part]
-    found = [key.start_mark.line + 1 for key, _ in node.value if key.value == name]
-    return found[0] if found else None
+    lines = [key.start_mark.line + 1 for key, _ in node.value if key.value == name]
+    return lines[0] if lines else None

@@ -27,25 +27,26 @@ def train(
     plugin: str | Path | list[str | Path] = (),  # type: ignore[assignment]
     **options: Any,
 ) -> ProbeResult:
-    """Train what a kind of job trains, and return the results.
+    """Run a kind of job, and return the results.
 
-    What has finished is kept in the folder `out`; the same call again trains only what is missing.
+    Finished replicates are kept in the folder `out`; the same call again trains only the missing replicates.
 
     Args:
-        kind: name of a kind of job: "s2b", agents of meta-referential games; "probe", "e2e", or one of a plug-in.
+        kind: name of a kind of job: "s2b" for agents of meta-referential games; "probe", "e2e", or a kind of a plug-in.
         watcher: callbacks that observe the run.
-        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
-            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
+        progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
+            and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
         plugin: files that register models, cores or kinds of jobs.
-        **options: arguments of the kind, as its command has them (`icy s2b train --help`): core, learner, shots and so
-            on; and these, which all kinds share:
+        **options: arguments of the kind, with the names of its command's options (`icy s2b train --help`): core,
+            learner, shots and so on; and these, which all kinds share:
 
     Returns:
-        The results of this call's trainings, made now or on file.
+        The results of this call's replicates, trained now or on file.
 
     Raises:
-        IcyError: an unknown name, a value that cannot be, and the like.
-        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
+        IcyError: invalid arguments, such as an unknown name.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept. If it is not caught, the script ends with a sentence
+            instead of a traceback.
 
     Example:
         >>> import icy, tempfile

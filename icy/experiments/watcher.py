@@ -16,14 +16,14 @@ from .plan import Plan
 class Watcher:
     """Callbacks that observe a run; override those you need.
 
-    The command line's progress display is one, and every tracker of `icy.experiments.trackers`. All
-    methods are called in the calling process.
+    The command line's progress display and the trackers in `icy.experiments.trackers` are watchers. All methods are
+    called in the calling process.
     """
 
     plan: Plan | None = field(default=None, init=False)
 
     def started(self, plan: Plan) -> None:
-        """Called before the first update, also if everything is on file and nothing is trained.
+        """Called before the first update, also if all results are on file.
 
         Args:
             plan: the replicates to train, and the results on file.
@@ -35,21 +35,21 @@ class Watcher:
 
         Args:
             job: the stack.
-            readings: one per replicate: step, accuracy and more.
+            readings: a reading per replicate: step, accuracy and more.
         """
 
     def filed(self, record: Record) -> None:
         """Called as soon as a replicate is recorded.
 
         Args:
-            record: of the replicate.
+            record: record of the replicate.
         """
 
     def found(self, record: Record) -> None:
-        """Called when another run in the same folder turns out to have recorded a replicate of the plan.
+        """Called when another run in the same folder has recorded a replicate of the plan.
 
         Args:
-            record: of the replicate.
+            record: record of the replicate.
         """
 
     def ended(self) -> None:
@@ -57,10 +57,10 @@ class Watcher:
 
 
 class Watchers(Watcher):
-    """Several watchers as one: each is called in the order given.
+    """Several watchers as one. They are called in the given order.
 
     Args:
-        *watchers: who is told.
+        *watchers: the watchers.
 
     Example:
         >>> class Loud(Watcher):
@@ -76,28 +76,28 @@ class Watchers(Watcher):
         self.watchers = watchers
 
     def started(self, plan: Plan) -> None:
-        """Call each."""
+        """Forward the event to every watcher."""
         super().started(plan)
         for watcher in self.watchers:
             watcher.started(plan)
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
-        """Call each."""
+        """Forward the event to every watcher."""
         for watcher in self.watchers:
             watcher.read(job, readings)
 
     def filed(self, record: Record) -> None:
-        """Call each."""
+        """Forward the event to every watcher."""
         for watcher in self.watchers:
             watcher.filed(record)
 
     def found(self, record: Record) -> None:
-        """Call each."""
+        """Forward the event to every watcher."""
         for watcher in self.watchers:
             watcher.found(record)
 
     def ended(self) -> None:
-        """Call each, even if one raises: they may have files to close."""
+        """Forward the event to every watcher, even if one raises: others may have files to close."""
         with contextlib.ExitStack() as stack:
             for watcher in reversed(self.watchers):
                 stack.callback(watcher.ended)

@@ -1,4 +1,4 @@
-"""Agents of games evaluated side by side: those that were kept, and those that know the rules."""
+"""Evaluate and compare agents of games: trained agents from files, and oracles, which know the rules."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
 from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
-from icy.core.fields import checked, differing
+from icy.core.fields import changed_fields, checked
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
 from .final import evaluate_agents
 from .game_task import GameTask
 from .oracles import ORACLES, make_oracle
-from .playing import Agents, Learned
+from .playing import Agents, TrainedAgents
 from .registered import game_conventions
 from .saved_agents import SavedAgents, kept_agents
 from .settings import GamesLearningSettings
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 log = logging.getLogger(__name__)
-Names = str | Path | Sequence[str | Path]  # of oracles, and folders or files of trained agents
-USUAL_WORLD = "thing"  # of oracles without trained agents
-TOLD = ("rule_length", "targets", "distractors", "distractor_kind")  # of a game, whatever their values
-EVALUATION = ("turns", "topsim_of", "unmatched")  # settings of learning that scores depend on
-TRAINING = ("channel", "word_size", "message_length", "steps", "settings")  # what tells trainings apart
+Names = str | Path | Sequence[str | Path]  # names of oracles; folders or files of trained agents
+USUAL_WORLD = "thing"  # of oracles that are evaluated without trained agents
+GAME_SETTINGS = ("rule_length", "targets", "distractors", "distractor_kind")  # settings of a game that are always shown
+EVALUATION = ("turns", "topsim_of", "unmatched")  # learning settings that change scores
+TRAINING = ("channel", "word_size", "message_length", "steps", "settings")  # settings that distinguish trainings
 
 
 @dataclass(frozen=True, eq=False)
 class GameAgents:
-    """Agents in a game, and how they are called.
+    """Agents with a name and a game.
 
     Attributes:
-        label: their name.
-        seed: of their training; 0 of those that know the rules.
-        setup: their game.
+        label: name of the agents.
+        seed: seed of their training; 0 for oracles.
+        setup: the game that they play.
         distractor_kind: kind of its distractors.
-        agents: who plays.
-        learned: the training that they come from; None of those that know the rules.
+        agents: the speaker and the listener.
+        training_task: task of their training; None for oracles.
     """
 
     label: str
@@ -57,50 +57,50 @@ class GameAgents:
     setup: GameTask
     distractor_kind: str
     agents: Agents
-    learned: GameTask | None = None
+    training_task: GameTask | None = None
 
     def evaluate(self) -> tuple[dict[str, float], Spoken]:
-        """Return scores and what was said; see `evaluate_agents`."""
+        """Return scores and the messages; see `evaluate_agents`."""
         return evaluate_agents(self.agents, self.setup, self.distractor_kind)
 
     @property
     def training(self) -> dict[str, str]:
-        """What tells their training from others, as text; of those that know the rules nothing."""
-        if self.learned is None:
+        """Settings of their training by name, as text; all empty for oracles."""
+        if self.training_task is None:
             return dict.fromkeys(TRAINING, "")
-        changes = ", ".join(f"{name}={value}" for name, value in self.learned.changes().items())
-        return {name: str(getattr(self.learned, name)) for name in TRAINING[:-1]} | {"settings": changes}
+        changes = ", ".join(f"{name}={value}" for name, value in self.training_task.changes().items())
+        return {name: str(getattr(self.training_task, name)) for name in TRAINING[:-1]} | {"settings": changes}
 
     @property
     def game(self) -> str:
-        """The game and its evaluation in words: if the texts are equal, scores can be compared."""
+        """The game and its evaluation as text. Scores are comparable where these texts are equal."""
         setup, turns = self.setup, self.setup.of_turns(self.distractor_kind)
-        learning = differing(setup.learning, GamesLearningSettings())
+        learning = changed_fields(setup.learning, GamesLearningSettings())
         settings = {
             **{f"world.{name}": value for name, value in setup.world_options.items()},
             "message_length": setup.message_length,
-            **{name: getattr(turns, name) for name in TOLD},
-            **differing(turns, TurnSettings(**{name: getattr(turns, name) for name in TOLD})),
+            **{name: getattr(turns, name) for name in GAME_SETTINGS},
+            **changed_fields(turns, TurnSettings(**{name: getattr(turns, name) for name in GAME_SETTINGS})),
             **{f"evaluation.{name}": value for name, value in learning.items() if name in EVALUATION},
         }
         return ", ".join([setup.world, *(f"{name}={value}" for name, value in settings.items())])
 
     @property
     def turns(self) -> Turns:
-        """Turns of their game."""
+        """Turns of the game."""
         return Turns(self.setup.made_world, self.setup.of_turns(self.distractor_kind), [0])
 
 
 @dataclass(frozen=True)
 class GameChanges:
-    """A game, as far as it is to be another than the one in which agents learned.
+    """Changes of a game, relative to the game in which agents learned.
 
     Attributes:
-        world: name of the world, of agents that know the rules; by default the world of the trained agents in the
-            same call, or "thing".
+        world: name of the world, for oracles only; by default the world of the trained agents in the same call, or
+            "thing".
         world_options: arguments of the world.
         turns: settings of turns, by name.
-        count: number of turns of an evaluation.
+        count: number of turns per evaluation.
     """
 
     world: str | None = None
@@ -109,15 +109,15 @@ class GameChanges:
     count: int | None = None
 
     def of(self, setup: GameTask, distractor_kind: str) -> tuple[GameTask, str]:
-        """Return the setup of agents with this game in the place of their own, and the kind of its distractors.
+        """Apply the changes to the setup of agents. Return the new setup and the kind of its distractors.
 
         Raises:
-            IcyError: a setting that there is not, or a game that cannot be.
+            IcyError: a setting is unknown, or the game is impossible.
         """
-        given = checked(TurnSettings, self.turns or {}, "setting of turns")
-        if "targets" in given:
-            given.setdefault("distractors", given["targets"])
-        turns = replace(setup.turns, **{"distractor_kind": distractor_kind, **given})
+        settings = checked(TurnSettings, self.turns or {}, "setting of turns")
+        if "targets" in settings:
+            settings.setdefault("distractors", settings["targets"])
+        turns = replace(setup.turns, **{"distractor_kind": distractor_kind, **settings})
         learning = setup.learning
         if self.count is not None:
             learning = replace(learning, turns=whole_number("number of turns", self.count, least=2))
@@ -127,84 +127,84 @@ class GameChanges:
 
 @standard_state()
 def players(who: Names, game: GameChanges | None = None, **where: object) -> list[GameAgents]:
-    """Return agents in their games.
+    """Load trained agents and make oracles, each with a game.
 
-    Agents that know the rules play the game of the trained agents among `who`, each once for every game of theirs. A
-    warning names those that cannot.
+    An oracle plays every game of the trained agents in `who`. A warning names the oracles that cannot play a game.
 
     Args:
-        who: one or several: a name of ORACLES, or a results folder, pack or .safetensors file of agents that were kept.
-        game: changes of their games; of oracles alone, their game.
-        **where: of the agents that were kept only these, by the names of records: seed=124.
+        who: one or several of: a name in ORACLES; a results folder, pack or .safetensors file of trained agents.
+        game: changes of the games. Without trained agents, the game of the oracles.
+        **where: load only trained agents with these values, by the field names of records: seed=124.
 
     Raises:
-        IcyError: there are none, or a game that cannot be.
+        IcyError: no agents match, or a game is impossible.
     """
     game = GameChanges() if game is None else game
-    asked = [who] if isinstance(who, (str, Path)) else list(who)
-    found = {name: _trained(name, game, where) for name in asked if str(name) not in ORACLES}
-    games = {player.game: player for players in found.values() for player in players}
-    return [player for name in asked for player in found.get(name) or _oracles(str(name), game, list(games.values()))]
+    names = [who] if isinstance(who, (str, Path)) else list(who)
+    trained = {name: _load_trained(name, game, where) for name in names if str(name) not in ORACLES}
+    games = {player.game: player for players in trained.values() for player in players}
+    return [player for name in names for player in trained.get(name) or _oracles(str(name), game, list(games.values()))]
 
 
-def _trained(path: str | Path, game: GameChanges, where: Mapping[str, object]) -> list[GameAgents]:
+def _load_trained(path: str | Path, game: GameChanges, where: Mapping[str, object]) -> list[GameAgents]:
     if not Path(path).exists():
         raise unknown("oracle, folder or file of agents", str(path), list(ORACLES))
-    return [_learned(kept, game) for kept in kept_agents(path, **where)]
+    return [_with_game(saved, game) for saved in kept_agents(path, **where)]
 
 
-def _learned(kept: SavedAgents, game: GameChanges) -> GameAgents:
-    _require_registered(kept)
-    learned = kept.setup
-    if game.world not in (None, learned.world):
+def _with_game(saved: SavedAgents, game: GameChanges) -> GameAgents:
+    _require_registered(saved)
+    task = saved.setup
+    if game.world not in (None, task.world):
         raise InvalidSettingError(
-            f"{kept.label}, learned in the world '{learned.world}' and plays in no other; leave out world (--world)."
+            f"{saved.label}, learned in the world '{task.world}' and can play in this world only; leave out world "
+            "(--world)."
         )
-    setup, kind = game.of(learned, kept.distractor_kind)
-    if setup.made_world.shape != learned.made_world.shape:
+    setup, kind = game.of(task, saved.distractor_kind)
+    if setup.made_world.shape != task.made_world.shape:
         raise InvalidSettingError(
-            f"{kept.label}, learned on objects of shape {learned.made_world.shape}, and those of this game have shape "
-            f"{setup.made_world.shape}; leave out the options of the world (--world-options)."
+            f"{saved.label}, learned on objects of shape {task.made_world.shape}, and the objects of this game have "
+            f"shape {setup.made_world.shape}; leave out the options of the world (--world-options)."
         )
-    agents = Learned(kept.model(setup), setup.made_world)
-    return GameAgents(kept.label, int(kept.card["seed"]), setup, kind, agents, learned)
+    agents = TrainedAgents(saved.model(setup), setup.made_world)
+    return GameAgents(saved.label, int(saved.card["seed"]), setup, kind, agents, task)
 
 
-def _require_registered(kept: SavedAgents) -> None:
+def _require_registered(saved: SavedAgents) -> None:
     try:
-        _ = kept.setup.entries
+        _ = saved.setup.entries
     except UnknownNameError as error:
-        lacking = f"{kept.label}, is made with a plug-in, which --plugin FILE registers"
+        lacking = f"{saved.label}, needs a plug-in; load it with --plugin FILE"
         raise UnknownNameError(f"{lacking}: {error}") from error
 
 
 def one_player(who: str | Path, game: GameChanges | None = None, **where: object) -> GameAgents:
-    """Return the one that `players` returns.
+    """Return the only agents that match; see `players`.
 
     Raises:
-        IcyError: as for `players`, or there are several.
+        IcyError: as for `players`, or several agents match.
     """
     if str(who) not in ORACLES and Path(who).exists():
-        return _learned(SavedAgents.one(who, **where), GameChanges() if game is None else game)
+        return _with_game(SavedAgents.find_one(who, **where), GameChanges() if game is None else game)
     return players(who, game, **where)[0]
 
 
-def _oracles(name: str, game: GameChanges, beside: Sequence[GameAgents]) -> Iterator[GameAgents]:
-    """Yield an oracle in the game of each of some trained agents, or alone in the game that was asked for."""
-    if not beside:
+def _oracles(name: str, game: GameChanges, trained: Sequence[GameAgents]) -> Iterator[GameAgents]:
+    """Yield an oracle for the game of each of the trained agents; without these, for the requested game."""
+    if not trained:
         yield _oracle(name, *_usual_game(game))
     reasons: Counter[str] = Counter()
-    for player in beside:
+    for player in trained:
         try:
             yield _oracle(name, player.setup, player.distractor_kind)
         except InvalidSettingError as error:
             reasons[str(error)] += 1
     for reason, games in reasons.items():
-        log.warning("Left out: %s in %s of %s. %s", name, games, counted(len(beside), "game"), reason)
+        log.warning("Left out: %s in %s of %s. %s", name, games, counted(len(trained), "game"), reason)
 
 
 def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:
-    """Return an oracle in a game, with a word for every concept in place of the channel of trained agents."""
+    """Return an oracle in a game. It has a word for every concept instead of the channel of trained agents."""
     rules = rules_of(setup.made_world, setup.turns)
     agents = make_oracle(name, rules, setup.message_length)
     own = replace(setup, channel="gs", channel_options={}, word_size=len(rules.concepts))
@@ -212,7 +212,7 @@ def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:
 
 
 def _usual_game(game: GameChanges) -> tuple[GameTask, str]:
-    """Return the game that was asked for, with a word in a message for every concept of a rule."""
+    """Return the requested game; a message has as many words as a rule has concepts."""
     name = USUAL_WORLD if game.world is None else game.world
     concepts = len(make_world(name, **(game.world_options or {})).concepts)
     length = dict(game.turns or {}).get("rule_length", 1)
@@ -229,16 +229,16 @@ def compare(
     """Evaluate agents in games, and return a row of scores for each.
 
     Args:
-        who: see `players`; one or several.
+        who: see `players`.
         game: see `players`.
-        told: called before each evaluation with the agents' name, and the numbers of finished and all evaluations.
+        told: called before each evaluation with the agents' name, the number of finished evaluations, and the total.
         **where: see `players`.
 
     Returns:
-        The columns `agents`, `seed`, `game` (the game in words: only rows of the same game can be compared), `world`,
-        those of TRAINING (what agents learned with), `rule_length`, `targets`, `distractors` and `distractor_kind`
-        (their game), the scores of `icy.games.evaluate_agents`, and the `conventions` of the metrics among them,
-        as JSON.
+        The columns `agents`, `seed`, `game` (the game as text: only rows of the same game are comparable), `world`,
+        the columns of TRAINING (settings of the training), `rule_length`, `targets`, `distractors` and
+        `distractor_kind` (settings of the game), the scores of `icy.games.evaluate_agents`, and the `conventions` of
+        the metrics, as JSON.
 
     Example:
         >>> from icy.games import GameChanges, compare

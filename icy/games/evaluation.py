@@ -1,4 +1,4 @@
-"""Scores of what was said: concept best matching beside its floor, AMI, topsim, and what is used."""
+"""Scores of messages: concept best matching and its floor, AMI, topsim, and counts of words and messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def matching(spoken: Spoken, unmatched: str = "matched", name: Callable[[int], s
     Args:
         spoken: phrases and messages.
         unmatched: see `icy.metrics.cbm`.
-        name: gives words their names in the translation; by default they are numbered.
+        name: returns the name of a word, for the translation; by default words are numbered.
     """
     score = cbm(spoken.named, spoken.tokens, concepts="items", unmatched=unmatched)
     if name is None:
@@ -40,27 +40,27 @@ def matching(spoken: Spoken, unmatched: str = "matched", name: Callable[[int], s
 
 
 def similarity(spoken: Spoken, of: str = "phrase") -> Score:
-    """Return the topographic similarity of messages to what they are about: cosine against edit distance (CBM24).
+    """Return the topographic similarity of messages and meanings: cosine against edit distance (CBM24).
 
-    What a turn of several targets is about, the paper does not say. By default it is the phrase, as a vector with 1 at
-    each of its concepts. A word is an atom, of however many bits.
+    The paper does not define the meaning of a turn with several targets. By default it is the phrase, as a vector with
+    1 at each of its concepts. The edit distance compares whole words, whatever their number of bits.
 
     Args:
         spoken: phrases and messages.
-        of: "phrase"; or "targets" or "embedding", which `spoken.objects` then are.
+        of: "phrase", "targets" or "embedding". The vectors of the last two are in `spoken.objects`.
 
     Raises:
-        UnknownNameError: another name.
-        InvalidSettingError: there are no objects.
+        UnknownNameError: `of` is another name.
+        InvalidSettingError: `spoken` has no objects.
     """
     if of not in TOPSIM_OF:
         raise unknown("object of topsim", of, TOPSIM_OF)
     if of != "phrase":
         if spoken.objects is None:
-            raise InvalidSettingError(f"Topsim of {of} needs them, and only phrases and messages are there.")
+            raise InvalidSettingError(f"Topsim of {of} needs the objects of the turns, and only phrases are given.")
         return topsim(Table.of(spoken.objects, spoken.tokens, one_hot="no", argmax=False), meaning="cosine")
     lengths = spoken.phrases.sum(1, keepdims=True)
-    if np.ptp(lengths) == 0:  # then the share of entries that differ is the same but for a factor, and soon counted
+    if np.ptp(lengths) == 0:  # cosine distance is then proportional to the share of differing entries: faster
         table = Table.of(spoken.phrases.astype(np.int64), spoken.tokens, one_hot="no", argmax=False)
         return topsim(table, meaning="cosine")
     return topsim(spoken.phrases / np.sqrt(lengths), spoken.tokens, meaning="cosine")
@@ -70,18 +70,18 @@ def similarity(spoken: Spoken, of: str = "phrase") -> Score:
 def language_scores(
     spoken: Spoken, topsim_of: str = "phrase", unmatched: str = "matched", languages: int = LANGUAGES
 ) -> dict[str, float]:
-    """Return all of MEASURES.
+    """Return all scores in MEASURES.
 
     Args:
         spoken: phrases and messages.
         topsim_of: see `similarity`.
         unmatched: see `icy.metrics.cbm`.
-        languages: of random words, of which a floor is the mean.
+        languages: number of random languages per floor; a floor is the mean over them.
     """
     match = matching(spoken, unmatched)
-    found = {"cbm": match.value, **{name: float(match.details[name]) for name in (*RATES, *UNIQUE, *COUNTS)}}
+    scores = {"cbm": match.value, **{name: float(match.details[name]) for name in (*RATES, *UNIQUE, *COUNTS)}}
     for name, drawn_for in (("cbm_floor", "turn"), ("cbm_holistic", "phrase")):
-        found[name] = cbm_floor(spoken, drawn_for=drawn_for, languages=languages, unmatched=unmatched)["cbm"]
-    found["ami"] = ami(spoken.rules[:, None], spoken.tokens).value
-    found["topsim"] = similarity(spoken, topsim_of).value
-    return {name: found[name] for name in MEASURES}
+        scores[name] = cbm_floor(spoken, drawn_for=drawn_for, languages=languages, unmatched=unmatched)["cbm"]
+    scores["ami"] = ami(spoken.rules[:, None], spoken.tokens).value
+    scores["topsim"] = similarity(spoken, topsim_of).value
+    return {name: scores[name] for name in MEASURES}

@@ -1,4 +1,4 @@
-"""What was learned, evaluated: accuracies, scores of the language, and the files that are kept."""
+"""The result of a training: accuracies, scores of the language, and the files to store."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from icy.training.weights import pack_weights, restore
 from .evaluation import language_scores, matching
 from .game_task import GameTask
 from .model import GameModel, make_game_model
-from .playing import Agents, Learned, PlayedTurns, batches, play
+from .playing import Agents, PlayedTurns, TrainedAgents, batches, play
 from .spoken import Spoken
 from .turns import TEST, TEST_SEEN, Turns
 
 if TYPE_CHECKING:
     from .game_job import GameJob
 
-LANGUAGES = "languages"  # folder, beside the records, of what was said in the evaluation
+LANGUAGES = "languages"  # folder of the messages of evaluations, next to the records
 
 
 @dataclass
 class GameProgress:
-    """One replicate of a stack, and how far it is.
+    """The progress of one replicate of a stack.
 
     Attributes:
-        replicate: which.
-        curve: a point per evaluation, as `JobKind.curve` says.
+        replicate: its seed and kind of distractors.
+        curve: a point per evaluation, with the numbers that `JobKind.curve` names.
         best: the best accuracy of an evaluation.
-        best_step: updates made then.
-        weights: what had been learned then.
-        loss: of the last update before an evaluation.
-        seconds: its share of the time, of all sessions.
+        best_step: number of updates before the best evaluation.
+        weights: weights at the best evaluation.
+        loss: loss of the last update before the latest evaluation.
+        seconds: its share of the training time, over all sessions.
     """
 
     replicate: Replicate
@@ -54,12 +54,12 @@ class GameProgress:
     seconds: float = 0.0
 
 
-def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
-    """Return the outcome of a training: its best weights, evaluated as a model by itself."""
+def evaluate_replicate(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
+    """Evaluate the best weights of a replicate, without the stack, and return the outcome."""
     setup, replicate = job.task, runner.replicate
     model = make_game_model(setup, replicate.seed)
     restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
-    agents = Learned(model.to(job.device).eval(), setup.made_world)
+    agents = TrainedAgents(model.to(job.device).eval(), setup.made_world)
     scores, said = evaluate_agents(agents, setup, replicate.condition, job.device)
     accuracy = scores.pop("accuracy")
     place = f"{LANGUAGES}/{job.key(replicate)}.jsonl"
@@ -67,13 +67,13 @@ def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> 
     files = {place: said.to_lines().encode()}
     if job.keep_models:
         card = {"accuracy": accuracy, **scores, "best_step": runner.best_step}
-        files[job.model_file(replicate)] = packed_model(job, runner, updates, card)
+        files[job.model_file(replicate)] = pack_model(job, runner, updates, card)
     how = ("steps", updates, accuracy, runner.curve)
     return Outcome(replicate, *how, engine=engine, seconds=runner.seconds, extra=extra, files=files)
 
 
-def packed_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
-    """Return what was learned as the content of a .safetensors file, with a card."""
+def pack_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
+    """Return the best weights and their card as the content of a .safetensors file."""
     card = {
         "kind": job.kind,
         "model": job.name,
@@ -92,18 +92,19 @@ def packed_model(job: GameJob, runner: GameProgress, updates: int, scores: Mappi
 def evaluate_agents(
     agents: Agents, setup: GameTask, distractor_kind: str, device: str = "cpu"
 ) -> tuple[dict[str, float], Spoken]:
-    """Evaluate agents in a game, and return the scores and what was said.
+    """Evaluate agents in a game, and return the scores and the messages.
 
     Args:
-        agents: who plays.
-        setup: of the game, and of the evaluation.
+        agents: a speaker and a listener.
+        setup: settings of the game and of the evaluation.
         distractor_kind: kind of the distractors.
-        device: where turns are drawn.
+        device: device of the turns.
 
     Returns:
-        `accuracy`, on phrases that training never showed, if there are any; `soft_accuracy`, of agents that learned the
-        same with messages as training makes them; `seen_accuracy` and `seen_cbm`, on phrases that it showed; and the
-        scores of `icy.games.evaluation.MEASURES`. `topsim` of embeddings is NaN for agents that perceive nothing.
+        `accuracy` is measured on phrases that are held out from training, if there are any. `soft_accuracy` is the same
+        for trained agents with messages as in training, relaxed and with noise. `seen_accuracy` and `seen_cbm` are
+        measured on phrases of the training. The other scores are `icy.games.evaluation.MEASURES`. `topsim` of
+        embeddings is NaN for oracles, which have no embeddings.
     """
     turns, learning = Turns(setup.made_world, setup.of_turns(distractor_kind), [0], device), setup.learning
 
@@ -111,33 +112,33 @@ def evaluate_agents(
         return play(who, turns, setup.turns.targets, purpose, learning.turns, learning.batch_size)
 
     test, seen = played(TEST), played(TEST_SEEN)
-    said, soft, topsim_of = test.spoken, math.nan, learning.topsim_of
-    if isinstance(agents, Learned):
+    spoken, soft, topsim_of = test.spoken, math.nan, learning.topsim_of
+    if isinstance(agents, TrainedAgents):
         soft = played(TEST, replace(agents, sampling=True)).accuracy
-    perceives = topsim_of != "embedding" or isinstance(agents, Learned)
+    perceives = topsim_of != "embedding" or isinstance(agents, TrainedAgents)
     if topsim_of != "phrase" and perceives:
-        said = replace(said, objects=_objects(agents, turns, setup))
-    scores = language_scores(said, topsim_of if perceives else "phrase", learning.unmatched)
+        spoken = replace(spoken, objects=_objects(agents, turns, setup))
+    scores = language_scores(spoken, topsim_of if perceives else "phrase", learning.unmatched)
     if not perceives:
         scores["topsim"] = math.nan
     of_seen = {"seen_accuracy": seen.accuracy, "seen_cbm": matching(seen.spoken, learning.unmatched).value}
-    return {"accuracy": test.accuracy, "soft_accuracy": soft, **of_seen, **scores}, said
+    return {"accuracy": test.accuracy, "soft_accuracy": soft, **of_seen, **scores}, spoken
 
 
 def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float64]:
-    """Return what topsim compares in the place of phrases [turn, size]."""
-    world, found = setup.made_world, []
+    """Return the vectors that topsim compares instead of phrases [turn, size]."""
+    world, vectors = setup.made_world, []
     first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
     for batch in batches(turns, TEST, setup.learning.turns, setup.learning.batch_size):
-        if setup.learning.topsim_of == "embedding" and isinstance(agents, Learned):
-            found.append(agents.described(batch))
+        if setup.learning.topsim_of == "embedding" and isinstance(agents, TrainedAgents):
+            vectors.append(agents.describe(batch))
             continue
-        shown = batch.objects if batch.sender_objects is None else batch.sender_objects
-        targets = shown[0, 0, :, : setup.turns.targets].cpu() + first
-        found.append(torch.nn.functional.one_hot(targets, len(world.concepts)).double().sum(2).mean(1))
-    return torch.cat(found).double().cpu().numpy()
+        objects = batch.objects if batch.sender_objects is None else batch.sender_objects
+        targets = objects[0, 0, :, : setup.turns.targets].cpu() + first
+        vectors.append(torch.nn.functional.one_hot(targets, len(world.concepts)).double().sum(2).mean(1))
+    return torch.cat(vectors).double().cpu().numpy()
 
 
-def kept_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:
+def load_game_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:
     """Return agents with these weights. Errors as for `icy.training.weights.restore`."""
     return cast(GameModel, restore(make_game_model(setup, seed), weights, setup.model))

@@ -1,4 +1,4 @@
-"""Floors: what scores of languages are where words say nothing."""
+"""Floors: scores of random languages, in which words have no meaning."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from icy.metrics import cbm
 from .spoken import Spoken
 
 RATES = ("ambiguity_rate", "paraphrase_rate", "unmatched_rate", "precision", "recall")
-LANGUAGES = 5  # of random words, of which a floor is the mean
+LANGUAGES = 5  # random languages; a floor is the mean over them
 DRAWN_FOR = ("turn", "phrase")
 
 
 def random_words(
     turns: int, length: int, words: int, seed: int = 0, language: int = 0
 ) -> Int64[NDArray[np.int64], "turn length"]:
-    """Return messages of words that are drawn independently of everything, all equally often.
+    """Return messages of random words, drawn independently and uniformly.
 
     Args:
         turns: number of messages.
-        length: of each.
-        words: how many different words there are.
-        seed: of the draws.
-        language: number of the language.
+        length: number of words per message.
+        words: number of different words.
+        seed: seed of the draws.
+        language: number of the language; each has its own stream of random numbers.
     """
     count = whole_number("number of words", words)
     return stream(seed, "games", "random words", language).integers(count, size=(turns, length))
@@ -46,33 +46,33 @@ def cbm_floor(
     languages: int = LANGUAGES,
     unmatched: str = "matched",
 ) -> dict[str, float]:
-    """Return what concept best matching gives languages of random words on the same phrases: "cbm" and RATES, means.
+    """Return the concept best matching of random languages on the same phrases: the means of "cbm" and RATES.
 
-    A score means little without it: with 1,000 turns and few words, random words are matched to concepts that they
-    happen to meet more often than others. Where there are few phrases, a message that is always the same for a phrase
-    earns more by chance, however it is chosen.
+    A score means little without its floor: with 1,000 turns and few words, some random words occur more often with one
+    concept than with others by chance, and are matched to it. With few phrases, a language that always uses the same
+    message for a phrase has a higher floor.
 
     Args:
-        spoken: whose phrases they are.
-        words: how many different words; by default as many as were said.
-        length: of messages; by default as they were.
-        drawn_for: "turn": each message anew; "phrase": a phrase has one message, which makes a holistic language.
-        languages: how many; NaN of none.
+        spoken: phrases and messages.
+        words: number of different words; by default as many as in `spoken`.
+        length: number of words per message; by default as in `spoken`.
+        drawn_for: "turn": draw a message for each turn; "phrase": draw one message per phrase, a holistic language.
+        languages: number of random languages; the floor is NaN if it is 0.
         unmatched: see `icy.metrics.cbm`.
 
     Raises:
-        UnknownNameError: messages are drawn for something else.
+        UnknownNameError: `drawn_for` is another name.
     """
     if drawn_for not in DRAWN_FOR:
         raise unknown("way to draw messages", drawn_for, DRAWN_FOR)
     count, size = words or spoken.unique_words, length or spoken.words.shape[1]
     rules = np.unique(spoken.rules, return_inverse=True)[1].ravel()
-    found = []
+    scores = []
     for language in range(languages):
-        said = random_words(len(spoken), size, count, language=language)
+        messages = random_words(len(spoken), size, count, language=language)
         if drawn_for == "phrase":
-            said = said[rules]
-        score = cbm(spoken.named, said, concepts="items", unmatched=unmatched)
-        found.append([score.value, *(score.details[name] for name in RATES)])
-    means = np.mean(found, 0).tolist() if found else [math.nan] * (1 + len(RATES))
+            messages = messages[rules]
+        score = cbm(spoken.named, messages, concepts="items", unmatched=unmatched)
+        scores.append([score.value, *(score.details[name] for name in RATES)])
+    means = np.mean(scores, 0).tolist() if scores else [math.nan] * (1 + len(RATES))
     return dict(zip(("cbm", *RATES), means, strict=True))

@@ -17,7 +17,7 @@ from .worlds.world import World
 SINGLE, AND, OR = range(3)
 WORDS = {AND: "and", OR: "or"}
 Values = frozenset[int]
-GROUPS = ((True, True), (True, False), (False, True), (False, False))  # which of two literals hold
+GROUPS = ((True, True), (True, False), (False, True), (False, False))  # whether each of two literals holds
 
 
 class Literal(NamedTuple):
@@ -31,13 +31,14 @@ class Literal(NamedTuple):
 class Formulas(RuleSource):
     """All formulas of one or two literals, which are concepts and their negations.
 
-    Two literals are joined by "and" or by "or". Formulas that hold for no object or for all, or that say the same as a
-    shorter or earlier one, are left out. There are 312 in the world of Mu & Goodman, of 5 shapes and 6 colours: 22
-    literals, 145 conjunctions and 145 disjunctions. The table gives two literals and how they are joined: 0 for the
-    first alone, 1 for "and", 2 for "or". A phrase is made of its literals, and of the word "or".
+    Two literals are joined by "and" or by "or". Formulas that hold for no object or for all objects are left out, and
+    so are formulas that are equivalent to a shorter or earlier formula. The world of Mu & Goodman, of 5 shapes and 6
+    colors, has 312 formulas: 22 literals, 145 conjunctions and 145 disjunctions. A row of the table has two literals
+    and their connective: 0 for the first literal alone, 1 for "and", 2 for "or". A phrase consists of its literals, and
+    of the word "or".
 
     Raises:
-        InvalidSettingError: the world has too many of them to list.
+        InvalidSettingError: the world has too many formulas to list.
 
     Example:
         >>> from icy.games import Formulas, make_world
@@ -67,7 +68,7 @@ class Formulas(RuleSource):
         self._list_groups()
 
     def _list_groups(self) -> None:
-        """List the objects of each rule's groups: of each attribute, the values that they have."""
+        """List, for each group of each rule, the values that its objects may have of each attribute."""
         sizes = self.world.sizes
         parts = [_parts(self.literals, row, sizes) for row in self.table.tolist()]
         distinct = list(dict.fromkeys(values for groups in parts for values in itertools.chain(*groups)))
@@ -91,7 +92,7 @@ class Formulas(RuleSource):
         )
 
     def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
-        """Return the place in `groupings` of rules: each has its own."""
+        """Return the index of each rule in `groupings`: every rule has its own grouping."""
         return rules
 
     def draw(
@@ -100,17 +101,17 @@ class Formulas(RuleSource):
         groups: Integer[Tensor, "*turn object"],
         uniform: Float[Tensor, "*turn object attr"],
     ) -> Integer[Tensor, "*turn object attr"]:
-        """Draw objects of given groups; arguments as in the base class."""
+        """Draw objects of the given groups; see the base class."""
         sets = self._sets[rules[..., None], groups]
         return self._members[sets, (uniform * self._counts[sets]).long()]
 
     def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
         """Return which literals each formula has, and whether they are joined by "or"."""
         first, second, join = self.table[rules].unbind(-1)
-        found = torch.zeros(*rules.shape, len(self.concepts), dtype=torch.bool, device=rules.device)
-        found.scatter_(-1, torch.stack([first, second], -1), True)
-        found[..., -1] = join == OR
-        return found
+        phrases = torch.zeros(*rules.shape, len(self.concepts), dtype=torch.bool, device=rules.device)
+        phrases.scatter_(-1, torch.stack([first, second], -1), True)
+        phrases[..., -1] = join == OR
+        return phrases
 
     def obeys(
         self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
@@ -127,7 +128,7 @@ class Formulas(RuleSource):
         return self._holds[literals[..., None], objects.gather(-1, attributes)[..., 0]]
 
     def name(self, rule: int) -> str:
-        """Return a formula in words, as in "square and not yellow"."""
+        """Return a formula as text, as in "square and not yellow"."""
         first, second, join = self.table[rule].tolist()
         names = [self.literals[first].name, self.literals[second].name]
         return names[0] if join == SINGLE else f" {WORDS[join]} ".join(names)
@@ -139,7 +140,7 @@ class Formulas(RuleSource):
 
 
 def _literals(world: World) -> list[Literal]:
-    """Return the concepts of a world and then their negations, those left out that say the same as an earlier one."""
+    """Return the concepts of a world and then their negations, without literals equivalent to an earlier literal."""
     concepts = [
         Literal(attribute, frozenset([value]), world.concepts[world.first_concepts[attribute] + value])
         for attribute, size in enumerate(world.sizes)
@@ -154,31 +155,31 @@ def _literals(world: World) -> list[Literal]:
 
 
 def _formulas(literals: Sequence[Literal], sizes: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return the formulas as rows of the table; a single literal stands in both places."""
-    found = [(place, place, SINGLE) for place in range(len(literals))]
-    said = {literal[:2] for literal in literals}
+    """Return the formulas as rows of the table. A single literal fills both columns of literals."""
+    rows = [(place, place, SINGLE) for place in range(len(literals))]
+    known = {literal[:2] for literal in literals}
     for (i, one), (j, other) in itertools.combinations(enumerate(literals), 2):
         for join in (AND, OR):
             if one.attribute == other.attribute:
                 values = one.values & other.values if join == AND else one.values | other.values
-                if (one.attribute, values) in said or len(values) in (0, sizes[one.attribute]):
+                if (one.attribute, values) in known or len(values) in (0, sizes[one.attribute]):
                     continue
-                said.add((one.attribute, values))
-            found.append((i, j, join))
-    return sorted(found, key=lambda row: row[2])
+                known.add((one.attribute, values))
+            rows.append((i, j, join))
+    return sorted(rows, key=lambda row: row[2])
 
 
 def _parts(literals: Sequence[Literal], row: Sequence[int], sizes: Sequence[int]) -> list[list[Values]]:
-    """Return the values of each attribute that objects have, for each choice of the literals that hold."""
+    """Return the possible values of each attribute, for each combination of literals that hold or not."""
     everything = [frozenset(range(size)) for size in sizes]
-    found = []
+    parts = []
     for held in GROUPS:
         part = list(everything)
         for holds, place in zip(held, row, strict=False):
             attribute, values, _ = literals[place]
             part[attribute] &= values if holds else everything[attribute] - values
-        found.append(part)
-    return found
+        parts.append(part)
+    return parts
 
 
 def _obey(join: int, *held: bool) -> bool:

@@ -17,13 +17,13 @@ from icy.training.work import Work
 from .game_task import IMAGE_AXES, GameTask
 from .presets import preset_changes
 
-CONVOLUTIONS = 4  # times as long as products of matrices take for an operation, measured with conv4 on one core
-POOLED = 10  # pixels for each position at which a weight of conv4 is used, about, as later layers have fewer
+CONVOLUTIONS = 4  # time of an operation relative to matrix products, measured with conv4 on one core
+POOLED = 10  # pixels per position at which a weight of conv4 is used, about; later layers have fewer positions
 
 
 @dataclass(frozen=True)
 class GameJob(Job):
-    """Training of one task as a stack of replicates, each a seed with a kind of distractors.
+    """Training of one task as a stack of replicates. A replicate has a seed and a kind of distractors.
 
     Attributes:
         task: the agents and their game.
@@ -42,12 +42,12 @@ class GameJob(Job):
     @property
     def entries(self) -> list[Entry]:
         """World, perception, sender and receiver."""
-        found = list(self.task.entries.values())
-        return [*super().entries, *found, *(entry.cell for entry in found if entry.cell is not None)]
+        entries = list(self.task.entries.values())
+        return [*super().entries, *entries, *(entry.cell for entry in entries if entry.cell is not None)]
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Numbers of the game that tables and figures show."""
+        """Sizes of the game that tables and figures show."""
         task, turns = self.task, self.task.turns
         return {
             "rule_length": turns.rule_length,
@@ -57,7 +57,7 @@ class GameJob(Job):
         }
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
+        """Return all settings that can change the numbers of a training; default values are in `settings` only."""
         task = self.task
         return {
             "model": self.name,
@@ -73,13 +73,13 @@ class GameJob(Job):
         }
 
     def _options(self) -> Choices:
-        """Return what differs from the preset and has no place of its own in a record."""
+        """Return settings that differ from the preset and have no field of their own in a record."""
         usual = preset_changes(self.preset, self.task.world, self.task.channel)
         nothing = object()
         return {name: value for name, value in self.task.changes().items() if usual.get(name, nothing) != value}
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
-        """Return the versions of the kind of job, and of what the agents and their world are made of."""
+        """Return the versions of the kind of job, the world, and the parts of the agents."""
         return super().versions(replicate) | {kind: e.full_version for kind, e in self.task.entries.items()}
 
     def length(self, baseline: float | None) -> int | None:
@@ -88,19 +88,19 @@ class GameJob(Job):
 
     @property
     def update_cost(self) -> float:
-        """Relative cost of an update: parameters, for every object that is seen, and of images for every position."""
+        """Relative cost of an update: parameters x objects, and for images x positions."""
         turns, shape = self.task.turns, self.task.made_world.shape
         positions = CONVOLUTIONS * math.prod(shape[1:]) / POOLED if len(shape) == IMAGE_AXES else 1
         return super().update_cost * positions * (turns.targets + turns.distractors) * self.task.learning.batch_size
 
     def work(self) -> Work:
-        """Count an update of the agents, whose perception of images is most of it."""
+        """Return the operations of an update. With images, most of them are convolutions, which are slower."""
         work: Work = job_kind(self.kind).function("work")(self.task)
         images = len(self.task.made_world.shape) == IMAGE_AXES
         return replace(work, weight=CONVOLUTIONS) if images else work
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence on the assumptions of an estimate."""
+        """Return a sentence about the assumptions of an estimate."""
         return f"This is an estimate for {steps} updates of every replicate, with evaluations."
 
     def rehearse(self, updates: int) -> float:
@@ -108,14 +108,14 @@ class GameJob(Job):
         return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     def conditions_text(self) -> str | None:
-        """Return what its replicates are trained on."""
+        """Return the kinds of distractors as a sentence."""
         kinds = sorted({r.condition for r in self.replicates})
         return f"Distractors: {' and '.join(kinds)}." if kinds else None
 
     def summary(self, record: Record) -> str:
         """Return the result of a training in a few words."""
-        found = cast("Choices", record)
+        scores = cast("Choices", record)
         return (
-            f"accuracy {found['accuracy']:.3f}, CBM {found['cbm']:.2f} (chance {found['cbm_floor']:.2f}) after "
-            f"{counted(found['steps'], 'update')}"
+            f"accuracy {scores['accuracy']:.3f}, CBM {scores['cbm']:.2f} (chance {scores['cbm_floor']:.2f}) after "
+            f"{counted(scores['steps'], 'update')}"
         )

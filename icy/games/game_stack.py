@@ -1,4 +1,4 @@
-"""The course of a training: updates, evaluations, checkpoints, and what was learned at its end."""
+"""The training of a stack: updates, evaluations, checkpoints, and the final outcomes."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from icy.training.learners import make_learner
 from icy.training.lockstep import Lockstep, in_groups
 
 from .evaluation import matching, similarity
-from .final import GameProgress, evaluated
+from .final import GameProgress, evaluate_replicate
 from .game_job import GameJob
 from .game_task import IMAGE_AXES, GameTask
 from .model import game_loss, make_game_model
-from .playing import looks, packed, spoken
+from .playing import make_spoken, observe_objects, pack_objects
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
-RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # what a checkpoint has of each
-PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
+RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # fields of a replicate in a checkpoint
+PEAK = 1.4  # peak memory / memory kept by a forward pass; of conv4, batches of 2 to 8
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen ones, and relaxed messages
-SCORING = 2e-3  # seconds for the scores of a turn of the last evaluation, on one core of a server
-FORWARD = 1 / 3  # of the time of an update: a forward pass alone
+SCORING = 2e-3  # seconds to score a turn of the last evaluation, on one core of a server
+FORWARD = 1 / 3  # time of a forward pass / time of an update
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
-    """Train the replicates of a job as a stack, or as several where checkpoints are of different steps; see Job."""
+    """Train the replicates of a job as a stack; as several stacks if their checkpoints are of different steps."""
     job = cast(GameJob, job)
     make_current(job.device)
     return in_groups(job, lambda part, checkpoints: GameStack(part, part.replicates, checkpoints).outcomes(report))
 
 
 class GameStack(Lockstep):
-    """A stack of replicates from its beginning, or from its last checkpoint, to its end.
+    """The training of a stack of replicates, from the beginning or from its last checkpoint.
 
     Args:
-        job: whose replicates they are.
-        replicates: of which the checkpoints, if there are any, are of one step.
-        checkpoints: of the job.
+        job: the job of the replicates.
+        replicates: the replicates to train. Their checkpoints, if any, must be of the same step.
+        checkpoints: checkpoints of the job.
     """
 
     learner: GradientLearner
@@ -70,12 +70,12 @@ class GameStack(Lockstep):
         self._resume()
 
     def _require_memory(self, replicates: int) -> None:
-        """Check that updates that perceive images fit in memory. A GPU says so itself; a system kills the process."""
+        """Check that updates on images fit in memory. A GPU raises an error itself; a CPU process is killed."""
         if self.device.type != "cpu" or len(self.world.shape) != IMAGE_AXES:
             return
         require_allocation(
             int(PEAK * self.job.work().kept * replicates),
-            f"An update of {self.job.name}, which perceives images,",
+            f"An update of {self.job.name} on images",
             "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
         )
 
@@ -89,20 +89,20 @@ class GameStack(Lockstep):
             tf32=learning.tf32,
         )
         models = {seed: make_game_model(self.task, seed) for seed in sorted(set(seeds))}
-        sample = looks(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
+        sample = observe_objects(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
         how = settings, self.device, sample, self.job.engine, self._looks
         return cast(GradientLearner, make_learner([models[s] for s in seeds], seeds, game_loss, *how))
 
     def _looks(self, objects: Tensor) -> Tensor:
-        return looks(objects, self.world)
+        return observe_objects(objects, self.world)
 
     def _objects(self, purpose: str, first: int, count: int, size: int) -> Tensor:
-        return packed(self.turns.batch(purpose, first, count, size))
+        return pack_objects(self.turns.batch(purpose, first, count, size))
 
     # -- training ------------------------------------------------------------------------------------------------------
 
     def outcomes(self, report: Report | None) -> Iterator[Outcome]:
-        """Train to the end; yield every replicate as it ends."""
+        """Train to the end; yield the outcome of each replicate when it ends."""
         if not self.updates:
             self._evaluate(report)
         epoch = self.task.learning.epoch
@@ -113,7 +113,7 @@ class GameStack(Lockstep):
                 self._evaluate(report)
                 self.save_if_due()
         for runner in self.runners:
-            yield evaluated(self.job, runner, self.learner.engine, self.updates)
+            yield evaluate_replicate(self.job, runner, self.learner.engine, self.updates)
 
     def _update(self, count: int) -> None:
         size = self.task.learning.batch_size
@@ -136,7 +136,7 @@ class GameStack(Lockstep):
     # -- evaluations ---------------------------------------------------------------------------------------------------
 
     def _evaluate(self, report: Report | None) -> None:
-        """Read accuracy and language of every replicate, and keep what has been learned if it is the best so far."""
+        """Evaluate every replicate, and keep its weights if its accuracy is the best so far."""
         selected_on = TEST if self.task.learning.selected_on == "test" else VALIDATION
         with self.timed():
             read = zip(self.runners, *self._read(selected_on), strict=True)
@@ -149,17 +149,17 @@ class GameStack(Lockstep):
             report([Reading(r.replicate, self.updates, r.curve[-1][1]) for r in self.runners])
 
     def _read(self, purpose: str) -> tuple[list[float], list[list[float]]]:
-        """Return of every replicate the accuracy, and scores of its language: CBM, topsim, and words in use."""
+        """Return the accuracy of every replicate, and the scores of its language: CBM, topsim, number of words used."""
         size, turns = self.task.learning.batch_size, self.task.learning.turns
         right: list[Tensor] = []
         words: list[Tensor] = []
         numbers: list[Tensor] = []
         for step in range(max(1, turns // size)):
             batch = self.turns.batch(purpose, step, 1, min(size, turns))
-            logits, _, said = self.learner.run(packed(batch)[0])[:3]
+            logits, _, message = self.learner.run(pack_objects(batch)[0])[:3]
             is_target = self.labels(logits.shape[-2]).bool()
             right.append(((logits > 0) == is_target).flatten(1).sum(1))
-            words.append(said.cpu())
+            words.append(message.cpu())
             numbers.append(batch.numbers[0].cpu())
         total = sum(len(n[0]) for n in numbers) * self.labels(1).shape[-1]
         accuracy = (torch.stack(right).sum(0).double() / total).tolist()
@@ -167,11 +167,11 @@ class GameStack(Lockstep):
         return accuracy, [self._language(n, w) for n, w in rows]
 
     def _language(self, numbers: Tensor, words: Tensor) -> list[float]:
-        said = spoken(self.turns, numbers, words)
-        return [matching(said).value, similarity(said).value, said.unique_words]
+        language = make_spoken(self.turns, numbers, words)
+        return [matching(language).value, similarity(language).value, language.unique_words]
 
     def _diverged(self) -> Iterator[Outcome]:
-        """End the replicates whose loss is no longer finite."""
+        """End replicates with an infinite or NaN loss."""
         for runner, loss in zip(self.runners, cast(Tensor, self.learner.losses()).tolist(), strict=True):
             runner.loss = loss
         lost = [not math.isfinite(runner.loss) for runner in self.runners]
@@ -194,16 +194,16 @@ class GameStack(Lockstep):
         return {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
 
     def _resume(self) -> None:
-        """Make the learner, and go on from the checkpoints if there are any."""
+        """Make the learner, and load the checkpoints, if any."""
         replicates = [runner.replicate for runner in self.runners]
-        found = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
-        self.learner, self.updates = found.learner, found.updates
-        if found.own:
-            self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, found.own, strict=True)]
+        loaded = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
+        self.learner, self.updates = loaded.learner, loaded.updates
+        if loaded.own:
+            self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, loaded.own, strict=True)]
 
 
 def seconds_per_update(job: GameJob, updates: int) -> float:
-    """Return the seconds of an update of all replicates with its share of the evaluations, the first few left out."""
+    """Return the seconds per update of all replicates, with its share of evaluations, after one untimed update."""
     course = GameStack(job, job.replicates)
     course.advance(1)
     began = time.perf_counter()
@@ -214,7 +214,7 @@ def seconds_per_update(job: GameJob, updates: int) -> float:
 
 
 def _evaluations(task: GameTask) -> float:
-    """Return how many updates all evaluations take as long as: their turns are played forward alone."""
+    """Return the time of all evaluations in updates. An evaluation has forward passes only."""
     learning = task.learning
     count = task.steps / learning.epoch + FINAL_PLAYS
     return count * learning.turns / learning.batch_size * FORWARD

@@ -1,4 +1,4 @@
-"""Jobs of a spec of games: its preset, its task, and checks before anything is trained."""
+"""Make the jobs of a spec of games: apply its preset, make its tasks, and check them before training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 
 from .game_job import GameJob
-from .game_task import GameTask, require_words, usual_perception, usual_word_size
+from .game_task import GameTask, default_perception, default_word_size, require_words
 from .presets import find_preset
 from .settings import GamesLearningSettings
 from .spec import GamesSpec
@@ -27,27 +27,27 @@ from .turns import Turns
 from .worlds.factory import make_world
 from .worlds.world import World
 
-OWN_OPTIONS = ("rule_length", "targets", "distractors", "distractor_kind")  # of turns, with options of their own
+OWN_OPTIONS = ("rule_length", "targets", "distractors", "distractor_kind")  # settings of turns with their own options
 KINDS = {"world": WORLD, "sender": SIDES[0], "receiver": SIDES[1]}  # axes of registered names
 
 
 def game_jobs(spec: GamesSpec) -> list[GameJob]:
-    """Return the jobs of a spec, one per combination of the values along its axes.
+    """Return the jobs of a spec, one per combination of values.
 
     Raises:
-        IcyError: an unknown name, a value that is not accepted, or parts that do not fit together.
+        IcyError: a name is unknown, a value is not accepted, or parts do not fit together.
     """
     known = {axis: [entry.name for entry in registry.entries(kind)] for axis, kind in KINDS.items()}
     return jobs_of_each(spec, _jobs, {**known, "channel": CHANNELS})
 
 
 def _jobs(spec: GamesSpec) -> list[GameJob]:
-    """Return the job of a spec with one value along each axis."""
+    """Return the job of a spec that has one value per option."""
     preset, spec = str(spec.preset), with_preset(spec)
     task = _task(spec)
-    asked = names_in("distractor_kind", spec.distractor_kind, DISTRACTOR_KINDS)
-    kinds = dict.fromkeys(task.of_turns(kind).drawn_distractors for kind in asked)
-    for kind in kinds:  # raises if a world has no turns of this kind
+    options = names_in("distractor_kind", spec.distractor_kind, DISTRACTOR_KINDS)
+    kinds = dict.fromkeys(task.of_turns(kind).drawn_distractors for kind in options)
+    for kind in kinds:  # raises if the world has no distractors of this kind
         Turns(task.made_world, task.of_turns(kind), [0]).batch("training", 0, 1, 1)
     count = sum(weights.numel() for weights in require_fitting_parts(task).parameters())
     replicates = tuple(Replicate(kind, seed) for kind in kinds for seed in seed_list(spec.seeds))
@@ -56,7 +56,7 @@ def _jobs(spec: GamesSpec) -> list[GameJob]:
 
 
 def with_preset(spec: GamesSpec) -> GamesSpec:
-    """Return a spec with one value along each axis, in which its preset fills everything that was not given.
+    """Fill the options that were not given with the values of the preset. The spec has one value per option.
 
     Raises:
         UnknownNameError: the preset does not exist.
@@ -91,14 +91,14 @@ def _task(spec: GamesSpec) -> GameTask:
         turns=turns,
         channel=channel,
         channel_options=dict(spec.channel_options),
-        word_size=cast("int | None", spec.word_size) or usual_word_size(channel, len(made.concepts), levels),
+        word_size=cast("int | None", spec.word_size) or default_word_size(channel, len(made.concepts), levels),
         message_length=cast("int | None", spec.message_length) or turns.rule_length,
         sender=registry.get(str(spec.sender), SIDES[0]).name,
         receiver=registry.get(str(spec.receiver), SIDES[1]).name,
         perception=_perception(spec.perception, made),
         learning=GamesLearningSettings(**checked(GamesLearningSettings, spec.settings, "setting of games")),
         steps=whole_number("number of updates", spec.steps),
-        sender_sees=_one_of("what a sender sees", spec.sender_sees, ("targets", "both")),
+        sender_sees=_one_of("value of sender_sees", spec.sender_sees, ("targets", "both")),
         sender_hidden=whole_number("hidden size of the sender", spec.sender_hidden),
         receiver_hidden=whole_number("hidden size of the receiver", spec.receiver_hidden),
         sender_options=dict(spec.sender_options),
@@ -110,23 +110,23 @@ def _task(spec: GamesSpec) -> GameTask:
 
 
 def _turns(spec: GamesSpec) -> TurnSettings:
-    given = checked(TurnSettings, spec.game, "setting of turns", OWN_OPTIONS)
+    settings = checked(TurnSettings, spec.game, "setting of turns", OWN_OPTIONS)
     targets = cast(int, spec.targets)
     count = targets if spec.distractors is None else whole_number("number of distractors", spec.distractors)
-    return TurnSettings(rule_length=cast(int, spec.rule_length), targets=targets, distractors=count, **given)
+    return TurnSettings(rule_length=cast(int, spec.rule_length), targets=targets, distractors=count, **settings)
 
 
-def _one_of(what: str, given: str, known: Iterable[str]) -> str:
-    if given not in known:
-        raise unknown(what, given, list(known))
-    return given
+def _one_of(kind: str, name: str, known: Iterable[str]) -> str:
+    if name not in known:
+        raise unknown(kind, name, list(known))
+    return name
 
 
-def _check_options(given: Fields, channel: str) -> None:
-    for name in given:
+def _check_options(options: Fields, channel: str) -> None:
+    for name in options:
         if name not in options_of(channel):
             raise unknown(f"attribute of the channel '{channel}'", name, list(options_of(channel)))
 
 
-def _perception(given: str | None, world: World) -> str:
-    return registry.get(usual_perception(world) if given is None else given, PERCEPTION).name
+def _perception(name: str | None, world: World) -> str:
+    return registry.get(default_perception(world) if name is None else name, PERCEPTION).name

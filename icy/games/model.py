@@ -28,15 +28,15 @@ Played = tuple[Logits, Float[Tensor, "*stack turn length vocab"], Integer[Tensor
 
 
 class GameModel(nn.Module):
-    """A sender that describes targets, a channel, and a receiver that looks for them among the candidates.
+    """A sender that describes targets, a channel, and a receiver that finds the targets among the candidates.
 
     Args:
-        sender: of meanings with one attribute, whose weights over values are what the sender perceives.
-        receiver: that answers one attribute, whose scores are compared with what the receiver perceives.
+        sender: a sender for meanings with one attribute. Its input is the output of its perception.
+        receiver: a receiver with one attribute. Its output is compared with the output of its perception.
         sender_sees: perception of the sender.
         receiver_sees: perception of the receiver.
-        channel: makes messages of the sender's scores.
-        task: the game that they play.
+        channel: makes messages from the sender's scores.
+        task: the task of the game.
     """
 
     broadcasts = True
@@ -56,7 +56,7 @@ class GameModel(nn.Module):
         self.channel, self.task = channel, task
         self.axes = len(task.made_world.shape)
         candidates = task.turns.targets + task.turns.distractors
-        # Numbers of a turn in its smallest tensor, for GradientLearner.
+        # Size per turn of the smallest tensor, for GradientLearner.
         self.narrowest = min(candidates, task.words, task.sender_hidden, task.receiver_hidden)
         self.own_axes = next(self.parameters()).dim()
         self.label = f"{type(sender).__name__}+{type(receiver).__name__}"
@@ -65,34 +65,33 @@ class GameModel(nn.Module):
         """Play some turns.
 
         Args:
-            objects: of each turn: targets, then distractors; unless both agents see the same, those of the sender and
-                then those of the receiver.
-            keys: of the noise, for an evaluation of messages as training makes them.
+            objects: the targets of each turn, then its distractors. If the agents see different objects, the objects
+                of the sender and then the objects of the receiver.
+            keys: keys of the noise, to evaluate with messages as in training.
 
         Returns:
-            The receiver's score of each of its candidates, above 0 for a target; the sender's scores, as the
-            channel compares them with its words; the words it
-            emitted, sampled in training where the channel samples, and greedy in evaluation; what the channel costs
-            beside the answers.
+            The receiver's score of each candidate, above 0 for a target; the sender's scores, in the form that the
+            channel compares with its words; the emitted words, sampled in training if the channel samples, and greedy
+            in evaluation; and the loss of the channel.
         """
         turns = self.task.turns
         count = turns.targets + turns.distractors
-        shown = self._some(objects, 0, count)
-        candidates = shown if turns.same_objects else self._some(objects, count, count)
-        described = self.described(shown).unsqueeze(-2)
+        shown = self._slice(objects, 0, count)
+        candidates = shown if turns.same_objects else self._slice(objects, count, count)
+        described = self.describe(shown).unsqueeze(-2)
         with self._sampling(keys):
             noise = current_noise(objects.device) if self.training or keys is not None else None
-            scores = self._by(self.sender, described, noise)
+            scores = self._run_part(self.sender, described, noise)
             message = self.channel.message(scores, noise)
-        wanted = self._by(self.receiver, message).squeeze(-2)
-        # Not a matrix product, whose last bits could depend on the number of replicates.
-        logits = (self._seen(self.receiver_sees, candidates) * wanted.unsqueeze(-2)).sum(-1)
+        target_vector = self._run_part(self.receiver, message).squeeze(-2)
+        # Not a matrix product: its last bits could depend on the number of replicates.
+        logits = (self._perceive(self.receiver_sees, candidates) * target_vector.unsqueeze(-2)).sum(-1)
         sent = self.channel.as_sent(scores)
         return logits, sent, self.channel.words(message), self.channel.extra_loss(sent)
 
     @contextlib.contextmanager
     def _sampling(self, keys: Tensor | None) -> Iterator[None]:
-        """Let the sender sample with given noise within the block, as it does in training."""
+        """Within the block, let the sender sample with the given noise, as in training."""
         if keys is None:
             yield
             return
@@ -102,44 +101,46 @@ class GameModel(nn.Module):
             yield
         self.sender.train(before)
 
-    def described(self, shown: Objects) -> Float[Tensor, "*stack turn size"]:
-        """Return what the sender makes of the objects of a turn: the mean of its targets, and of distractors too."""
+    def describe(self, shown: Objects) -> Float[Tensor, "*stack turn size"]:
+        """Return the sender's embedding of a turn: the mean of its targets, and of its distractors if it sees them."""
         targets = self.task.turns.targets
         if self.task.sender_sees == "targets":
-            return self._seen(self.sender_sees, self._some(shown, 0, targets)).mean(-2)
-        seen = self._seen(self.sender_sees, shown)
+            return self._perceive(self.sender_sees, self._slice(shown, 0, targets)).mean(-2)
+        seen = self._perceive(self.sender_sees, shown)
         return torch.cat([seen[..., :targets, :].mean(-2), seen[..., targets:, :].mean(-2)], -1)
 
-    def _by(self, part: nn.Module, given: Tensor, noise: Noise | None = None) -> Tensor:
-        """Return what a part puts out; in a stack, by vmap if it does not broadcast itself."""
+    def _run_part(self, part: nn.Module, inputs: Tensor, noise: Noise | None = None) -> Tensor:
+        """Return the output of a part; in a stack, by vmap unless the part broadcasts itself."""
         stacked = next(self.parameters()).dim() > self.own_axes
         if not stacked or getattr(part, "broadcasts", False):
-            alone: Tensor = part(given)
+            alone: Tensor = part(inputs)
             return alone
 
-        def of_one(parameters: dict[str, Tensor], key: Tensor | None, given: Tensor) -> Tensor:
+        def of_one(parameters: dict[str, Tensor], key: Tensor | None, own_inputs: Tensor) -> Tensor:
             with drawing_from(None if key is None else Noise(key)):
-                found: Tensor = functional_call(part, parameters, (given,))
-            return found
+                output: Tensor = functional_call(part, parameters, (own_inputs,))
+            return output
 
         keys = None if noise is None else noise.keys
-        together: Tensor = vmap(of_one, (0, None if keys is None else 0, 0))(dict(part.named_parameters()), keys, given)
+        axes = (0, None if keys is None else 0, 0)
+        together: Tensor = vmap(of_one, axes)(dict(part.named_parameters()), keys, inputs)
         return together
 
-    def _some(self, objects: Tensor, first: int, count: int) -> Tensor:
+    def _slice(self, objects: Tensor, first: int, count: int) -> Tensor:
         return objects.narrow(-self.axes - 1, first, count)
 
-    def _seen(self, perception: nn.Module, objects: Tensor) -> Tensor:
+    def _perceive(self, perception: nn.Module, objects: Tensor) -> Tensor:
         turn, each = -self.axes - 2, -self.axes - 1
-        vectors = self._by(perception, objects.flatten(turn, each))
-        found: Tensor = vectors.unflatten(-2, (objects.shape[turn], objects.shape[each]))  # type: ignore[no-untyped-call]
-        return found
+        vectors = self._run_part(perception, objects.flatten(turn, each))
+        sizes = objects.shape[turn], objects.shape[each]
+        rows: Tensor = vectors.unflatten(-2, sizes)  # type: ignore[no-untyped-call]
+        return rows
 
 
 def make_game_model(task: GameTask, seed: int) -> GameModel:
-    """Make the agents of a game with the initial weights of a seed, whatever was drawn before.
+    """Make the agents of a game with the initial weights of a seed, independent of the global generator.
 
-    Each part has a stream of its own, so that another sender leaves the receiver as it is.
+    Each part draws from its own stream: a different sender does not change the receiver.
     """
     with _weights(seed, "channel"):
         channel = get_representation(task.channel, **task.channel_options).as_link(task.words)
@@ -169,16 +170,16 @@ def make_game_model(task: GameTask, seed: int) -> GameModel:
 
 @contextlib.contextmanager
 def _weights(seed: int, *part: str) -> Iterator[None]:
-    """Draw weights within the block from the stream of one part."""
+    """Within the block, draw weights from the stream of one part."""
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(stream_key(seed, "weights", *part))  # the CPU's, and no other device's
+        torch.default_generator.manual_seed(stream_key(seed, "weights", *part))  # of the CPU only
         yield
 
 
 def game_loss(played: Played, labels: Logits, noise: Noise) -> Losses:
-    """Return the binary cross-entropy of the candidates, mean over candidates and turns (CBM24 section 2.1).
+    """Return the binary cross-entropy of the candidates plus the loss of the channel (CBM24 section 2.1).
 
-    What the channel costs is added.
+    The cross-entropy is the mean over candidates and turns.
     """
     logits, _, _, extra = played
     errors = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none")

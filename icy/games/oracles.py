@@ -1,4 +1,4 @@
-"""Agents that know the rules: speakers of ideal and holistic languages, and listeners that know them."""
+"""Oracles, agents that know the rules: speakers of ideal and holistic languages, and their listeners."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from .turns import TurnBatch
 
 Demanded = Integer[Tensor, "*stack turn attr"]
 TABLE_SEED = 0
-MOST_MESSAGES = 2**62  # of a holistic language, which are numbered
+MOST_MESSAGES = 2**62  # of a holistic language; they are numbered
 
 
-def obeying(demanded: Demanded, batch: TurnBatch) -> Bool[Tensor, "*stack turn candidate"]:
-    """Return which candidates have the values that are demanded."""
-    wanted = demanded[..., None, :]
-    return ((wanted == FREE) | (wanted == batch.objects[0, 0])).all(-1)
+def match_candidates(demanded: Demanded, batch: TurnBatch) -> Bool[Tensor, "*stack turn candidate"]:
+    """Return which candidates have the demanded values."""
+    values = demanded[..., None, :]
+    return ((values == FREE) | (values == batch.objects[0, 0])).all(-1)
 
 
 @dataclass(frozen=True, eq=False)
 class Ideal:
-    """A word for every concept: a message says those of the phrase, in the order of attributes.
+    """A word for every concept. A message has the words of the phrase's concepts, in the order of attributes.
 
     Attributes:
-        rules: of the game.
-        known: how many of them are said; all unless given.
-        length: number of words that a message may have; as many as are said unless given.
+        rules: rules of the game.
+        known: number of concepts in a message; by default all concepts of the phrase.
+        length: number of words in a message; by default the number of its concepts.
 
     Raises:
-        InvalidSettingError: messages are too short for these words.
+        InvalidSettingError: messages are too short for the concepts.
     """
 
     rules: Rules
@@ -49,67 +49,68 @@ class Ideal:
     length: int | None = None
 
     def __post_init__(self) -> None:
-        said = self.rules.length if self.known is None else self.known
-        if self.length is not None and self.length < said:
+        needed = self.rules.length if self.known is None else self.known
+        if self.length is not None and self.length < needed:
             raise InvalidSettingError(
-                f"It says a word for each of {counted(said, 'concept')}, and a message has {self.length}."
+                f"The ideal language needs a word for each of {counted(needed, 'concept')}, and a message has "
+                f"{self.length}."
             )
 
     def play(self, batch: TurnBatch) -> Answers:
-        """Play turns; the listener takes what has all that was said."""
+        """Play turns; the listener chooses the candidates that have all concepts of the message."""
         words = self.words(batch.rules[0, 0])
-        return Answers(words, obeying(self.understood(words), batch))
+        return Answers(words, match_candidates(self.understood(words), batch))
 
     def words(self, demanded: Demanded) -> Integer[Tensor, "*stack turn length"]:
-        """Return the numbers of the concepts that rules demand."""
+        """Return the numbers of the demanded concepts."""
         first = torch.tensor(self.rules.world.first_concepts, device=demanded.device, dtype=torch.int64)
-        told = (demanded + first)[demanded != FREE].view(*demanded.shape[:-1], self.rules.length)
-        return told[..., : self.known]
+        words = (demanded + first)[demanded != FREE].view(*demanded.shape[:-1], self.rules.length)
+        return words[..., : self.known]
 
     def understood(self, words: Integer[Tensor, "*stack turn length"]) -> Demanded:
-        """Return the values that messages name, FREE of attributes that they do not."""
+        """Return the values in each message; FREE for attributes without a value."""
         sizes = self.rules.world.sizes
         attribute = torch.tensor(
             [a for a, size in enumerate(sizes) for _ in range(size)], device=words.device, dtype=torch.int64
         )
         value = torch.tensor([v for size in sizes for v in range(size)], device=words.device, dtype=torch.int64)
-        found = torch.full((*words.shape[:-1], len(sizes)), FREE, device=words.device, dtype=torch.int64)
-        return found.scatter(-1, attribute[words], value[words])
+        values = torch.full((*words.shape[:-1], len(sizes)), FREE, device=words.device, dtype=torch.int64)
+        return values.scatter(-1, attribute[words], value[words])
 
 
 class Holistic:
-    """A message of its own for every rule, drawn at random, of as many different words as there are concepts.
+    """A random message for each rule. There are as many different words as concepts.
 
     Args:
-        rules: of the game.
-        length: number of words in a message; by default that of the ideal ones.
+        rules: rules of the game.
+        length: number of words in a message; by default the number of concepts of a rule.
 
     Raises:
-        InvalidSettingError: there are fewer such messages than rules.
+        InvalidSettingError: there are fewer messages than rules.
     """
 
     def __init__(self, rules: Rules, length: int | None = None) -> None:
         base, length = len(rules.concepts), rules.length if length is None else length
         if base**length < rules.count:
             raise InvalidSettingError(
-                f"There are {base**length} messages of {length} words, and {rules.count} rules to tell apart."
+                f"There are {base**length} messages of {length} words, too few for {rules.count} rules."
             )
-        told = min(length, int(math.log(MOST_MESSAGES, base)))  # words that distinguish rules; the others are random
+        distinct = min(length, int(math.log(MOST_MESSAGES, base)))  # words that distinguish rules; others are random
         draws = stream(TABLE_SEED, "games", "holistic")
-        numbers = draws.choice(base**told, rules.count, replace=False)
-        self._places = base ** np.arange(told - 1, -1, -1)
+        numbers = draws.choice(base**distinct, rules.count, replace=False)
+        self._places = base ** np.arange(distinct - 1, -1, -1)
         words = numbers[:, None] // self._places % base
-        rest = draws.integers(base, size=(rules.count, length - told))
+        rest = draws.integers(base, size=(rules.count, length - distinct))
         self.rules, self.table = rules, torch.from_numpy(np.concatenate([words, rest], 1))
         order = np.argsort(numbers)
         self._sorted, self._rule = torch.from_numpy(numbers[order]), torch.from_numpy(order)
 
     def play(self, batch: TurnBatch) -> Answers:
-        """Play turns; the listener knows of what rule a message is."""
+        """Play turns; the listener knows the rule of each message."""
         words = self.table[batch.numbers[0, 0].cpu()]
         numbers = (words[..., : len(self._places)] * torch.from_numpy(self._places)).sum(-1)
-        found = self._rule[torch.searchsorted(self._sorted, numbers)]
-        return Answers(words, obeying(self.rules.table[found.to(self.rules.table.device)], batch))
+        rule = self._rule[torch.searchsorted(self._sorted, numbers)]
+        return Answers(words, match_candidates(self.rules.table[rule.to(self.rules.table.device)], batch))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +118,8 @@ class Random:
     """Random words and random answers.
 
     Attributes:
-        rules: of the game; there are as many different words as concepts.
-        length: number of words in a message; by default that of the ideal ones.
+        rules: rules of the game; there are as many different words as concepts.
+        length: number of words in a message; by default the number of concepts of a rule.
     """
 
     rules: Rules
@@ -140,27 +141,27 @@ ORACLES: dict[str, tuple[Callable[[Rules, int], Agents], str]] = {
     ),
     "literal": (
         lambda rules, length: Ideal(rules, known=1, length=length),
-        "The same, cut to its first word.",
+        "The same language, with only the first word of each message.",
     ),
-    "holistic": (Holistic, "A message of its own for every phrase, drawn at random, and a listener that knows them."),
+    "holistic": (Holistic, "A random message for every phrase, and a listener that knows them."),
     "random": (Random, "Random words and random answers."),
 }
 
 
 def make_oracle(name: str, rules: RuleSource, message_length: int | None = None) -> Agents:
-    """Return agents that know the rules, by the name of their language.
+    """Make an oracle by the name of its language.
 
     Args:
-        name: of ORACLES: "ideal", "literal", "holistic" or "random".
-        rules: of the game.
-        message_length: number of words in a message of the game; by default that of a rule's concepts.
+        name: name in ORACLES: "ideal", "literal", "holistic" or "random".
+        rules: rules of the game.
+        message_length: number of words in a message of the game; by default the number of concepts of a rule.
 
     Raises:
-        UnknownNameError: there are none of this name.
-        InvalidSettingError: a language that these rules or messages do not allow.
+        UnknownNameError: no oracle has this name.
+        InvalidSettingError: these rules or messages do not allow the language.
     """
     if name not in ORACLES:
         raise unknown("oracle", name, list(ORACLES))
     if not isinstance(rules, Rules):
-        raise InvalidSettingError("Oracles know rules that are conjunctions of concepts, and these are others.")
+        raise InvalidSettingError("Oracles need rules that are conjunctions of concepts; these rules are formulas.")
     return ORACLES[name][0](rules, rules.length if message_length is None else message_length)

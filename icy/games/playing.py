@@ -1,4 +1,4 @@
-"""Agents play turns: what they say, and how often their listener is right."""
+"""Let agents play turns, and return their messages and accuracy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .worlds.world import World
 
 
 class Answers(NamedTuple):
-    """What was said in some turns, and which candidates the listener took for targets."""
+    """The messages of some turns, and which candidates the listener chose as targets."""
 
     words: Integer[Tensor, "*stack turn length"]
     chosen: Bool[Tensor, "*stack turn candidate"]
@@ -35,13 +35,13 @@ class Agents(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """Agents that have learned.
+class TrainedAgents:
+    """Trained agents.
 
     Attributes:
-        model: of one replicate, in evaluation mode.
-        world: what their objects look like.
-        sampling: whether messages are what training makes of them, relaxed and with noise.
+        model: model of one replicate, in evaluation mode.
+        world: world of their objects.
+        sampling: whether messages are as in training, relaxed and with noise.
     """
 
     model: GameModel
@@ -51,43 +51,45 @@ class Learned:
     @torch.no_grad()
     def play(self, batch: TurnBatch) -> Answers:
         """Play turns."""
-        objects = looks(packed(batch)[0, 0], self.world)
+        objects = observe_objects(pack_objects(batch)[0, 0], self.world)
         logits, _, words, _ = self.model(objects, _noise_key(batch) if self.sampling else None)
         return Answers(words, logits > 0)
 
     @torch.no_grad()
-    def described(self, batch: TurnBatch) -> Float[Tensor, "turn size"]:
-        """Return what the sender makes of the objects of each turn."""
-        found: Tensor = self.model.described(looks(packed(batch)[0, 0], self.world))
-        return found
+    def describe(self, batch: TurnBatch) -> Float[Tensor, "turn size"]:
+        """Return the sender's embedding of each turn."""
+        embedding: Tensor = self.model.describe(observe_objects(pack_objects(batch)[0, 0], self.world))
+        return embedding
 
 
 def _noise_key(batch: TurnBatch) -> Integer[Tensor, ""]:
-    """Return the key of the noise of an evaluation, which its turns determine."""
+    """Return the key of the noise of an evaluation, which depends on its turns only."""
     return counter_hash(
         torch.tensor(stream_key(EVALUATION_SEED, "games", "noise"), dtype=torch.int64, device="cpu"),
         batch.keys.flatten()[0].cpu(),
     )
 
 
-def packed(batch: TurnBatch) -> Integer[Tensor, "step replicate turn object columns"]:
-    """Return the objects of turns as numbers: their values, and the key of their look last.
+def pack_objects(batch: TurnBatch) -> Integer[Tensor, "step replicate turn object columns"]:
+    """Return the objects of turns as numbers: their values, then the key of their look.
 
-    Those of the sender come first, if the receiver sees others.
+    If the agents see different objects, the objects of the sender come first.
     """
-    found = torch.cat([batch.objects, batch.keys[..., None]], -1)
+    columns = torch.cat([batch.objects, batch.keys[..., None]], -1)
     if batch.sender_objects is None or batch.sender_keys is None:
-        return found
-    return torch.cat([torch.cat([batch.sender_objects, batch.sender_keys[..., None]], -1), found], 3)
+        return columns
+    return torch.cat([torch.cat([batch.sender_objects, batch.sender_keys[..., None]], -1), columns], 3)
 
 
-def looks(objects: Integer[Tensor, "*turns object columns"], world: World) -> Float[Tensor, "*turns_object_and_shape"]:
-    """Return how objects look that `packed` gave."""
+def observe_objects(
+    objects: Integer[Tensor, "*turns object columns"], world: World
+) -> Float[Tensor, "*turns_object_and_shape"]:
+    """Return the looks of objects from `pack_objects`."""
     return world.observe(objects[..., :-1], objects[..., -1])
 
 
 class PlayedTurns(NamedTuple):
-    """Some turns after they were played: the share of right answers, and what was said."""
+    """The result of some turns: the fraction of right answers, and the messages."""
 
     accuracy: float
     spoken: Spoken
@@ -97,12 +99,12 @@ def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, s
     """Let agents play turns of one replicate.
 
     Args:
-        agents: who plays.
-        turns: where they come from.
-        targets: how many of the candidates are.
-        purpose: of the turns; see `Turns.batch`.
-        count: how many; the last of them are left out if they fill no batch.
-        size: of a batch.
+        agents: a speaker and a listener.
+        turns: source of the turns.
+        targets: number of targets among the candidates.
+        purpose: purpose of the turns; see `Turns.batch`.
+        count: number of turns. An incomplete last batch is left out.
+        size: turns per batch.
     """
     right, numbers, words = [], [], []
     for batch in batches(turns, purpose, count, size):
@@ -111,16 +113,16 @@ def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, s
         right.append((answers.chosen == is_target).double().mean((-2, -1)))
         numbers.append(batch.numbers[0, 0].cpu())
         words.append(answers.words.cpu())
-    return PlayedTurns(float(torch.stack(right).mean()), spoken(turns, torch.cat(numbers), torch.cat(words)))
+    return PlayedTurns(float(torch.stack(right).mean()), make_spoken(turns, torch.cat(numbers), torch.cat(words)))
 
 
 def batches(turns: Turns, purpose: str, count: int, size: int) -> Iterator[TurnBatch]:
-    """Return the first turns of a purpose for the first replicate, in batches of one step."""
+    """Yield the first turns of a purpose for the first replicate, in batches of one step."""
     for step in range(max(1, count // size)):
         yield turns.batch(purpose, step, 1, min(size, count), [0])
 
 
-def spoken(turns: Turns, numbers: Integer[Tensor, " turn"], words: Integer[Tensor, "turn length"]) -> Spoken:
-    """Return what was said of some rules."""
+def make_spoken(turns: Turns, numbers: Integer[Tensor, " turn"], words: Integer[Tensor, "turn length"]) -> Spoken:
+    """Return messages together with the phrases of their rules."""
     phrases = turns.rules.phrases(numbers.to(turns.device)).cpu().numpy()
     return Spoken(numbers.numpy().astype(np.int64), phrases, words.numpy().astype(np.int64), turns.rules.concepts)

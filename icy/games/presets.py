@@ -1,7 +1,8 @@
-"""Presets of the games: named departures from the default, of papers and of what their printed numbers depend on.
+"""Presets of the games: named changes of the defaults, for papers and for settings behind their printed numbers.
 
-A departure sets arguments of `GamesSpec`, settings of turns (`game.repeat_target`) and of learning (`settings.epoch`);
-and with the name of a channel or a world, as in `qt.normalise`, an option of these where they are used.
+A departure sets arguments of `GamesSpec`, settings of turns (`game.repeat_target`) and settings of learning
+(`settings.epoch`). With the name of a channel or a world, as in `qt.normalise`, it sets an option of this channel or
+world.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ def _departs(settings: Mapping[str, object], reason: str) -> Departure:
 
 
 PUBLISHED: dict[str, Departure] = {
-    "long training": _departs({"steps": 400_000}, "200 epochs, of 2,000 updates by the size of Mu & Goodman's"),
+    "long training": _departs({"steps": 400_000}, "200 epochs of 2,000 updates, an epoch as long as Mu & Goodman's"),
     "sizes": _departs({"shape.sizes": "published"}, "figures may be as small as in Mu & Goodman's images"),
     "batch min-max": _departs(
         {"qt.normalise": "batch"},
-        "the released layer subtracts the least score of a batch and divides by the largest, so that a message depends "
-        "on those beside it",
+        "the released layer subtracts the smallest score of a batch and divides by the largest, so that a message "
+        "depends on the other messages of its batch",
     ),
     "reserved end": _departs(
         {"settings.reserved_end": True},
-        "a symbol of GS ends messages and is never said within those of several words, as the printed counts of words "
-        "and the library suggest",
+        "a symbol of GS ends messages and never occurs within messages of several words, as the printed counts of "
+        "words and the library suggest",
     ),
     "assigned concepts": _departs(
         {"settings.unmatched": "assigned"},
-        "the released program counts a concept as matched that is assigned to a word which never occurs with it",
+        "the released program counts a concept as matched even if its assigned word never occurs with it",
     ),
     "selection": _departs(
-        {"settings.selected_on": "test"}, "the best epoch is chosen by the accuracy on the turns that are reported"
+        {"settings.selected_on": "test"}, "the best epoch is chosen by the accuracy on the reported turns"
     ),
 }
 
@@ -62,27 +63,27 @@ _LEARNING = {
 _COMMON: dict[str, Departure] = {
     "world": _departs(
         {"world": "shape", "shape.positions": 0, "shape.sizes": "published"},
-        "shapes and colours, anywhere in the image",
+        "shapes and colors, anywhere in the image",
     ),
     "turns": _departs(
         {"targets": 10, "distractors": 10, "distractor_kind": "groups", "game.held_out": 0.2},
-        "10 targets and 10 distractors, of each choice of lacking concepts alike; a fifth of the rules held out",
+        "10 targets and 10 distractors, which lack a random choice of concepts; a fifth of the rules held out",
     ),
     "agents": _departs(_AGENTS, "GRUs of 1024 that see targets and distractors, and messages of 5 of 14 symbols"),
     "learning": _departs(_LEARNING, "100 epochs of 20,000 games in batches of 128"),
 }
 _FORMULAS = _departs(
     {"game.rules": "formulas", "game.rule_sampling": "type-first"},
-    "concepts, their negations, and pairs of these joined by and or or",
+    "concepts, their negations, and pairs of these joined by 'and' or 'or'",
 )
-_PAIRS = _departs({"rule_length": 2}, "a shape and a colour")
+_PAIRS = _departs({"rule_length": 2}, "a shape and a color")
 PRESETS: dict[str, Mapping[str, Departure]] = {
     "default": {},
     "published": PUBLISHED,
     "mugoodman21/reference": {
         **_COMMON,
         "rules": _PAIRS,
-        "one target": _departs({"game.repeat_target": True}, "one image stands in the place of all targets"),
+        "one target": _departs({"game.repeat_target": True}, "one image replaces all targets"),
     },
     "mugoodman21/set-reference": {**_COMMON, "rules": _FORMULAS},
     "mugoodman21/concept": {
@@ -94,10 +95,10 @@ PRESETS: dict[str, Mapping[str, Departure]] = {
 
 
 def find_preset(name: str) -> dict[str, Any]:
-    """Return what a preset sets.
+    """Return the settings of a preset.
 
     Raises:
-        UnknownNameError: there is none of this name.
+        UnknownNameError: no preset has this name.
     """
     if name not in PRESETS:
         raise unknown("preset of games", name, list(PRESETS), "`icy list presets` describes them.")
@@ -105,13 +106,13 @@ def find_preset(name: str) -> dict[str, Any]:
 
 
 def preset_changes(name: str, world: str, channel: str) -> dict[str, object]:
-    """Return what a preset changes in a world with a channel, by the names of `GameTask.changes`."""
-    found = {}
+    """Return the changes of a preset for a world and a channel, by the names of `GameTask.changes`."""
+    changes = {}
     kinds = {world: "world.", channel: "channel.", "game": "", "settings": ""}
     for key, value in find_preset(name).items():
         where, dot, inner = key.partition(".")
         if not dot:
-            found[key] = value
+            changes[key] = value
         elif where in kinds:
-            found[kinds[where] + inner] = value
-    return found
+            changes[kinds[where] + inner] = value
+    return changes

@@ -1,4 +1,4 @@
-"""What games register: the kind of job that trains agents."""
+"""Register the kind of job that trains agents of games."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from icy.core.types import Fields
 from icy.records.kinds import JobKind, register_job_kind
 
-# As in icy.games.evaluation, which would import the metrics.
+# The same names as in icy.games.evaluation; importing that module would import the metrics.
 LANGUAGE = (
     *("cbm", "cbm_floor", "cbm_holistic", "ambiguity_rate", "paraphrase_rate", "unmatched_rate", "precision"),
     *("recall", "ami", "topsim", "unique_words", "unique_messages", "unique_phrases", "unique_concepts", "total"),
@@ -16,11 +16,11 @@ LANGUAGE = (
 
 
 def game_conventions(config: Fields) -> dict[str, dict[str, Any]]:
-    """Return the conventions of each metric in a record of a game, by the configuration of the record."""
+    """Return the conventions of each metric in a record of a game, from the configuration of the record."""
     from .settings import GamesLearningSettings  # imports the metrics
 
     learning = config.get("settings", {}).get("setup", {}).get("learning", {})
-    compared = learning.get("topsim_of", GamesLearningSettings.topsim_of)
+    topsim_of = learning.get("topsim_of", GamesLearningSettings.topsim_of)
     return {
         "cbm": {
             "words": "tokens",
@@ -35,7 +35,7 @@ def game_conventions(config: Fields) -> dict[str, dict[str, Any]]:
             "message": "levenshtein",
             "pairs": "all",
             "normalise": "none",
-            "of": compared,
+            "of": topsim_of,
         },
     }
 

@@ -1,8 +1,8 @@
-"""Rules of the multi-target games: which there are, how they are drawn, and which objects obey them.
+"""Rules of the multi-target games: list them, draw them, and draw objects that obey them or not.
 
-A rule divides the objects of a world into groups: those that obey it, and for each choice of concepts that an object
-may lack, those that lack just these. All objects of a group are alike to the rule, and a group is a product of sets of
-values, one of each attribute. So an object of a group is drawn by one draw per attribute, without rejection.
+A rule divides the objects of a world into groups: one group of objects that obey the rule, and one group for each
+subset of its concepts that an object can lack. A group is a product of sets of values, one set per attribute. So an
+object of a group is drawn with one draw per attribute, without rejection.
 """
 
 import itertools
@@ -28,22 +28,22 @@ from icy.core.text import counted
 from .worlds.world import World
 
 MOST_RULES = 1_000_000
-SPLIT_SEED = 0  # the split is the same whatever the seed of training
-MANY = 1000  # rules, from which on a tenth of them is held out
+SPLIT_SEED = 0  # the split does not depend on the seed of training
+MANY = 1000  # from this number of rules on, a tenth of them is held out
 SHARE_OF_MANY, SHARE_OF_FEW = 0.1, 0.125
 FREE = -1
-ATTEMPTS = 10  # to find two sets of rules that each show every concept
+ATTEMPTS = 10  # to find two disjoint sets of rules that each contain every concept
 
 Numbers = NDArray[np.int64]
 
 
 class ObjectGroup(NamedTuple):
-    """Objects that are alike to a rule.
+    """A group of objects that lack the same concepts of a rule.
 
     Attributes:
-        obeys: whether they obey it.
-        lacks: how many of its concepts they lack.
-        objects: how many there are.
+        obeys: whether they obey the rule.
+        lacks: number of concepts of the rule that they lack.
+        objects: number of objects in the group.
     """
 
     obeys: bool
@@ -52,7 +52,7 @@ class ObjectGroup(NamedTuple):
 
 
 class RuleSplit(NamedTuple):
-    """Numbers of the rules that are trained on, and of those held out."""
+    """Numbers of the rules for training, and of the held-out rules."""
 
     seen: Integer[Tensor, " seen"]
     held_out: Integer[Tensor, " held"]
@@ -63,10 +63,10 @@ class RuleSource(ABC):
 
     Attributes:
         world: the world.
-        concepts: names of the concepts that a rule's phrase is made of.
-        table: what each rule demands; its subclasses say how.
-        groupings: the groups of a rule, of each kind of rule that there is.
-        samplings: the ways to draw rules, the usual one first.
+        concepts: names of the concepts that occur in phrases.
+        table: a row per rule; subclasses define the columns.
+        groupings: the different groupings of objects; each is a tuple of groups.
+        samplings: names of the ways to draw rules, the default first.
     """
 
     samplings: tuple[str, ...] = ("uniform",)
@@ -93,11 +93,15 @@ class RuleSource(ABC):
                 setattr(moved, name, member.to(device))
         return moved
 
-    # -- what a kind of rules says of itself -------------------------------------------------------------------------
+    # -- methods of a kind of rules ----------------------------------------------------------------------------------
 
     @abstractmethod
     def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
-        """Return the place in `groupings` of rules, given by their numbers."""
+        """Return the index in `groupings` of each rule.
+
+        Args:
+            rules: numbers of the rules.
+        """
 
     @abstractmethod
     def draw(
@@ -106,43 +110,43 @@ class RuleSource(ABC):
         groups: Integer[Tensor, "*turn object"],
         uniform: Float[Tensor, "*turn object attr"],
     ) -> Integer[Tensor, "*turn object attr"]:
-        """Draw objects of given groups, uniformly within each.
+        """Draw objects of the given groups, uniformly within each group.
 
         Args:
             rules: numbers of the rules.
-            groups: place of each object's group in the rule's grouping.
-            uniform: numbers in [0, 1).
+            groups: index of each object's group in the grouping of its rule.
+            uniform: random numbers in [0, 1).
         """
 
     @abstractmethod
     def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
-        """Return which concepts the phrase of each rule is made of."""
+        """Return which concepts are in the phrase of each rule."""
 
     @abstractmethod
     def obeys(
         self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
     ) -> Bool[Tensor, "*turn object"]:
-        """Return which objects obey their turn's rule."""
+        """Return which objects obey the rule of their turn."""
 
     @abstractmethod
     def name(self, rule: int) -> str:
-        """Return a rule in words, as in "red and left"."""
+        """Return a rule as text, as in "red and left"."""
 
     @abstractmethod
     def types(self) -> list[Integer[Tensor, " _"]]:
-        """Return the rules of each type, where types are drawn uniformly, and the rules of a type likewise."""
+        """Return the rules of each type; to draw a rule, a type is drawn uniformly, then a rule of this type."""
 
-    # -- how rules and objects are drawn -----------------------------------------------------------------------------
+    # -- drawing of rules and objects --------------------------------------------------------------------------------
 
     def weights(self, sampling: str, among: Integer[Tensor, " some"] | None = None) -> Float[Tensor, " rule"]:
         """Return the probability of each rule.
 
         Args:
-            sampling: the way to draw them.
-            among: numbers of the rules that are drawn from; all unless given.
+            sampling: way to draw rules, a name in `samplings`.
+            among: numbers of the rules to draw from; by default all.
 
         Raises:
-            UnknownNameError: there is no such way to draw these rules.
+            UnknownNameError: these rules do not have this way to draw them.
         """
         if sampling not in self.samplings:
             raise unknown("way to draw these rules", sampling, self.samplings)
@@ -151,10 +155,10 @@ class RuleSource(ABC):
             some = torch.zeros_like(some).index_fill_(0, among, True)
         types = [torch.arange(len(self), device="cpu")] if sampling == "uniform" else self.types()
         types = [members[some[members]] for members in types if some[members].any()]
-        found = torch.zeros(len(self), dtype=torch.float64, device="cpu")
+        probabilities = torch.zeros(len(self), dtype=torch.float64, device="cpu")
         for members in types:
-            found[members] = 1 / (len(types) * len(members))
-        return found
+            probabilities[members] = 1 / (len(types) * len(members))
+        return probabilities
 
     def shares(self, kind: str) -> tuple[tuple[Fraction, ...], ...]:
         """Return the probability of each group of each grouping, for targets or a kind of distractors.
@@ -165,39 +169,39 @@ class RuleSource(ABC):
         return tuple(_shares(grouping, kind) for grouping in self.groupings)
 
     def split(self, share: float | None = None, seed: int = SPLIT_SEED) -> RuleSplit:
-        """Hold out a share of the rules, such that every concept occurs in both parts.
+        """Hold out a share of the rules, so that every concept occurs in both parts.
 
         Args:
-            share: of the rules, rounded up. By default a tenth of a thousand rules or more and an eighth of fewer, but
-                at least as many as show every concept; and none if the rules left could not.
-            seed: of the choice.
+            share: share of the rules, rounded up. By default an eighth, or a tenth if there are a thousand rules or
+                more, but enough rules to contain every concept; 0 if no split contains every concept in both parts.
+            seed: seed of the choice.
 
         Raises:
-            InvalidSettingError: the share leaves a part too small for all concepts.
+            InvalidSettingError: with this share, one part would lack a concept.
         """
         covers = None if share == 0 else self._covers(seed)
         if share == 0 or (share is None and covers is None):
             return RuleSplit(torch.arange(len(self), device="cpu"), torch.arange(0, device="cpu"))
         if covers is None:
             raise InvalidSettingError(
-                f"None of these {counted(len(self), 'rule')} can be held out, since every concept must occur in "
-                "training too; hold out 0."
+                f"None of these {counted(len(self), 'rule')} can be held out, because every concept must also occur in "
+                "training; hold out 0."
             )
         order, first, other = covers
         least, most = len(first), len(self) - len(other)
-        wanted = max(_part(len(self), _usual_share(len(self))), least) if share is None else _part(len(self), share)
-        if not least <= wanted <= most:
+        count = max(_part(len(self), _usual_share(len(self))), least) if share is None else _part(len(self), share)
+        if not least <= count <= most:
             raise InvalidSettingError(
-                f"With {wanted} of {counted(len(self), 'rule')} held out, one part would lack some concept; hold out "
-                f"{least} to {most}, a share of {least / len(self):.3g} to {most / len(self):.3g}."
+                f"With {count} of {counted(len(self), 'rule')} held out, one part would lack a concept; hold out "
+                f"{least} to {most} rules, a share of {least / len(self):.3g} to {most / len(self):.3g}."
             )
         free = order[~np.isin(order, np.concatenate([first, other]))]
-        held_out = np.sort(np.concatenate([first, free])[:wanted])
+        held_out = np.sort(np.concatenate([first, free])[:count])
         seen = np.setdiff1d(np.arange(len(self)), held_out)
         return RuleSplit(torch.from_numpy(seen), torch.from_numpy(held_out))
 
     def _covers(self, seed: int) -> tuple[Numbers, Numbers, Numbers] | None:
-        """Return the rules in a random order, and two disjoint sets of them that each show every concept, if any do."""
+        """Return the rules in random order, and two disjoint sets that each contain every concept, if possible."""
         for attempt in range(ATTEMPTS):
             order = stream(seed, "games", "held-out rules", attempt).permutation(len(self))
             first = self._cover(order)
@@ -207,18 +211,20 @@ class RuleSource(ABC):
         return None
 
     def _cover(self, order: Numbers) -> Numbers:
-        """Return few of some rules that together show every concept, earlier ones rather than later; none if they
-        cannot."""
+        """Choose few rules that together contain every concept (greedy, earlier rules first).
+
+        Return no rules if some concept occurs in none of them.
+        """
         phrases = self.phrases(torch.from_numpy(np.ascontiguousarray(order))).numpy()
         missing = np.ones(len(self.concepts), dtype=bool)
-        found: list[int] = []
+        chosen_rules: list[int] = []
         while missing.any():
-            shown = (phrases & missing).sum(1) if len(phrases) else np.zeros(1)
-            if not shown.max():
+            new_concepts = (phrases & missing).sum(1) if len(phrases) else np.zeros(1)
+            if not new_concepts.max():
                 return order[:0]
-            found.append(int(shown.argmax()))
-            missing &= ~phrases[found[-1]]
-        return order[found]
+            chosen_rules.append(int(new_concepts.argmax()))
+            missing &= ~phrases[chosen_rules[-1]]
+        return order[chosen_rules]
 
 
 def _usual_share(rules: int) -> float:
@@ -231,23 +237,24 @@ def _part(rules: int, share: float) -> int:
 
 
 def _shares(grouping: Sequence[ObjectGroup], kind: str) -> tuple[Fraction, ...]:
-    wanted = [g.objects > 0 and g.obeys == (kind == "targets") for g in grouping]
+    possible = [g.objects > 0 and g.obeys == (kind == "targets") for g in grouping]
     if kind in ("targets", "uniform"):
         weights = [Fraction(g.objects) for g in grouping]
     elif kind == "groups":
         weights = [Fraction(1)] * len(grouping)
-    else:  # near: how many concepts are lacking, and then which
-        ways = Counter(g.lacks for g, one in zip(grouping, wanted, strict=True) if one)
+    else:  # near: first the number of lacking concepts, then which concepts
+        ways = Counter(g.lacks for g, one in zip(grouping, possible, strict=True) if one)
         weights = [Fraction(1, max(ways[g.lacks], 1)) for g in grouping]
-    weights = [weight if one else Fraction(0) for weight, one in zip(weights, wanted, strict=True)]
+    weights = [weight if one else Fraction(0) for weight, one in zip(weights, possible, strict=True)]
     return tuple(weight / sum(weights) for weight in weights)
 
 
 class Rules(RuleSource):
-    """All conjunctions of a number of concepts, each of another attribute (CBM24).
+    """All conjunctions of a number of concepts of different attributes (CBM24).
 
-    The table gives the value that each rule demands of each attribute, [rule, attr], or -1 where any will do. Group n
-    of a rule's grouping has the objects that lack the concepts whose bits are set in n: those of group 0 obey.
+    The table [rule, attr] has the value of each attribute that a rule demands, or -1 if any value will do. Group n of a
+    grouping contains the objects that lack the k-th concept of the rule for each bit k that is set in n. The objects of
+    group 0 obey the rule.
 
     Example:
         >>> from icy.games import Rules, make_world
@@ -263,14 +270,14 @@ class Rules(RuleSource):
         """Return the rules of `length` concepts in a world.
 
         Raises:
-            InvalidSettingError: there are none, or too many to list.
+            InvalidSettingError: the world has no rules of this length, or too many to list.
         """
         whole_number("rule length", length)
         if min(world.sizes) < 2:
-            raise InvalidSettingError("Every attribute of a world has at least two values, and one of this has fewer.")
+            raise InvalidSettingError("Every attribute needs at least two values, and one of this world has fewer.")
         if length > len(world.sizes):
             raise InvalidSettingError(
-                f"A rule demands {counted(length, 'value')} of different attributes, and the world has "
+                f"A rule of length {length} needs {counted(length, 'attribute')}, and the world has "
                 f"{counted(len(world.sizes), 'attribute')}; take shorter rules."
             )
         chosen = list(itertools.combinations(range(len(world.sizes)), length))
@@ -295,7 +302,7 @@ class Rules(RuleSource):
         self._first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
 
     def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
-        """Return the place in `groupings` of rules: that of the attributes which they demand."""
+        """Return the index in `groupings` of each rule, which depends on the rule's attributes."""
         return self._grouping[rules]
 
     def draw(
@@ -304,26 +311,26 @@ class Rules(RuleSource):
         groups: Integer[Tensor, "*turn object"],
         uniform: Float[Tensor, "*turn object attr"],
     ) -> Integer[Tensor, "*turn object attr"]:
-        """Draw objects of given groups; arguments as in the base class."""
+        """Draw objects of the given groups; see the base class."""
         demanded = self.table[rules][..., None, :]
         fixed = demanded != FREE
         bit = fixed.cumsum(-1) - 1
         lacking = fixed & ((groups[..., None] >> bit.clamp_(min=0)) & 1).bool()
-        drawn = (uniform * (self._sizes - lacking.long())).long()
-        drawn += (lacking & (drawn >= demanded)).long()  # any value but the one demanded
-        return torch.where(fixed & ~lacking, demanded, drawn)
+        values = (uniform * (self._sizes - lacking.long())).long()
+        values += (lacking & (values >= demanded)).long()  # any value except the demanded value
+        return torch.where(fixed & ~lacking, demanded, values)
 
     def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
         """Return which concepts each rule demands."""
         demanded = self.table[rules]
-        found = torch.zeros(*rules.shape, len(self.concepts) + 1, dtype=torch.bool, device=rules.device)
+        phrases = torch.zeros(*rules.shape, len(self.concepts) + 1, dtype=torch.bool, device=rules.device)
         places = torch.where(demanded == FREE, len(self.concepts), demanded + self._first)
-        return found.scatter_(-1, places, True)[..., :-1]
+        return phrases.scatter_(-1, places, True)[..., :-1]
 
     def obeys(
         self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
     ) -> Bool[Tensor, "*turn object"]:
-        """Return which objects have all the values that their turn's rule demands."""
+        """Return which objects have all values that the rule of their turn demands."""
         demanded = self.table[rules][..., None, :]
         return ((demanded == FREE) | (demanded == objects)).all(-1)
 
@@ -336,12 +343,12 @@ class Rules(RuleSource):
         )
 
     def types(self) -> list[Integer[Tensor, " _"]]:
-        """Return the rules of each choice of attributes."""
+        """Return the rules of each combination of attributes."""
         return [(self._grouping == place).nonzero()[:, 0] for place in range(len(self.groupings))]
 
 
 def _products(sizes: Sequence[int], some: Sequence[int]) -> Numbers:
-    """Return the rules that demand values of some attributes, [rule, attr]."""
+    """Return all rules that demand values of the given attributes [rule, attr]."""
     values = np.indices([sizes[a] for a in some]).reshape(len(some), -1).T
     table = np.full((len(values), len(sizes)), FREE)
     table[:, list(some)] = values
@@ -349,7 +356,10 @@ def _products(sizes: Sequence[int], some: Sequence[int]) -> Numbers:
 
 
 def _groups_of(sizes: Sequence[int]) -> tuple[ObjectGroup, ...]:
-    """Return the groups of a rule that demands one value of each of some attributes; free ones do not change shares."""
+    """Return the groups of a rule on attributes with these numbers of values.
+
+    Other attributes do not change the shares of the groups.
+    """
     lacking = [[n >> place & 1 for place in range(len(sizes))] for n in range(2 ** len(sizes))]
     return tuple(
         ObjectGroup(not any(bits), sum(bits), math.prod(s - 1 for s, bit in zip(sizes, bits, strict=True) if bit))

@@ -1,4 +1,4 @@
-"""Trained agents of games in files: weights as safetensors, with a card that says what they are."""
+"""Trained agents of games in files: weights as safetensors, with a card that describes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from icy.records.record import Record
 from icy.training.cards import SavedModel
 
-from .final import kept_model
+from .final import load_game_model
 from .game_job import GameJob
 from .game_task import GameTask
 from .model import GameModel
@@ -21,47 +21,48 @@ from .model import GameModel
 def model_of_record(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
     """Return the trained agents of a record. Errors as for `icy.training.weights.restore`."""
     setup = GameTask.of_config(record["config"]["settings"]["setup"])
-    return kept_model(setup, record["seed"], dict(weights))
+    return load_game_model(setup, record["seed"], dict(weights))
 
 
 @dataclass(frozen=True)
 class SavedAgents(SavedModel):
-    """A sender and a receiver in a file."""
+    """A saved sender and receiver."""
 
     kind = GameJob.kind
     what = "agents"
 
     @property
     def setup(self) -> GameTask:
-        """What was trained."""
+        """Task of the training."""
         return GameTask.of_config(self.card["setup"])
 
     @property
     def distractor_kind(self) -> str:
-        """Kind of the distractors beside which they learned."""
+        """Kind of distractors in training."""
         return str(self.card["grammar"])
 
     def model(self, setup: GameTask | None = None) -> GameModel:
-        """Return them, in evaluation mode.
+        """Load the agents, in evaluation mode.
 
         Args:
-            setup: of the game that they are to play; by default of the one in which they learned.
+            setup: task of the game to play; by default the task of the training.
 
         Raises:
-            StoreError: the file is damaged, or of another version.
+            StoreError: the file is damaged, or was written by another version.
         """
-        return kept_model(self.setup if setup is None else setup, self.card["seed"], self.weights())
+        return load_game_model(self.setup if setup is None else setup, self.card["seed"], self.weights())
 
 
 def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:
     """Return the agents of a results folder, a pack, or a .safetensors file.
 
     Args:
-        path: of them.
-        **where: what they must have, by the names of records: seed=124, representation="qt", rule_length=4.
+        path: folder or file.
+        **where: load only agents with these values, by the field names of records: seed=124, representation="qt",
+            rule_length=4.
 
     Raises:
-        StoreError: there are none.
-        UnknownNameError: something that these records do not say.
+        StoreError: no agents match.
+        UnknownNameError: these records do not have a field of this name.
     """
-    return SavedAgents.found(path, **where)
+    return SavedAgents.find(path, **where)

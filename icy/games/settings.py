@@ -11,21 +11,21 @@ from .evaluation import TOPSIM_OF, UNMATCHED
 
 @dataclass(frozen=True)
 class GamesLearningSettings(CheckedFields):
-    """How agents learn, and how they are evaluated.
+    """Settings of learning and evaluation.
 
     Attributes:
         batch_size: turns per update.
-        learning_rate: of Adam, whose other settings are the library's.
-        clip_norm: the gradient of each replicate is scaled down to this norm; None leaves it.
-        epoch: updates between two evaluations; the weights of the best evaluation are the result.
-        turns: of an evaluation.
-        selected_on: turns on which the best evaluation is chosen: "validation", others than those that are reported, or
-            "test", the same.
-        topsim_of: what topsim compares messages with: "phrase", "targets", the mean of their one-hot vectors, or
-            "embedding", what the sender makes of them.
+        learning_rate: learning rate of Adam. Its other settings are the defaults of PyTorch.
+        clip_norm: scale the gradient of each replicate down to this norm; None turns it off.
+        epoch: updates between evaluations. The weights of the best evaluation are the result.
+        turns: number of turns per evaluation.
+        selected_on: turns that select the best evaluation: "validation", which are not the reported turns, or "test",
+            the reported turns.
+        topsim_of: meaning that topsim compares with messages: "phrase"; "targets", the mean of their one-hot vectors;
+            or "embedding", the sender's embedding of the turn.
         unmatched: which concepts do not count as unmatched; see `icy.metrics.cbm`.
-        reserved_end: whether a symbol of GS is kept for the end of a message and never said within it, where a message
-            has several words.
+        reserved_end: whether a symbol of GS is reserved for the end of messages with several words. It never occurs
+            within a message.
         tf32: on a GPU, multiply matrices in TF32.
     """
 

@@ -1,4 +1,4 @@
-"""Turns in words: the rule, what was said and how it reads, and which objects were chosen."""
+"""Show turns as text: the rule, the message with its translation, and the chosen objects."""
 
 from __future__ import annotations
 
@@ -15,63 +15,63 @@ from .game_task import IMAGE_AXES
 from .playing import batches
 from .turns import TEST, TurnBatch
 
-UNREAD = "-"  # in place of the concept of a word that is matched to none
+UNMATCHED_WORD = "-"  # shown for a word without a matched concept
 
 
 @dataclass(frozen=True)
 class ShownTurn:
-    """A turn in words.
+    """A turn as text.
 
     Attributes:
-        rule: what the targets have in common.
-        said: the words.
-        read: the concept that each word means best in the whole language, or UNREAD.
-        found: how many targets were taken for targets, and of how many.
-        mistaken: how many distractors were, and of how many.
+        rule: the rule of the targets.
+        words: the words of the message.
+        concepts: the concept that best matches each word in the whole language, or UNMATCHED_WORD.
+        chosen_targets: number of chosen targets, and number of targets.
+        chosen_distractors: number of chosen distractors, and number of distractors.
     """
 
     rule: str
-    said: Sequence[str]
-    read: Sequence[str]
-    found: tuple[int, int]
-    mistaken: tuple[int, int]
+    words: Sequence[str]
+    concepts: Sequence[str]
+    chosen_targets: tuple[int, int]
+    chosen_distractors: tuple[int, int]
 
     def lines(self, number: int) -> list[str]:
         """Return the turn as lines of text."""
         return [
             f"turn {number}: {self.rule}",
-            f"  said: {' '.join(self.said)}, which reads best as {', '.join(self.read)}",
-            "  chosen: {} of {} targets, {} of {} distractors".format(*self.found, *self.mistaken),
+            f"  message: {' '.join(self.words)} (best matching concepts: {', '.join(self.concepts)})",
+            "  chosen: {} of {} targets, {} of {} distractors".format(*self.chosen_targets, *self.chosen_distractors),
         ]
 
 
 def show_turns(player: GameAgents, count: int) -> list[ShownTurn]:
-    """Return the first turns of an evaluation, as agents play them."""
+    """Let agents play the first turns of an evaluation, and return these turns as text."""
     _, spoken = player.evaluate()
     name = player.setup.word_name
     translation = matching(spoken, name=name).details["translation"]
     concepts = dict(zip(translation["word"], translation["concept"], strict=True))
-    found: list[ShownTurn] = []
+    shown: list[ShownTurn] = []
     targets, distractors = player.setup.turns.targets, player.setup.turns.distractors
     for batch in _first(player, count):
         answers = player.agents.play(batch)
-        for rule, words, chosen in zip(batch.numbers[0, 0].tolist(), answers.words, answers.chosen, strict=True):
-            said = [name(word) for word in words.tolist()]
+        for rule, message, chosen in zip(batch.numbers[0, 0].tolist(), answers.words, answers.chosen, strict=True):
+            words = [name(word) for word in message.tolist()]
             right, wrong = int(chosen[:targets].sum()), int(chosen[targets:].sum())
-            read = [concepts.get(word, UNREAD) for word in said]
-            turn = player.turns.rules.name(rule)
-            found.append(ShownTurn(turn, said, read, (right, targets), (wrong, distractors)))
-    return found[:count]
+            meanings = [concepts.get(word, UNMATCHED_WORD) for word in words]
+            text = player.turns.rules.name(rule)
+            shown.append(ShownTurn(text, words, meanings, (right, targets), (wrong, distractors)))
+    return shown[:count]
 
 
 def _first(player: GameAgents, count: int) -> list[TurnBatch]:
-    """Return the batches of an evaluation that hold its first turns."""
+    """Return the batches that contain the first turns of an evaluation."""
     size = player.setup.learning.batch_size
     return list(batches(player.turns, TEST, -(-count // size) * size, size))
 
 
 def images_of(player: GameAgents, count: int) -> NDArray[np.float32] | None:
-    """Return the candidates of the first turns as images [turn, candidate, channel, y, x]; None if they are none."""
+    """Return candidates of the first turns as images [turn, candidate, channel, y, x]; None in other worlds."""
     world = player.setup.made_world
     if len(world.shape) != IMAGE_AXES:
         return None
@@ -80,7 +80,7 @@ def images_of(player: GameAgents, count: int) -> NDArray[np.float32] | None:
 
 
 def values_of(player: GameAgents, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the values of the candidates of the first turns [turn, candidate, attr], and what each rule demands."""
+    """Return the values of candidates of the first turns [turn, candidate, attr], and the row of each rule."""
     shown = _first(player, count)
     objects, rules = (torch.cat([getattr(b, name)[0, 0] for b in shown])[:count] for name in ("objects", "rules"))
     return objects.cpu().numpy(), rules.cpu().numpy()

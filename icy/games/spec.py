@@ -1,4 +1,4 @@
-"""What to train in multi-target games, and how: the arguments of the kind of job "games"."""
+"""Arguments of the kind of job "games", which trains agents in multi-target games."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,30 +11,32 @@ from icy.config.types import Numbers
 
 @dataclass(frozen=True)
 class GamesSpec(RunSpec):
-    """What agents to train in multi-target games: all combinations of what is several become rows.
+    """Agents to train in multi-target games. Options with several values are combined; each combination is a row.
 
     Attributes:
         world: names of worlds, of `icy list worlds`.
-        channel: what a message is made of: "gs", symbols by a Gumbel-softmax that is relaxed in training; "qt", binary
-            words; "cb", words of a learned codebook; or another representation.
-        rule_length: concepts that the objects of a turn share, l; one or several.
+        channel: type of messages: "gs", symbols by a Gumbel-softmax that is relaxed in training; "qt", binary words;
+            "cb", words of a learned codebook; or another representation.
+        rule_length: number of concepts in a rule, l; one or several values.
         sender: names of senders, of `icy list models`.
         receiver: names of receivers.
-        targets: objects that obey the rule, T; one or several.
-        distractors: objects that do not, D; as many as targets unless given.
-        distractor_kind: how these are drawn: "near", lacking a random number of the concepts; "uniform", from all
+        targets: number of objects that obey the rule, T; one or several values.
+        distractors: number of objects that do not obey the rule, D; by default as many as targets.
+        distractor_kind: how distractors are drawn: "near", lacking a random number of the concepts; "uniform", from all
             objects; "groups", lacking random concepts; or "auto", uniform for rules of one concept and near for longer
-            ones. Several are trained side by side.
-        word_size: symbols of a word with gs and cb, bits with qt, d; enough for all concepts unless given.
-        message_length: words of a message; as many as a rule has concepts unless given.
-        sender_hidden: hidden size of the sender, and size of what it perceives.
-        receiver_hidden: hidden size of the receiver, and size of what it perceives.
-        sender_sees: "targets", or "both": distractors too.
-        perception: name of the perception of both, of `icy list perceptions`; by default one that suits the world.
-        steps: number of updates; the best evaluation among them counts.
+            rules. Several kinds are trained together.
+        word_size: size of a word, d: number of symbols for gs and cb, number of bits for qt; by default enough for all
+            concepts.
+        message_length: number of words in a message; by default the number of concepts in a rule.
+        sender_hidden: hidden size of the sender, and size of the vectors of its perception.
+        receiver_hidden: hidden size of the receiver, and size of the vectors of its perception.
+        sender_sees: "targets", or "both" for targets and distractors.
+        perception: name of the perception of both agents, of `icy list perceptions`; by default one that suits the
+            world.
+        steps: number of updates; the best evaluation among them is the result.
         seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
-        preset: "default"; "published", what the printed numbers of CBM24 depend on; or a game of Mu & Goodman 2021, as
-            in "mugoodman21/concept". `icy list presets` describes them.
+        preset: "default"; "published", the settings behind the printed numbers of CBM24; or a game of Mu & Goodman
+            2021, as in "mugoodman21/concept". `icy list presets` describes them.
         game: further settings of turns, as in rule_sampling=uniform; see icy.games.TurnSettings.
         world_options: arguments of the world.
         channel_options: attributes of the channel.
@@ -43,7 +45,7 @@ class GamesSpec(RunSpec):
         perception_options: further arguments of the perception.
         settings: changes to the settings of learning and evaluation, as in learning_rate=0.001; see
             icy.games.GamesLearningSettings.
-        quick: few seeds and updates wherever these are not given, to try things out; the agents are kept.
+        quick: use few seeds and updates where these are not given, to try things out; the agents are saved.
     """
 
     function = "icy games train"

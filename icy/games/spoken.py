@@ -1,4 +1,4 @@
-"""What was said in some turns: phrases and messages, as metrics take them."""
+"""Phrases and messages of turns, in the form that metrics take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
 
-END = 0  # of every message in a file, as in the authors' files
+END = 0  # last word of every message in a file, as in the authors' files
 UNSIGNED = 2**64
 
 
@@ -24,10 +24,10 @@ class Spoken:
 
     Attributes:
         rules: number of the turn's rule [turn].
-        phrases: which concepts the rule is made of [turn, concept].
+        phrases: which concepts are in the rule [turn, concept].
         words: number of the word at each position [turn, length].
         concepts: names of the concepts.
-        objects: what topsim compares in the place of phrases, where that is something else [turn, size].
+        objects: vectors that topsim compares instead of phrases, if any [turn, size].
     """
 
     rules: Int64[NDArray[np.int64], " turn"]
@@ -39,7 +39,7 @@ class Spoken:
     def __post_init__(self) -> None:
         counts = {len(self.rules), len(self.phrases), len(self.words)}
         if len(counts) > 1 or not counts.pop():
-            raise InvalidSettingError("Every turn has one rule and one message, and there is at least one turn.")
+            raise InvalidSettingError("There must be at least one turn; every turn has one rule and one message.")
         if self.phrases.shape[1] != len(self.concepts):
             raise InvalidSettingError(
                 f"Every concept has a name; there are {self.phrases.shape[1]} concepts and {len(self.concepts)} names."
@@ -50,25 +50,25 @@ class Spoken:
 
     @cached_property
     def named(self) -> list[list[str]]:
-        """The names of the concepts of every phrase."""
+        """Names of the concepts of every phrase."""
         return [list(compress(self.concepts, phrase)) for phrase in self.phrases.tolist()]
 
     @cached_property
     def tokens(self) -> Int64[NDArray[np.int64], "turn length"]:
-        """The words, numbered from 0 in order: words of 64 bits may have negative numbers."""
+        """Words, renumbered from 0 in order, because words of 64 bits may have negative numbers."""
         codes = np.unique(self.words, return_inverse=True)[1]
         return codes.reshape(self.words.shape).astype(np.int64)
 
     @property
     def unique_words(self) -> int:
-        """How many different words there are."""
+        """Number of different words."""
         return int(self.tokens.max()) + 1
 
     def to_lines(self) -> str:
-        """Return the text of a file in the form that the authors' program reads (CBM24).
+        """Return the turns as text in the format of the authors' program (CBM24).
 
-        Every line is a JSON list of a message and a phrase, ["w.w.0", "c.c"]: words are numbered from 1, and 0 ends a
-        message. `icy metrics` reads it.
+        Every line is a JSON list of a message and a phrase, ["w.w.0", "c.c"]. Words are numbered from 1, and 0 ends a
+        message. `icy metrics` reads this format.
         """
         messages = [".".join(str(w % UNSIGNED + 1) for w in row) + f".{END}" for row in self.words.tolist()]
         lines = [json.dumps([m, ".".join(map(_undotted, p))]) for m, p in zip(messages, self.named, strict=True)]
@@ -76,5 +76,5 @@ class Spoken:
 
 
 def _undotted(concept: str) -> str:
-    """Return the name of a concept without dots and spaces, which have a meaning in files of messages."""
+    """Return the name of a concept without dots and spaces, which separate names in files of messages."""
     return concept.replace(".", "-").replace(" ", "-")

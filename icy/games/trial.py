@@ -1,4 +1,4 @@
-"""A trial of the agents of a game before they are trained: whether their parts fit together."""
+"""Check that the parts of the agents of a game fit together, before training."""
 
 from __future__ import annotations
 
@@ -17,34 +17,33 @@ TURNS = 2
 
 @torch.no_grad()
 def require_fitting_parts(task: GameTask) -> GameModel:
-    """Make the agents of a game and let each part do its work once; return them.
+    """Make the agents of a game, run each part once, and return the agents.
 
     Raises:
         InvalidSettingError: no gradient passes through the channel, or it has too many words.
-        IncompatibleError: a part does not learn by gradient, does not take what it is given, or puts out something else
-            than it must.
+        IncompatibleError: a part does not learn by gradient, fails on its input, or has an output of the wrong shape.
     """
     if task.channel.lower() not in CHANNELS:
         raise InvalidSettingError(
-            f"Agents learn from each other by gradients, which do not pass through '{task.channel}'; choose the "
+            f"Gradients do not pass through the channel '{task.channel}', and agents need them to learn; choose the "
             f"channel {', '.join(CHANNELS[:-1])} or {CHANNELS[-1]}."
         )
     for side in SIDES:
         _require_channel(registry.get(getattr(task, side), side), task.channel)
     model = make_game_model(task, 0).eval()
-    model.channel.word_count(task.words)  # raises if there are too many to tell apart
+    model.channel.word_count(task.words)  # raises if there are too many words to number
     for side in SIDES:
         _require_gradient(getattr(model, side), side, task)
     objects = torch.rand(TURNS, *task.made_world.shape, dtype=torch.float32, device="cpu")
-    seen = _tried(f"{PERCEPTION}/{task.perception}", model.sender_sees, objects, (task.sender_hidden,))
+    seen = _checked_output(f"{PERCEPTION}/{task.perception}", model.sender_sees, objects, (task.sender_hidden,))
     name = registry.get(task.sender, "sender").qualified
     described = torch.cat([seen] * task.parts, -1).unsqueeze(-2)
-    takes = f"the sender of a game takes weights over values, {tuple(described.shape)}"
-    scores = _tried(name, model.sender, described, (task.message_length, task.words + 1), takes)
+    takes = f"the input of a sender is weights over values, of shape {tuple(described.shape)}"
+    scores = _checked_output(name, model.sender, described, (task.message_length, task.words + 1), takes)
     name = registry.get(task.receiver, "receiver").qualified
     message = model.channel.message(scores, None)
-    takes = f"the receiver of a game takes weights over symbols, {tuple(message.shape)}"
-    _tried(name, model.receiver, message, (1, task.receiver_hidden), takes)
+    takes = f"the input of a receiver is weights over symbols, of shape {tuple(message.shape)}"
+    _checked_output(name, model.receiver, message, (1, task.receiver_hidden), takes)
     return model
 
 
@@ -52,24 +51,24 @@ def _require_channel(entry: Entry, channel: str) -> None:
     if not entry.works_with(channel.lower()):
         own = " or ".join(entry.representations)
         raise IncompatibleError(
-            f"{entry.qualified} works in the representation {own} alone: it cannot play over {channel}."
+            f"{entry.qualified} works with the representation {own} only; it cannot play with the channel {channel}."
         )
 
 
 def _require_gradient(model: nn.Module, side: str, task: GameTask) -> None:
     if not getattr(model, "learns_by_gradient", True):
         name = registry.get(getattr(task, side), side).qualified
-        raise IncompatibleError(f"{name} stores examples and learns by no gradient: it cannot play.")
+        raise IncompatibleError(f"{name} stores examples and does not learn by gradient; it cannot play.")
 
 
-def _tried(name: str, part: nn.Module, given: Tensor, expected: tuple[int, ...], takes: str = "") -> Tensor:
-    """Return what a part puts out; raise in a sentence if it fails, or puts out another shape per turn."""
+def _checked_output(name: str, part: nn.Module, inputs: Tensor, expected: tuple[int, ...], takes: str = "") -> Tensor:
+    """Return the output of a part; raise an error if it fails or its output has the wrong shape per turn."""
     try:
-        found: Tensor = part(given)
+        output: Tensor = part(inputs)
     except Exception as error:
-        told = takes or f"it is given objects {tuple(given.shape)}"
+        requirement = takes or f"its input is objects of shape {tuple(inputs.shape)}"
         why = str(error).strip().partition("\n")[0].rstrip(".")
-        raise IncompatibleError(f"{name} cannot play: {told}, and it failed ({why}).") from error
-    if tuple(found.shape) != (TURNS, *expected):
-        raise IncompatibleError(f"{name} puts out the shape {tuple(found.shape)}, not {(TURNS, *expected)}.")
-    return found
+        raise IncompatibleError(f"{name} cannot play: {requirement}, and it failed ({why}).") from error
+    if tuple(output.shape) != (TURNS, *expected):
+        raise IncompatibleError(f"{name} has an output of shape {tuple(output.shape)}, not {(TURNS, *expected)}.")
+    return output

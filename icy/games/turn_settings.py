@@ -14,22 +14,23 @@ MOST_CANDIDATES = 10_000
 
 @dataclass(frozen=True)
 class TurnSettings:
-    """What the turns of a game are like.
+    """Settings of the turns of a game.
 
     Attributes:
-        rule_length: number of concepts that a rule demands, l, each of another attribute.
+        rule_length: number of concepts in a rule, l, each of a different attribute.
         targets: number of objects that obey the rule, T. They are drawn with replacement.
-        distractors: number of objects that do not, D, drawn likewise.
-        distractor_kind: how distractors are drawn. "uniform": uniformly from all objects that do not obey. "near":
-            first how many of the rule's concepts they lack, uniformly from 1 to l, and then which. "groups": which
-            concepts they lack, uniformly from all choices (Mu & Goodman). "auto": uniform for rules of one concept,
-            near for longer ones.
-        rule_sampling: "attribute-first": first the attributes, uniformly, and then their values; "uniform": all rules
-            alike; "type-first": first the type of a formula, and then the formula.
-        held_out: share of the rules that training never shows. By default none for rules of one concept, and for
-            others a tenth of a thousand rules or more and an eighth of fewer, as the counts of CBM24 suggest.
-        same_objects: whether the receiver sees the objects that the sender sees; else other objects of the same rule.
-        repeat_target: whether one object stands in the place of all targets.
+        distractors: number of objects that do not obey the rule, D. They are drawn with replacement.
+        distractor_kind: how distractors are drawn. "uniform": uniformly from all objects that do not obey the rule.
+            "near": first the number of concepts that they lack, uniformly from 1 to l, and then these concepts.
+            "groups": the set of concepts that they lack, uniformly from all sets (Mu & Goodman). "auto": uniform for
+            rules of one concept, near for longer rules.
+        rule_sampling: how rules are drawn. "attribute-first": first the attributes, uniformly, and then their values.
+            "uniform": all rules with equal probability. "type-first": first the type of a formula, then the formula.
+        held_out: share of the rules that are held out from training. The default is 0 for rules of one concept; for
+            longer rules it is an eighth, or a tenth if there are a thousand rules or more, as the counts of CBM24
+            suggest.
+        same_objects: whether the receiver sees the sender's objects; otherwise it sees other objects of the same rule.
+        repeat_target: whether one object replaces all targets.
         rules: "conjunctions" of concepts, or the "formulas" of Mu & Goodman, for which `rule_length` is 1.
     """
 
@@ -48,9 +49,9 @@ class TurnSettings:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.held_out is not None and real_number("share of rules held out", self.held_out, most=1.0) == 1.0:
-            raise InvalidSettingError("The share of rules held out is below 1: some must be left to train on.")
+            raise InvalidSettingError("The share of rules held out must be below 1: training needs some rules.")
         if self.rules == "formulas" and self.rule_length != 1:
-            raise InvalidSettingError("Formulas have no length to choose; leave the rule length at 1.")
+            raise InvalidSettingError("Formulas do not have a rule length; leave it at 1.")
 
     @property
     def drawn_distractors(self) -> str:

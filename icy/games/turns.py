@@ -1,8 +1,8 @@
 """Turns of the multi-target games, drawn in batches for several replicates at once.
 
-In a turn there is a rule, T objects that obey it, and D that do not (CBM24, section 2). Every draw is a hash of the
-training seed, the purpose, the place of the turn in its stream, and the place of the object in its turn. So the turns
-of a step need none of those before it, and are the same on every device and for a replicate alone or in a stack.
+A turn has a rule, T objects that obey it, and D objects that do not (CBM24, section 2). Every draw is a hash of the
+training seed, the purpose, the index of the turn, and the index of the object in its turn. So turns do not depend on
+earlier steps. They are the same on every device, and for a replicate alone or in a stack.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ from .worlds.world import World
 
 TRAINING, VALIDATION, TEST, TEST_SEEN = "training", "validation", "test", "test-seen"
 PURPOSES = (TRAINING, VALIDATION, TEST, TEST_SEEN)
-EVALUATION_SEED = 0  # evaluations are the same whatever the seed of training
-# Streams of a turn, and of an object.
+EVALUATION_SEED = 0  # evaluations do not depend on the seed of training
+# Streams of random numbers of a turn, and of an object.
 RULE, TARGETS, DISTRACTORS, SENDER_TARGETS, SENDER_DISTRACTORS = range(5)
 GROUP, LOOK, VALUES = range(3)
 
@@ -36,13 +36,13 @@ class TurnBatch:
     """Turns of some steps and replicates.
 
     Attributes:
-        rules: what each turn's rule demands, a row of the rules' table: of conjunctions the value demanded of each
-            attribute, or -1.
+        rules: row of each turn's rule in the table of rules. For conjunctions, the demanded value of each attribute, or
+            -1.
         numbers: number of each turn's rule among all rules.
-        objects: the candidates, as the value of each attribute: first the targets, then the distractors.
+        objects: candidates as values of attributes: first the targets, then the distractors.
         keys: key of each candidate's look.
-        sender_objects: what the sender sees in their place, if it sees other objects than the receiver.
-        sender_keys: keys of their looks.
+        sender_objects: objects of the sender, if it does not see the objects of the receiver.
+        sender_keys: keys of the looks of `sender_objects`.
     """
 
     rules: Integer[Tensor, "step replicate turn column"]
@@ -54,7 +54,7 @@ class TurnBatch:
 
     @classmethod
     def joined(cls, parts: Sequence["TurnBatch"], which: Integer[Tensor, " chosen"]) -> "TurnBatch":
-        """Return the turns of some replicates, given by their places in several batches one behind the other."""
+        """Concatenate batches over replicates, and return the replicates at these places."""
         members = zip(*(vars(part).values() for part in parts), strict=True)
         chosen: list[Any] = [None if some[0] is None else torch.cat(some, 1)[:, which] for some in members]
         return cls(*chosen)
@@ -65,17 +65,16 @@ class Turns:
 
     Args:
         world: the world.
-        settings: what the turns are like; or one such for each replicate, where they differ in nothing that changes
-            the shapes of a batch.
-        seeds: seed of training of each replicate; equal seeds see equal turns.
-        device: where turns are drawn.
+        settings: settings of turns, for all replicates or one per replicate. They must give batches of the same shape.
+        seeds: training seed of each replicate; replicates with equal seeds and settings see the same turns.
+        device: device of the turns.
 
     Attributes:
         rules: all rules of the game.
-        split: numbers of the rules that are seen in training, and of those held out, by the first of the settings.
+        split: numbers of the rules for training, and of the held-out rules, by the first of the settings.
 
     Raises:
-        InvalidSettingError: the world has no such rules or cannot hold so many out.
+        InvalidSettingError: the world does not allow these rules, or this share of held-out rules.
 
     Example:
         >>> from icy.games import Turns, TurnSettings, make_world
@@ -110,15 +109,15 @@ class Turns:
         """Return the turns of some steps.
 
         Args:
-            purpose: "training"; or "validation", "test" or "test-seen", whose turns are the same for all training
-                seeds. Where rules are held out, "test" shows these, and all else the others.
+            purpose: "training", "validation", "test" or "test-seen". Only turns of "training" depend on the training
+                seed. If rules are held out, "test" shows the held-out rules, and every other purpose the rest.
             first: number of the first step.
             count: number of steps.
-            size: turns in each.
-            which: places of the replicates that they are for; all unless given.
+            size: turns per step.
+            which: places of replicates to return turns for; by default all.
 
         Raises:
-            UnknownNameError: there is no such purpose.
+            UnknownNameError: the purpose is unknown.
         """
         if purpose not in PURPOSES:
             raise unknown("purpose of turns", purpose, PURPOSES)
@@ -137,13 +136,13 @@ def rules_of(world: World, settings: TurnSettings) -> RuleSource:
     """Return the rules of a game.
 
     Raises:
-        InvalidSettingError: the world has none such, or too many.
+        InvalidSettingError: the world does not have these rules, or has too many.
     """
     return Formulas(world) if settings.rules == "formulas" else Rules.of(world, settings.rule_length)
 
 
 class _Game:
-    """The turns of one setting, for some seeds."""
+    """Turns with the same settings, for several seeds."""
 
     def __init__(self, world: World, settings: TurnSettings, device: torch.device) -> None:
         self.settings, self._device = settings, device
@@ -159,7 +158,7 @@ class _Game:
         self._keys: dict[str, Tensor] = {}
 
     def take(self, seeds: Sequence[int]) -> None:
-        """Draw for these seeds of training."""
+        """Set the training seeds."""
         for purpose in PURPOSES:
             used = seeds if purpose == TRAINING else [EVALUATION_SEED] * len(seeds)
             self._keys[purpose] = torch.tensor(
@@ -167,7 +166,7 @@ class _Game:
             )
 
     def batch(self, purpose: str, first: int, count: int, size: int) -> TurnBatch:
-        """Return the turns of some steps, for each of the seeds."""
+        """Return the turns of some steps for each seed."""
         seeds = self._keys[purpose] if purpose == TRAINING else self._keys[purpose][:1]
         places = torch.arange(first * size, (first + count) * size, device=self._device).view(count, 1, size)
         turns = counter_hash(seeds[:, None], places)
@@ -183,8 +182,8 @@ class _Game:
         self, numbers: Tensor, turns: Tensor, targets: int, distractors: int, purpose: str
     ) -> tuple[Tensor, Tensor]:
         settings = self.settings
-        shown = 1 if settings.repeat_target else settings.targets
-        near, own = self._objects(numbers, counter_hash(turns, _number(targets, turns)), "targets", shown)
+        count = 1 if settings.repeat_target else settings.targets
+        near, own = self._objects(numbers, counter_hash(turns, _number(targets, turns)), "targets", count)
         if settings.repeat_target:
             near = near.expand(*near.shape[:-2], settings.targets, -1)
             own = own.expand(*own.shape[:-1], settings.targets)
@@ -192,11 +191,11 @@ class _Game:
             numbers, counter_hash(turns, _number(distractors, turns)), settings.drawn_distractors, settings.distractors
         )
         looks = torch.cat([own, other], -1)
-        # The last bit keeps looks of evaluations apart; see World.observe.
+        # The last bit separates the looks of evaluations from those in training; see World.observe.
         return torch.cat([near, far], -2), (looks & ~1) | int(purpose != TRAINING)
 
     def _objects(self, numbers: Tensor, keys: Tensor, kind: str, count: int) -> tuple[Tensor, Tensor]:
-        """Draw objects of each turn, and the keys of their looks."""
+        """Draw the objects of each turn, and the keys of their looks."""
         each = counter_hash(keys[..., None], torch.arange(count, device=keys.device))
         slots = torch.arange(VALUES + len(self.rules.world.sizes), device=keys.device)
         bits = counter_hash(each[..., None], slots)
@@ -207,7 +206,7 @@ class _Game:
 
 
 class _Pool:
-    """Rules to draw from, by their weights."""
+    """Rules to draw from, with their weights."""
 
     def __init__(self, numbers: Tensor, weights: Tensor, device: torch.device) -> None:
         self._numbers = numbers.to(device)
@@ -219,7 +218,7 @@ class _Pool:
 
 
 def _cumulative(source: RuleSource, kind: str, device: torch.device) -> Float[Tensor, "grouping group"]:
-    """Return where the share of each group but the last ends, of each grouping."""
+    """Return the cumulative shares of the groups of each grouping, without the last."""
     ends = [[float(end) for end in accumulate(row)][:-1] for row in source.shares(kind)]
     return torch.tensor(ends, dtype=torch.float64, device=device)
 
@@ -229,5 +228,5 @@ def _number(stream: int, like: Tensor) -> Tensor:
 
 
 def _unit(bits: Integer[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
-    """Return numbers in [0, 1), of 53 bits."""
+    """Return numbers in [0, 1) with 53 bits."""
     return shift(bits, 64 - 53).double() * 2.0**-53

@@ -1,4 +1,4 @@
-"""Count what one update of the agents of a game consists of, without training them."""
+"""Count the operations of one update of the agents of a game, without training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .model import GameModel, game_loss, make_game_model
 
 
 def work_of_game(setup: GameTask) -> Work:
-    """Count one update of the agents of a setup; its forward pass is run once, on a few turns."""
+    """Count the operations of one update of the agents of a setup, from a forward pass on a few turns."""
     model = make_game_model(setup, FIRST_SEED)
     few = marker(_sizes(setup, model))
     candidates = setup.turns.targets + setup.turns.distractors
@@ -26,7 +26,7 @@ def work_of_game(setup: GameTask) -> Work:
     keys = torch.zeros(1, dtype=torch.long, device="cpu")
     stack = Stack([model], torch.device("cpu"), [FIRST_SEED])
 
-    def forward() -> None:  # of shapes alone: images take seconds otherwise
+    def forward() -> None:  # on shapes only: images would take seconds
         game_loss(stack.forward([objects], "broadcast", keys), labels, Noise(keys))
 
     with FakeTensorMode(allow_non_fake_inputs=True):

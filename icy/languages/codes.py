@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from .containers import Array
 
 Codes = Int64[NDArray[np.int64], " batch"]  # values of a discrete variable, numbered from 0 without gaps, [N]
-Weights = Real[Array, " batch"]  # how often each row counts, [N] positive numbers: integers if all are whole
+Weights = Real[Array, " batch"]  # number of times each row counts, [N] positive numbers: integers if all are whole
 
 
 def number(values: Shaped[Array, " batch"]) -> Codes:

@@ -34,28 +34,28 @@ def is_missing(value: object) -> bool:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError, RuntimeError):  # of arrays, and of what cannot be compared
+    except (TypeError, ValueError, RuntimeError):  # arrays, or values that cannot be compared
         return False
 
 
 def unpacked(given: Container, what: str) -> Entries:
-    """Return the entries of a container as an array of numbers without NaN, or else as a list of plain values.
+    """Return the entries of a container as an array of numbers without NaN, otherwise as a list of plain values.
 
     Args:
         given: a list, tuple, NumPy array (also masked), tensor, data frame or series of pandas or polars, table or
-            array of Arrow, or whatever else can be iterated in order or turned into an array.
+            array of Arrow, or any other object that can be iterated in order or converted to an array.
         what: name of the entries, for errors.
 
     Returns:
         Numbers of any shape, or a list of plain values: whole numbers, floats, texts, None where a value is missing,
-        lists of these, and any other value that can be hashed.
+        lists of these, and any other hashable value.
 
     Raises:
-        InvalidSettingError: this is another thing, or cannot be read.
+        InvalidSettingError: `given` is not a container, or cannot be read.
     """
     if isinstance(given, (str, bytes, dict, set, frozenset)) or np.isscalar(given) or given is None:
         kind = "one string" if isinstance(given, (str, bytes)) else f"a {type(given).__name__}"
-        raise InvalidSettingError(f"{what} are a sequence with an entry per row, and {kind} was given.")
+        raise InvalidSettingError(f"{what} must be a sequence with an entry per row, not {kind}.")
     try:
         array = _numbers(given)
         if array is not None:
@@ -92,7 +92,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode() if value.isascii() and value.decode().isprintable() else list(value)
     if isinstance(value, str):
-        return str.__str__(value)  # of a member of an enumeration too
+        return str.__str__(value)  # also for a member of an enumeration
     if isinstance(value, (bool, np.bool_, numbers.Integral)):
         return int(value)
     if isinstance(value, numbers.Number) and not hasattr(value, "tolist"):  # floats, fractions, decimals
@@ -148,7 +148,7 @@ def _other_dtypes(frame: Container) -> set[str]:
 
 
 def of_tensor(tensor: Container) -> Array:
-    """Return a tensor as an array, wherever it is and however it is stored."""
+    """Return a tensor as an array, from any device and layout."""
     import torch
 
     held = tensor.detach()
@@ -183,7 +183,7 @@ def _plain_row(row: Any) -> Any:
 
 
 def _whole_or_float(value: Any) -> int | float:
-    """Return a real number of any type as a whole number if it is one, else as a float."""
+    """Return a real number of any type as a whole number if it is whole, otherwise as a float."""
     try:
         whole = int(value)
         if whole == value:

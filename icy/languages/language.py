@@ -39,8 +39,8 @@ class Language:
         messages: tokens, shape [N, L], read-only, in the smallest unsigned type that holds 0..V-1; row i is the
             message of meaning number i.
         vocab_size: number of tokens, V.
-        name: name of the grammar that made it, or any other.
-        seed: the seed it was made from, if any.
+        name: name of the grammar of the language, or any other name.
+        seed: seed of the language, if any.
         value_names: names of the values of every attribute, if any.
 
     Raises:
@@ -80,19 +80,19 @@ class Language:
 
     @classmethod
     def spoken(cls, space: MeaningSpace, messages: IntegerArray, vocab_size: int, *, name: str, seed: int) -> Language:
-        """Make a language of what a sender says.
+        """Make a language from a sender's messages.
 
         Args:
             space: the meanings.
-            messages: of every meaning in order, shape [N, L]; a sender may say the start symbol, which then counts as
-                one more token.
-            vocab_size: V, of the sender; if it is more than a language can have, tokens are numbered anew, in order.
+            messages: messages of every meaning in order, shape [N, L]; a sender may use the start symbol, which then
+                counts as one more token.
+            vocab_size: V of the sender; if it is more than a language can have, tokens are numbered again, in order.
             name: see Language.
             seed: see Language.
         """
         if vocab_size > LARGEST_NUMBER:
             used, numbers = np.unique(messages, return_inverse=True)
-            messages, vocab_size = numbers.reshape(messages.shape), len(used)  # flat before numpy 2
+            messages, vocab_size = numbers.reshape(messages.shape), len(used)  # 1-dimensional before numpy 2
         return cls(space, messages, max(vocab_size, int(messages.max()) + 1), name=name, seed=seed)
 
     @classmethod
@@ -112,14 +112,14 @@ class Language:
         Args:
             meanings: attribute values, whole numbers from 0, shape [N, A].
             messages: tokens, whole numbers from 0, shape [N, L].
-            space: by default the smallest one that holds these values.
+            space: by default the smallest space with these values.
             vocab_size: by default one more than the largest token.
             name: see Language.
             seed: see Language.
             value_names: see Language.
 
         Raises:
-            InvalidSettingError: the rows do not give every meaning exactly once; the message counts them.
+            InvalidSettingError: the rows do not have every meaning exactly once; the message counts these meanings.
         """
         rows, tokens = _whole_table(meanings, "meanings"), _whole_table(messages, "messages")
         whole_space = MeaningSpace(rows.shape[1], int(rows.max()) + 1) if space is None else MeaningSpace.of(space)
@@ -139,22 +139,22 @@ class Language:
     ) -> Language:
         """Read a language from your own file, which has one row per meaning in any order.
 
-        Attribute values may be numbers or words; the values of each attribute are numbered from 0 in order, and kept in
-        `value_names`. Tokens that are numbers are kept, the letters a to z are 0 to 25, and any others are numbered
-        from 0 in order. A file that `save` wrote is loaded as by `load`.
+        Attribute values may be numbers or words; the values of each attribute are numbered from 0 in order, and stored
+        in `value_names`. Tokens that are numbers are kept, the letters a to z are 0 to 25, and other tokens are
+        numbered from 0 in order. A file that `save` wrote is loaded as by `load`.
 
         Args:
-            path: of any format that icy reads; see `icy.languages.readers.read_table`.
+            path: file in any format that icy reads; see `icy.languages.readers.read_table`.
             vocab_size: by default one more than the largest token.
             name: by default the name of the file.
-            **options: of `icy.languages.readers.read_table`, such as `meaning_columns`, `tokens` or `eos`.
+            **options: options of `icy.languages.readers.read_table`, such as `meaning_columns`, `tokens` or `eos`.
 
         Raises:
             StoreError: the file cannot be read.
             InvalidSettingError: it is not read as a table (see `read_table`), the attributes differ in their number of
-                values, the messages differ in length, or not every meaning is there exactly once.
+                values, the messages differ in length, or some meaning is missing or repeated.
         """
-        read = load_object("icy.languages.readers:read_language")  # the readers make languages
+        read = load_object("icy.languages.readers:read_language")  # readers make languages
         found: Language = read(Path(path), vocab_size, name, options)
         return found
 
@@ -169,9 +169,10 @@ class Language:
         """Read a language from a table of text; `read` has the arguments and errors, and takes any format.
 
         Args:
-            path: of the file.
+            path: path of the file.
             meaning_columns: names of the columns with attribute values; found by default.
-            message_columns: name of the column with messages, or of several with a token each; found by default.
+            message_columns: name of the column with messages, or names of several columns with one token each; found by
+                default.
             **options: as for `read`.
         """
         return cls.read(path, meaning_columns=meaning_columns, message_columns=message_columns, **options)
@@ -187,7 +188,7 @@ class Language:
         and so on. The file is written under a temporary name and then renamed.
 
         Args:
-            path: of the file, which ends in .parquet, .csv or .npz.
+            path: path of the file, with the suffix .parquet, .csv or .npz.
 
         Returns:
             The path.
@@ -200,7 +201,7 @@ class Language:
         return file
 
     def to_bytes(self, suffix: str = ".npz") -> bytes:
-        """Return what `save` writes to a file of this suffix: ".parquet", ".csv" or ".npz".
+        """Return the content of the file that `save` writes with this suffix: ".parquet", ".csv" or ".npz".
 
         Args:
             suffix: ".parquet", ".csv" or ".npz".
@@ -212,7 +213,7 @@ class Language:
         """Read a language that `save` wrote.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             StoreError: the file cannot be read, or holds something else.
@@ -263,9 +264,9 @@ class Language:
 
     @property
     def best_receiver_accuracy(self) -> float:
-        """Share of attribute values that the best receiver reads; below 1 if meanings share a message.
+        """Fraction of attribute values that the best receiver gets right; below 1 if meanings share a message.
 
-        It says the most frequent value of each attribute among the meanings with the message that it hears.
+        It answers with the most frequent value of each attribute among the meanings of the message.
 
         Example:
             >>> from icy.languages.language import Language
@@ -295,8 +296,8 @@ class Language:
         """Return a few meanings and their messages, as in Table 1 of Icy22.
 
         Args:
-            meanings: the meanings to show, shape [n, A]; by default the first one, and those that differ from it in one
-                attribute, the last attribute first.
+            meanings: the meanings to show, shape [n, A]; by default the first meaning, and meanings that differ from it
+                in one attribute, the last attribute first.
 
         Returns:
             Columns `meaning` and `message`; words are separated by spaces if L is a multiple of A.

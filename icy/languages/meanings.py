@@ -18,7 +18,7 @@ from .containers import Array
 
 IntArray = NDArray[np.int64]
 MAX_LOG2_SIZE = 62  # meanings are numbered by 64-bit integers
-BYTES_PER_TOKEN = 24  # to make a table: three 64-bit arrays, for the table, its corrupted copy and a temporary
+BYTES_PER_TOKEN = 24  # memory per token: three 64-bit arrays, for the table, its corrupted copy and a temporary
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class MeaningSpace:
             given: a MeaningSpace, text, or a pair of numbers.
 
         Raises:
-            InvalidSettingError: `given` is none of these.
+            InvalidSettingError: `given` has another type or form.
         """
         if isinstance(given, MeaningSpace):
             return given
@@ -141,7 +141,7 @@ class MeaningSpace:
         """Return every meaning in order, shape [N, A].
 
         Raises:
-            InvalidSettingError: they do not fit in memory.
+            InvalidSettingError: the meanings do not fit in memory.
         """
         self.check_fits(self.attributes)
         return self.meanings(np.arange(self.size))
@@ -153,7 +153,7 @@ class MeaningSpace:
             message_length: tokens per message, L.
 
         Raises:
-            InvalidSettingError: N * L tokens need more memory than is available; the message gives both.
+            InvalidSettingError: N * L tokens need more memory than is available; the message states both.
         """
         what = f"A table of {self} ({self._count()} meanings, {counted(message_length, 'token')} each)"
         if self._log10_size > MAX_LOG2_SIZE * math.log10(2):

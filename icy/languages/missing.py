@@ -15,19 +15,19 @@ from .rule import Rule
 def without_missing(
     meanings: Entries | None, messages: Entries, weights: Entries | None, rule: Rule
 ) -> tuple[Entries | None, Entries, Entries | None, Rule]:
-    """Return meanings, messages and weights without the rows in which a value is missing.
+    """Return meanings, messages and weights without rows with missing values.
 
     Args:
-        meanings: what `icy.languages.containers.unpacked` returned, or None if there are none.
-        messages: likewise.
-        weights: likewise, of the rows.
-        rule: says whether these rows are dropped.
+        meanings: result of `icy.languages.containers.unpacked`, or None.
+        messages: result of `unpacked`.
+        weights: weights of the rows, in the same form.
+        rule: determines whether these rows are dropped.
 
     Returns:
-        Meanings, messages, weights, and the rule with the places of the rows that are left.
+        Meanings, messages, weights, and the rule with the places of the remaining rows.
 
     Raises:
-        InvalidSettingError: a value is missing, and the rule says to refuse.
+        InvalidSettingError: a value is missing, and the rule is to refuse.
     """
     sides = (meanings, messages, weights)
     gaps: dict[int, int] = {}  # the first side with a gap, by row
@@ -42,13 +42,13 @@ def without_missing(
         raise InvalidSettingError(_refusal(sides[gaps[row]][row], row, gaps[row], rule))  # type: ignore[index]
     left = [row for row in range(len(messages)) if row not in gaps]
     if not left:
-        raise InvalidSettingError("Every row has a missing value, so that no row is left.")
+        raise InvalidSettingError("Every row has a missing value, so no row remains.")
     kept = [None if entries is None else _some(entries, left) for entries in sides]
     return kept[0], _some(messages, left), kept[2], replace(rule, place=lambda row: rule.place(left[row]))
 
 
 def _has_gap(entry: object, padded: bool = False) -> bool:
-    """Return whether an entry is missing or holds a missing value; at its ends none that pads a message."""
+    """Return whether an entry is missing or holds a missing value; padding at the ends of a message does not count."""
     if not isinstance(entry, list):
         return entry is None
     if padded:
@@ -60,8 +60,8 @@ def _has_gap(entry: object, padded: bool = False) -> bool:
 def _refusal(entry: object, row: int, side: int, rule: Rule) -> str:
     """Return a sentence with the place of the missing value and the possible remedies."""
     what, instead = (
-        ("value", "or give a value that is not known a name of its own"),
-        ("message", "or write a message of no tokens as the token that ends it, which eos names"),
+        ("value", "or give unknown values their own name"),
+        ("message", "or write an empty message as the token that ends messages (eos)"),
         ("weight", "or write 0"),
     )[side]
     names = (*rule.columns, ())[side]
@@ -71,7 +71,7 @@ def _refusal(entry: object, row: int, side: int, rule: Rule) -> str:
         where += f", column {quoted(names[gap if len(names) > gap else 0])}"
     elif isinstance(entry, list):
         where += f", {('attribute', 'token')[side]} {gap}"
-    padding = "; if missing values fill messages up, name them as padding: pad=float('nan') (--pad nan)"
+    padding = "; if missing values pad messages, name them as padding: pad=float('nan') (--pad nan)"
     return (
         f'There is no {what} in {where}; fill it in, drop rows with gaps (missing="drop", or --missing drop), '
         f"{instead}{padding if side == 1 and isinstance(entry, list) else ''}."

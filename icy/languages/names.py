@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-DIGEST = r"[0-9a-f]{16}"  # of Language.digest
+DIGEST = r"[0-9a-f]{16}"  # digest of a Language
 
 
 def grammar_name(name: str, digest: str) -> str:
     """Return the name under which a language is used as a grammar.
 
-    Characters that have a meaning in names of grammars, patterns or lists become "-".
+    Special characters of names of grammars, patterns and lists become "-".
 
     Example:
         >>> grammar_name("rot+perm", "1a2b3c4d5e6f7081"), grammar_name("", "1a2b3c4d5e6f7081")
@@ -21,7 +21,7 @@ def grammar_name(name: str, digest: str) -> str:
 
 
 def is_language(grammar: str) -> bool:
-    """Return whether the name of a grammar is that of a language.
+    """Return whether the name of a grammar is the name of a language.
 
     Example:
         >>> is_language("emerged@1a2b3c4d5e6f7081"), is_language("rot+perm")
@@ -33,7 +33,7 @@ def is_language(grammar: str) -> bool:
 def content_name(grammar: str) -> str:
     """Return "@" and the hash for a language, and the name for any other grammar.
 
-    Keys of records are made of this, so that a renamed file is still the same language.
+    Keys of records use this name, so a renamed file is still the same language.
 
     Example:
         >>> content_name("emerged@1a2b3c4d5e6f7081"), content_name("rot+perm")
@@ -53,7 +53,7 @@ def language_file(grammar: str) -> str:
 
 
 def short_name(grammar: str) -> str:
-    """Return the name of a grammar; of a language, without the hash.
+    """Return the name of a grammar, without the hash of a language.
 
     Example:
         >>> short_name("emerged@1a2b3c4d5e6f7081"), short_name("rot")

@@ -1,4 +1,4 @@
-"""The options of the rule by which meanings and messages are read: docs/your-languages.md."""
+"""The options of the rule for reading meanings and messages: docs/your-languages.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .containers import Values, is_missing
 
 WAYS = ("auto", "letters", "spaces", "whole")
 MISSING = ("refuse", "drop")
-LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
+LARGEST = 2**62  # larger numbers are read as names: differences of smaller numbers fit in 64 bits
 Names = tuple[Hashable, ...]
 
 
@@ -23,21 +23,21 @@ def row_number(row: int) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """How to read meanings and messages where that is not plain from the data.
+    """How to read meanings and messages, where the data alone do not determine it.
 
     Attributes:
         tokens: how texts are divided into tokens: into letters ("letters"), at spaces ("spaces"), not at all ("whole"),
             or at a separator, such as "-"; "auto" determines it from all texts, and
             refuses texts that can be read in two ways.
-        eos: the token that ends a message: it and all that follow are dropped.
+        eos: the token that ends a message: this token and all that follow are dropped.
         start: the token that begins every message and is dropped.
-        pad: the token that fills messages up before or after their tokens; NaN for missing values.
+        pad: the token that pads messages before or after their tokens; NaN for missing values.
         one_hot: number of values of each attribute, if meanings are one-hot vectors side by side; one number if all
-            attributes have as many; "no" if columns of 0 and 1 are attributes of their own.
-        argmax: take the number of the largest entry for a token, if messages are vectors of real numbers; False if
+            attributes have the same number; "no" if columns of 0 and 1 are separate attributes.
+        argmax: use the index of the largest entry as a token, if messages are vectors of real numbers; False if
             floats with a single 1 per message are tokens.
         missing: "refuse" rows with missing values, or "drop" them.
-        phrases: whether meanings are phrases: concepts that mean the same at any place, of any number.
+        phrases: whether meanings are phrases: any number of concepts, which mean the same at any place.
         place: words for the place of a row.
         columns: names of the columns of meanings and of messages, for errors.
     """
@@ -57,11 +57,11 @@ class Rule:
         if not isinstance(self.missing, str) or self.missing not in MISSING:
             raise unknown("treatment of missing values", str(self.missing), MISSING)
         if not isinstance(self.tokens, str) or not self.tokens:
-            raise InvalidSettingError(f"tokens are {listed(WAYS, 'or')}, or a separator, not {quoted(self.tokens)}.")
+            raise InvalidSettingError(f"tokens must be {listed(WAYS, 'or')} or a separator, not {quoted(self.tokens)}.")
 
     @property
     def pads_missing(self) -> bool:
-        """Whether missing values fill messages up."""
+        """Whether missing values pad messages."""
         return self.pad is not None and (is_missing(self.pad) or (isinstance(self.pad, str) and self.pad == ""))
 
 
@@ -70,4 +70,4 @@ def sorted_names(names: Values) -> Names:
     try:
         return tuple(sorted(set(names), key=lambda name: (str(type(name)), name)))
     except TypeError as error:
-        raise InvalidSettingError("Tokens and values are numbers, or names that have an order.") from error
+        raise InvalidSettingError("Tokens and values must be numbers, or names that have an order.") from error

@@ -1,4 +1,4 @@
-"""Splits of a meaning space into meanings to train on and held-out meanings, to test generalisation."""
+"""Splits of a meaning space into meanings to train on and held-out meanings, to test generalization."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ SPLITS = {
 
 @dataclass(frozen=True)
 class Split:
-    """A way of holding meanings out, such that every value of every attribute is still trained on.
+    """A way of holding out meanings. Training still has every value of every attribute.
 
-    The held-out meanings depend on the seed alone: they are the same for all grammars and models, and those of a
-    smaller share are among those of a larger one.
+    The held-out meanings depend on the seed alone: they are the same for all grammars and models. A larger share of the
+    same seed includes the meanings of a smaller one.
 
     Attributes:
-        kind: "random" holds out a share of the meanings. "combinations" draws two attributes from the seed, and holds
-            out every meaning with one of a share of the pairs of their values, so that no meaning trained on has such a
-            pair.
-        share: of the meanings or pairs that is held out; above 0 and below 1.
+        kind: "random" holds out a share of the meanings. "combinations" draws two attributes from the seed, and a share
+            of the pairs of their values. It holds out every meaning with one of these pairs, so no training meaning has
+            one.
+        share: share of the meanings or pairs to hold out; above 0 and below 1.
 
     Raises:
-        UnknownNameError: there is no such kind.
+        UnknownNameError: unknown kind.
         InvalidSettingError: `share` is not a number above 0 and below 1.
 
     Example:
@@ -50,7 +50,7 @@ class Split:
         if self.kind not in SPLITS:
             raise unknown("split", self.kind, list(SPLITS))
         if not _is_number(self.share) or not 0 < self.share < 1:
-            raise InvalidSettingError(f"The share held out is a number above 0 and below 1, not {self.share!r}.")
+            raise InvalidSettingError(f"The held-out share must be above 0 and below 1, not {self.share!r}.")
 
     def check(self, space: MeaningSpace) -> None:
         """Raise an error if a space cannot be split in this way.
@@ -61,10 +61,10 @@ class Split:
         """
         if space.attributes < 2:
             raise InvalidSettingError(
-                f"A meaning held out combines values seen apart, and {space} has one attribute; take two or more, "
+                f"A held-out meaning combines values of several attributes, but {space} has only one; take two, "
                 "as in 2x10."
             )
-        drawn, what = self._drawn_from(space), "pairs of values" if self.kind == "combinations" else "meanings"
+        drawn, what = self._population(space), "pairs of values" if self.kind == "combinations" else "meanings"
         held_out, left = self._count(drawn), drawn.size - self._count(drawn)
         if not held_out:
             raise InvalidSettingError(
@@ -73,23 +73,23 @@ class Split:
             )
         if left < space.values:
             raise InvalidSettingError(
-                f"Without {self.share:g} of the {drawn.size} {what} of {space}, {left} would be left to train on, and "
-                f"for every value to be seen {space.values} are needed; hold out a smaller share."
+                f"Without {self.share:g} of the {drawn.size} {what} of {space}, {left} would remain for training, but "
+                f"{space.values} are needed to show every value; hold out a smaller share."
             )
 
     def held_out(self, space: MeaningSpace, seed: int) -> IntArray:
         """Return the numbers of the meanings that a seed holds out, in order. Errors as for `check`."""
         self.check(space)
         generator = stream(seed, "held out", self.kind)
-        drawn = self._drawn_from(space)
+        drawn = self._population(space)
         if self.kind == "random":
             return np.sort(_draw(drawn, self._count(drawn), generator))
         pair = np.sort(generator.choice(space.attributes, 2, replace=False))
         chosen = np.isin(drawn.index(space.all()[:, pair]), _draw(drawn, self._count(drawn), generator))
         return np.flatnonzero(chosen)
 
-    def _drawn_from(self, space: MeaningSpace) -> MeaningSpace:
-        """Return what a share is drawn of: the space, or the pairs of values as a space of two attributes."""
+    def _population(self, space: MeaningSpace) -> MeaningSpace:
+        """Return the space to draw a share from: the space, or the pairs of values as a space of two attributes."""
         return space if self.kind == "random" else MeaningSpace(2, space.values)
 
     def _count(self, drawn: MeaningSpace) -> int:
@@ -97,9 +97,9 @@ class Split:
 
 
 def _draw(space: MeaningSpace, count: int, generator: np.random.Generator) -> IntArray:
-    """Draw the numbers of `count` meanings such that the others still have every value of every attribute.
+    """Draw the numbers of `count` meanings. The other meanings keep every value of every attribute.
 
-    K random meanings that together have each value of each attribute exactly once are set aside first.
+    First, K random meanings with each value of each attribute exactly once are excluded from the draw.
     """
     once = np.stack([generator.permutation(space.values) for _ in range(space.attributes)], axis=-1)
     others = np.setdiff1d(np.arange(space.size), space.index(once))

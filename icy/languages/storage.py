@@ -21,7 +21,7 @@ from icy.core.files import whole_file
 from .meanings import MeaningSpace
 
 IntegerArray = NDArray[np.integer[Any]]
-Card = dict[str, Any]  # all attributes of a language but its messages
+Card = dict[str, Any]  # all attributes of a language except its messages
 
 CSV_HEAD = "# icy language "
 PARQUET_KEY = b"icy language"
@@ -60,15 +60,15 @@ def read(path: Path) -> tuple[IntegerArray, Card]:
     """Read messages [N, L], in the order of meanings, and their card.
 
     Raises:
-        StoreError: the suffix is unknown, the file cannot be read, or it holds no language.
+        StoreError: the suffix is unknown, the file cannot be read, or it does not hold a language.
     """
     reader = _of_suffix(path, READERS)
     if not path.is_file():
-        raise StoreError(f"There is no file '{path}'.")
+        raise StoreError(f"The file '{path}' does not exist.")
     try:
         messages, card = reader(path)
         return messages, card
-    except Exception as error:  # each library has errors of its own for a damaged file
+    except Exception as error:  # each library has its own errors for a damaged file
         raise StoreError(
             f"'{path}' is not an icy language, or is damaged ({error}). Your own table is read by Language.read."
         ) from error
@@ -76,9 +76,9 @@ def read(path: Path) -> tuple[IntegerArray, Card]:
 
 @contextmanager
 def reading(sentence: str) -> Iterator[None]:
-    """Turn what a library raises over a damaged file into a StoreError: `sentence`, and the library's first line.
+    """Convert a library's error for a damaged file into a StoreError: `sentence`, and the first line of the error.
 
-    Each library has errors of its own for that, so all are taken, but those that say a sentence already.
+    Each library has its own errors, so all are converted, except errors that are sentences already.
     """
     try:
         yield
@@ -91,7 +91,7 @@ def reading(sentence: str) -> Iterator[None]:
 
 def _of_suffix(path: Path, known: dict[str, F]) -> F:
     if path.suffix.lower() not in known:
-        raise StoreError(f"A language is stored as {', '.join(known)}; '{path.name}' ends in none of these.")
+        raise StoreError(f"A language is stored as {', '.join(known)}; '{path.name}' has another suffix.")
     return known[path.suffix.lower()]
 
 
@@ -177,13 +177,13 @@ def _read_npz(path: Path) -> tuple[IntegerArray, Card]:
 def _space_and_columns(card: Card, columns: Collection[str]) -> tuple[MeaningSpace, list[str]]:
     """Return the space that a card names, and the columns of its attributes."""
     space = MeaningSpace.parse(card["space"])
-    if space.attributes > len(columns):  # before as many names are made
+    if space.attributes > len(columns):  # before creating that many names
         raise ValueError(f"it has fewer columns than {space} has attributes")
     return space, [f"m{a}" for a in range(space.attributes)]
 
 
 def _in_order(space: MeaningSpace, meanings: IntegerArray, messages: IntegerArray) -> IntegerArray:
-    """Sort rows by meaning, so that a file whose rows were reordered by hand still loads."""
+    """Sort rows by meaning, so that a file with reordered rows still loads."""
     index = space.index(meanings)
     order = np.argsort(index, kind="stable")
     if len(index) != space.size or not np.array_equal(index[order], np.arange(space.size)):

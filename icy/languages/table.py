@@ -38,12 +38,12 @@ class Table:
         token_names: names of the tokens, or None if they are numbers.
         attribute_names: names of the attributes, if there are any.
         vocab_size: number of tokens in the vocabulary, V.
-        weights: how often each row counts, [N] positive numbers, as integers if all are whole; None if every row counts
-            once. Metrics score a table with whole weights as they score its repeated rows, `repeated()`.
-        drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
+        weights: number of times each row counts, [N] positive numbers, as integers if all are whole; None if every row
+            counts once. Metrics give a table with whole weights the score of its repeated rows, `repeated()`.
+        drawn_from: for rows drawn with replacement, the original row of each copy, [N].
         name: name of the table in reports.
-        read_as: how the data were read, in words.
-        removed: the tokens that ended, began or filled messages; they are not part of the vocabulary.
+        read_as: how the data was read, in words.
+        removed: the removed tokens that ended, began or padded messages; they are not part of the vocabulary.
         phrases: whether meanings are phrases: a concept means the same at any place.
     """
 
@@ -79,11 +79,11 @@ class Table:
             messages: N messages, each a sequence of tokens of any length or a text. Tokens are whole numbers from 0, or
                 names. In a text every letter is a token, or every word if any text has spaces.
             eos: the token that ends a message, a number or a name: this token and all that follow are dropped.
-            vocab_size: V, with the tokens that are dropped; by default that of the Language, or the largest token plus
+            vocab_size: V, including dropped tokens; by default the Language's, or the largest token plus
                 one.
-            weights: how often each row counts, [N] numbers of at least 0, such as counts or frequencies; rows with
-                weight 0 are dropped. By default the weights of the Table, or 1 each.
-            **reading: further options of the rule of tokens: `tokens`, `start`, `pad`, `one_hot`, `argmax`,
+            weights: number of times each row counts, [N] numbers of at least 0, such as counts or frequencies; rows
+                with weight 0 are dropped. By default the weights of the Table, or 1 for each row.
+            **reading: further options of the reading rule: `tokens`, `start`, `pad`, `one_hot`, `argmax`,
                 `missing` and `phrases`; see `icy.languages.rule.Rule`.
 
         Raises:
@@ -101,7 +101,7 @@ class Table:
             one, other = meanings if messages is None else (meanings, messages)
             table = _of_two(one, other, weights, rule)
         if not len(table.messages):
-            raise InvalidSettingError("There is nothing to measure: the table has no rows.")
+            raise InvalidSettingError("The table has no rows.")
         needed = max(int(table.messages.max(initial=-1)) + 1, 1)
         if vocab_size is None and table.vocab_size:
             return table
@@ -141,13 +141,13 @@ class Table:
 
     @cached_property
     def concepts(self) -> list[list[Hashable]]:
-        """The concepts of each meaning: its values, of phrases as many as each has."""
+        """The concepts of each meaning: its values. Phrases may differ in their number of concepts."""
         named = ([self.value_name(a, v) for a, v in enumerate(row)] for row in self.meanings.tolist())
         return [[name for name in row if name is not None] for row in named]
 
     @cached_property
     def compared(self) -> list[Codes]:
-        """The discrete variables in which two meanings agree or differ: attributes, or of phrases the concepts."""
+        """The discrete variables in which two meanings agree or differ: attributes, or the concepts of phrases."""
         if not self.phrases:
             return self.factors
         concepts = sorted_names([concept for row in self.concepts for concept in row])
@@ -159,7 +159,7 @@ class Table:
         return [number(column) for column in self.messages.T]
 
     def require_meanings(self, metric: str) -> None:
-        """Raise if the table holds messages alone, without an attribute.
+        """Raise if the table only holds messages, without an attribute.
 
         Args:
             metric: name for the error message.
@@ -169,7 +169,7 @@ class Table:
         """
         if not self.attributes:
             raise InvalidSettingError(
-                f"{metric} compares messages with meanings, and this table has no meanings; message_entropy and "
+                f"{metric} compares messages with meanings, but this table has no meanings; message_entropy and "
                 "unique_messages need none."
             )
 
@@ -186,16 +186,16 @@ class Table:
         self.require_meanings(metric)
         if self.phrases and not phrases and any(names is not None and None in names for names in self.value_names):
             raise InvalidSettingError(
-                f"{metric} needs a value of every attribute in each meaning, and these are phrases of several "
+                f"{metric} needs a value of every attribute in each meaning, but these are phrases of several "
                 'lengths; cbm with concepts="items" and topsim measure them.'
             )
         if self.continuous:
             raise InvalidSettingError(
-                f"{metric} is about discrete attributes, and these meanings are real numbers; put them into classes."
+                f"{metric} needs discrete attributes, but these meanings are real numbers; put them into classes."
             )
 
     def rows(self, which: Shaped[Array, " batch"]) -> "Table":
-        """Return the table of the given rows; each remembers the original row that it is a copy of."""
+        """Return the table of the given rows; each row remembers its original row."""
         source = np.arange(len(self)) if self.drawn_from is None else self.drawn_from
         part = {"meanings": self.meanings[which], "messages": self.messages[which]}
         weights = None if self.weights is None else self.weights[which]
@@ -216,7 +216,7 @@ class Table:
 
         Args:
             metric: name for the error message.
-            instead: what to do; ends the message.
+            instead: advice at the end of the message.
 
         Raises:
             InvalidSettingError: some weights have fractions.
@@ -224,11 +224,11 @@ class Table:
         if self.weights is not None and not self.has_whole_weights:
             example = self.weights[self.weights != np.floor(self.weights)][0].item()
             raise InvalidSettingError(
-                f"{metric} counts rows, so weights must be whole numbers, and one is {example}; {instead}."
+                f"{metric} counts rows, so weights must be whole numbers, but one is {example}; {instead}."
             )
 
     def repeated(self, metric: str = "A table of repeated rows") -> "Table":
-        """Return the table without weights, with each row as many times as its weight says.
+        """Return the table without weights, with each row repeated by its weight.
 
         Args:
             metric: name for the error message.
@@ -253,7 +253,7 @@ class Table:
         return int(token) if self.token_names is None else self.token_names[token]
 
     def has_token(self, name: Hashable) -> bool:
-        """Return whether a token of the vocabulary is so called."""
+        """Return whether a token of the vocabulary has this name."""
         if self.token_names is not None:
             return name in self.token_names and self.token_names.index(name) not in self.removed
         if not isinstance(name, numbers.Real) or name != int(name) or name in self.removed:
@@ -271,23 +271,23 @@ class Table:
     def language(self, *, vocab_size: int | None = None, name: str | None = None) -> Language:
         """Return the table as a language, in which every meaning has one message.
 
-        Values are numbered from 0 in order. Tokens that are numbers stay as they are, the letters a to z are 0 to 25,
-        and any others are numbered from 0 in order.
+        Values are numbered from 0 in order. Tokens that are numbers stay unchanged, the letters a to z are 0 to 25,
+        and other tokens are numbered from 0 in order.
 
         Args:
             vocab_size: V; by default one more than the largest token.
-            name: by default that of the table.
+            name: by default the table's name.
 
         Raises:
             InvalidSettingError: the attributes differ in their number of values, the messages differ in length, or not
-                every meaning is there exactly once.
+                every meaning occurs exactly once.
         """
         self.require_discrete("A language")
         lengths = np.unique(self.lengths).tolist()
         if len(lengths) > 1 or not lengths[0]:
             raise InvalidSettingError(
                 f"All messages must have the same length, at least 1; found lengths {', '.join(map(str, lengths))}. "
-                "Fill up shorter ones with a token of its own."
+                "Pad shorter messages with a separate token."
             )
         values = [np.unique(column).tolist() for column in self.meanings.T]
         counts = [len(of_one) for of_one in values]
@@ -311,7 +311,7 @@ class Table:
         )
 
     def _weighted_by(self, given: Container, rule: Rule) -> "Table":
-        """Return the table with weights, without the rows with weight 0 and the tokens that only these have."""
+        """Return the table with weights, without rows of weight 0, and without tokens that only occur in these rows."""
         held = unpacked(given, "Weights")
         require_one_each(held, len(self))
         weights = read_weights(held, rule)
@@ -331,7 +331,7 @@ class Table:
         return replace(table, weights=None if (weights[some] == 1).all() else weights[some])
 
     def without(self, rule: Rule) -> "Table":
-        """Return the table without the tokens that begin, end and fill messages, which a rule names."""
+        """Return the table without the tokens that a rule names as begin, end and padding of messages."""
         if rule.start is rule.eos is rule.pad is None:
             return self
         found = cut(self.messages, self.lengths, self.token_names, rule, known=self.removed)
@@ -354,7 +354,7 @@ def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
         raise InvalidSettingError("Give meanings and messages, or one Language that has both.")
     for name in reading:
         if name not in ("start", "pad"):
-            raise InvalidSettingError(f"'{name}' says how to read data, and this table has been read already.")
+            raise InvalidSettingError(f"'{name}' is an option for reading data, but this table has been read already.")
     if isinstance(given, Table):
         return given.without(rule)
     names: tuple[Names | None, ...] = () if given.value_names is None else tuple(map(tuple, given.value_names))
@@ -363,7 +363,7 @@ def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
 
 
 def _of_two(meanings: Container, messages: Container, weights: Container, rule: Rule) -> Table:
-    """Build a table of a container of meanings, or None, and one of messages."""
+    """Build a table from a container of meanings, or None, and a container of messages."""
     one_column = hasattr(messages, "iloc") and getattr(messages, "ndim", 1) == 2 and messages.shape[1] == 1
     said = unpacked(messages.iloc[:, 0] if one_column else messages, "Messages")
     meant = None if meanings is None else unpacked(meanings, "Meanings")
@@ -389,7 +389,7 @@ def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> lis
     """Return the names of the attributes, by default their own, or their numbers.
 
     Raises:
-        InvalidSettingError: not one name per attribute.
+        InvalidSettingError: the number of names differs from the number of attributes.
     """
     own = table.attribute_names or [str(a) for a in range(table.attributes)]
     names = list(own if given is None else given)

@@ -14,24 +14,24 @@ from .rule import WAYS, Rule
 
 log = logging.getLogger(__name__)
 SEPARATORS = ",;|/-_.:"  # one of them may separate the tokens of a message
-PLAIN_SEPARATORS = ",;|"  # which are never tokens
+PLAIN_SEPARATORS = ",;|"  # never tokens themselves
 BRACKETED = re.compile(r"(?:\w+\()?\s*c?[\[(](.*?)[\])]\s*(?:,[^\[\]()]*)?\)?", re.DOTALL)
 BRACED = re.compile(r"\{.*\}", re.DOTALL)
-WRAPPED = re.compile(r"\b[a-zA-Z][\w.]*\(([^(),]*)(?:,[^()]*)?\)")  # a scalar of a library: np.int64(3), tensor(3)
-ENTRY = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,;'\"]+)")  # of a list in text: in quotes, or without
+WRAPPED = re.compile(r"\b[a-zA-Z][\w.]*\(([^(),]*)(?:,[^()]*)?\)")  # a scalar, such as np.int64(3), tensor(3)
+ENTRY = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,;'\"]+)")  # entry of a list in text: with quotes, or without
 DECIMAL = re.compile(r"-?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][+-]?\d+)")
-JOINER = "\u200d"  # makes one letter of two: of several emoji, or in Indian scripts
-SKIN_TONES = tuple(map(chr, range(0x1F3FB, 0x1F400)))  # of the emoji before them
-LACKING = ("", "...", "None", "nan", "NaN", "null", "<NA>")  # where a list is cut off, or lacks a value
+JOINER = "\u200d"  # joins letters into one: emoji, or letters of Indian scripts
+SKIN_TONES = tuple(map(chr, range(0x1F3FB, 0x1F400)))  # skin tones modify the emoji before them
+LACKING = ("", "...", "None", "nan", "NaN", "null", "<NA>")  # entries of a list that is cut off or lacks a value
 
 
 def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
-    """Split texts into tokens; return also how they were written, in words.
+    """Split texts into tokens; also return how they were written, in words.
 
     Raises:
-        InvalidSettingError: the texts can be read in two ways, or do not suit the way that was asked for.
+        InvalidSettingError: the texts can be read in two ways, or do not fit the requested way.
     """
-    texts = [unicodedata.normalize("NFC", text) for text in texts]  # one letter for each é, however it is encoded
+    texts = [unicodedata.normalize("NFC", text) for text in texts]  # one letter for each é in any encoding
     how = rule.tokens.lower() if rule.tokens.lower() in WAYS else rule.tokens
     if how == "letters":
         return [letters(text) for text in texts], "a letter each"
@@ -56,7 +56,7 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
 
 
 def letters(text: str) -> list[str]:
-    """Return the letters of a text, spaces left out; marks and joiners belong to the letter before them.
+    """Return the letters of a text without spaces; marks and joiners belong to the letter before them.
 
     Example:
         >>> letters("a \u092c\u093f"), len(letters("\U0001f44d\U0001f3fd"))
@@ -75,12 +75,12 @@ def letters(text: str) -> list[str]:
 
 
 def listed_texts(texts: Sequence[str], what: str, rule: Rule) -> list[list[str]] | None:
-    """Return the entries of lists that are written as texts between brackets; None for other texts.
+    """Return the entries of lists that are texts in brackets; None for other texts.
 
     Args:
-        texts: of all rows.
+        texts: texts of all rows.
         what: "message" or "meaning", for errors.
-        rule: has the words for the place of a row.
+        rule: rule with the words for the place of a row.
 
     Raises:
         InvalidSettingError: some texts are in brackets and others are not, all are sets or dictionaries, or a list
@@ -95,7 +95,7 @@ def listed_texts(texts: Sequence[str], what: str, rule: Rule) -> list[list[str]]
         return None
     if not all(found):
         one, other = (f"{quoted(texts[row])} in {rule.place(row)}" for row in (found.index(True), found.index(False)))
-        raise InvalidSettingError(f"The {what} {one} is in brackets, and {other} is not; write all in one way.")
+        raise InvalidSettingError(f"The {what} {one} is in brackets, but {other} is not; write all in the same way.")
     return [_entries(match[1]) for match in inside if match is not None]
 
 
@@ -110,20 +110,20 @@ def _entries(text: str) -> list[str]:
         entries = bare = cut if len(cut) > 1 else text.strip(",;").split()
     for entry in bare:
         if re.search(r"[\[\](){}]", entry):
-            raise InvalidSettingError(f"'{text}' is a list of lists, and a message or meaning is one list.")
+            raise InvalidSettingError(f"'{text}' is a list of lists, but a message or meaning must be one list.")
         if entry in LACKING:
             raise InvalidSettingError(f"The list '{text}' is cut off or lacks a value; write whole lists.")
     return [whole_text(entry) for entry in entries]
 
 
 def whole_text(text: str) -> str:
-    """Return a decimal that is a whole number without its point, and any other text unchanged: "1." is "1"."""
+    """Return whole numbers without a decimal point, and other texts unchanged: "1." becomes "1"."""
     number = float(text) if DECIMAL.fullmatch(text) else 0.5
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else text
 
 
 def _separator(texts: Sequence[str], spaced: bool) -> str:
-    """Return the one mark that separates the tokens of all messages; "" if there is none."""
+    """Return the mark that separates the tokens of all messages; "" if there is none."""
     marks = {c for text in texts for c in text if c in (PLAIN_SEPARATORS if spaced else SEPARATORS)}
     possible = [mark for mark in marks if all(map(str.strip, (part for text in texts for part in text.split(mark))))]
     clear = [mark for mark in marks if mark in PLAIN_SEPARATORS]
@@ -138,7 +138,7 @@ def _separator(texts: Sequence[str], spaced: bool) -> str:
     if len(marks) == 1 and possible and not spaced and 2 * len(lacking) > len(texts) and not _numeric(lacking):
         with_mark = next(text for text in texts if possible[0] in text)
         raise InvalidSettingError(
-            f"The message {quoted(with_mark)} has the mark {quoted(possible[0])}, and most messages have none: it may "
+            f"The message {quoted(with_mark)} has the mark {quoted(possible[0])}, but most messages do not: it may "
             f"separate tokens (tokens={quoted(possible[0])}, or --tokens '{possible[0]}'), or be a letter "
             '(tokens="letters", or --tokens letters).'
         )
@@ -163,35 +163,35 @@ def _numeric(texts: Sequence[str]) -> bool:
 def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
     if not any(mark in text for text in texts):
         raise InvalidSettingError(
-            f"The separator {quoted(mark)} is in no message; tokens is {', '.join(WAYS)}, or a separator of tokens."
+            f"The separator {quoted(mark)} is in no message; tokens must be {', '.join(WAYS)}, or a separator."
         )
     rows = [[part.strip() for part in text.split(mark)] for text in texts]
     for place, row in enumerate(rows):
         if not all(row):
             raise InvalidSettingError(
-                f"The message {quoted(texts[place])} in {rule.place(place)} has nothing between two '{mark}' or at its "
+                f"The message {quoted(texts[place])} in {rule.place(place)} is empty between two '{mark}' or at its "
                 f"end; {quoted(mark)} separates tokens."
             )
     return rows
 
 
 def _require_one_spelling(texts: Sequence[str], rule: Rule) -> None:
-    """Refuse letters between spaces if other messages have several letters without spaces; warn of numbers."""
+    """Raise if some messages have spaces between letters and others have not; warn of numbers."""
     plain = [len(text.split()) == 1 < len(text) for text in texts]
     tokens = {token for text in texts if len(parts := text.split()) > 1 for token in parts}
     if not any(plain) or any(len(token) > 1 for token in tokens):
-        return  # tokens of several letters may well be alone in a message
+        return  # tokens of several letters may be alone in a message
     spaced = [len(text.split()) > 1 for text in texts]
     one, other = (f"{quoted(texts[at])} in {rule.place(at)}" for at in (spaced.index(True), plain.index(True)))
-    met = f"The message {one} has spaces between its tokens, and {other} has none"
+    met = f"The message {one} has spaces between its tokens, but {other} has none"
     alone = texts[plain.index(True)]
     if not all(re.fullmatch("[0-9]+", token) for token in (*tokens, alone)):
-        raise InvalidSettingError(f"{met}; write all messages in one way.")
-    log.warning("%s: it was taken for a single token, the number %s.", met, alone)
+        raise InvalidSettingError(f"{met}; write all messages in the same way.")
+    log.warning("%s: it was read as a single token, the number %s.", met, alone)
 
 
 def _require_letters(texts: Sequence[str], rule: Rule) -> None:
-    """Refuse texts of several letters without spaces that may as well be a single token each."""
+    """Raise for texts of several letters without spaces that may also be single tokens."""
     longer = next((text for text in texts if len(letters(text)) > 1), None)
     if longer is None:
         return

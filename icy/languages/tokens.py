@@ -1,4 +1,4 @@
-"""The rule by which tokens and messages are read from every container and file: docs/your-languages.md."""
+"""The rule for reading tokens and messages from every container and file: docs/your-languages.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .containers import Array, Entries, Values, plain
 from .rule import LARGEST, Names, Rule, sorted_names
 from .texts import DECIMAL, split
 
-PAD = -1  # fills messages up to the length of the longest
+PAD = -1  # pads messages to the length of the longest
 Tokens = Int64[NDArray[np.int64], "batch length"]
 
 
@@ -29,7 +29,7 @@ class Messages:
         tokens: numbers of the tokens, [N, S], PAD after the end of a message.
         names: names of the tokens, or None if they are the numbers.
         spelling: how tokens were written, in words.
-        removed: the tokens that ended, began or filled messages, which were dropped.
+        removed: the dropped tokens that ended, began or padded messages.
     """
 
     tokens: Tokens
@@ -42,7 +42,7 @@ def read_messages(given: Entries, rule: Rule) -> Messages:
     """Read messages by the rule.
 
     Args:
-        given: what `icy.languages.containers.unpacked` returned: an entry per row, none of them missing.
+        given: result of `icy.languages.containers.unpacked`: one entry per row, none missing.
         rule: options.
 
     Raises:
@@ -87,15 +87,15 @@ def cut(
     spelling: str = "",
     known: Sequence[int] = (),
 ) -> Messages:
-    """Remove the tokens that begin, end and fill messages, which `rule` names.
+    """Remove the tokens that `rule` names as begin, end and padding of messages.
 
     Args:
         tokens: [N, S]; the first `lengths` of each row count.
         lengths: [N].
-        names: names of the tokens, if they have any.
+        names: names of the tokens, if any.
         rule: names the tokens.
         spelling: see Messages.
-        known: tokens that have been removed before, which need not occur.
+        known: tokens that were removed before; they need not occur.
 
     Raises:
         InvalidSettingError: one of these tokens does not occur or is in a wrong place, or a token is negative.
@@ -105,7 +105,7 @@ def cut(
 
     def numbered(token: object, what: str) -> int | None:
         number = _number_of(token, names)
-        if number is not None and number in (*known, *removed):  # as the token that ends messages also fills them
+        if number is not None and number in (*known, *removed):  # the end token may also pad messages
             return None
         if number is None or not ((tokens == number) & (columns < lengths[:, None])).any():
             some = np.unique(tokens[columns < lengths[:, None]])[:8].tolist()
@@ -119,7 +119,7 @@ def cut(
     pad = None
     if rule.pad is not None and not rule.pads_missing and _number_of(rule.pad, names) != _number_of(rule.eos, names):
         pad = numbered(rule.pad, "padding")
-    if pad is not None:  # before and after the message, where a token that ends it may come first
+    if pad is not None:  # padding is before and after the message; an end token may come before it
         said = (tokens != pad) & (columns < lengths[:, None])
         first = np.where(said.any(1), said.argmax(1), 0)
         last = np.where(said.any(1), tokens.shape[1] - said[:, ::-1].argmax(1), 0)
@@ -150,15 +150,15 @@ def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
     """Return an array of numbers as tokens, [N, S], the lengths of messages, [N], and how tokens were written."""
     if given.ndim in (2, 3) and given.shape[-1] and (rule.argmax or (given.ndim == 3 and _one_hot_or_empty(given))):
         vectors = given if given.ndim == 3 else given[:, None]
-        said = (vectors != 0).any(-1)  # vectors of zeros follow the end of a message
+        said = (vectors != 0).any(-1)  # vectors of zeros are after the end of a message
         if (np.diff(said.astype(np.int8), axis=1) > 0).any():
-            raise InvalidSettingError("A vector of zeros is before other vectors of a message, and names no token.")
+            raise InvalidSettingError("A vector of zeros, which is not a token, is before other vectors of a message.")
         return vectors.argmax(-1), said.sum(1), "the largest of each vector" if rule.argmax else "one-hot vectors"
     tokens, spelling = (given[:, None], "a single token") if given.ndim == 1 else (given, "a token each")
     if tokens.ndim != 2:
         raise InvalidSettingError(
-            f"Messages are a table, a row per message and a column per token; the shape {given.shape} is none. "
-            "argmax=True (--argmax) takes the largest entry of each vector for a token."
+            f"Messages must be a table with one row per message and one column per token, not of shape {given.shape}. "
+            "argmax=True (--argmax) uses the largest entry of each vector as a token."
         )
     if rule.argmax is None and looks_one_hot(tokens):
         raise InvalidSettingError(
@@ -172,9 +172,9 @@ def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
 
 
 def _whole(given: Array, rule: Rule) -> Array:
-    """Return floats that are whole numbers as such; refuse others."""
+    """Return whole floats as whole numbers; raise for other floats."""
     if not np.isfinite(given).all():
-        raise InvalidSettingError("Some tokens are infinite, and tokens are whole numbers from 0, or names.")
+        raise InvalidSettingError("Some tokens are infinite; tokens must be whole numbers from 0, or names.")
     odd = np.argwhere(given != np.round(given))
     if len(odd):
         raise _real_tokens(float(given[tuple(odd[0])]), rule.place(int(odd[0][0])))
@@ -185,8 +185,8 @@ def _whole(given: Array, rule: Rule) -> Array:
 
 def _real_tokens(token: object, where: str) -> InvalidSettingError:
     return InvalidSettingError(
-        f"Tokens are whole numbers from 0, or names; {quoted(token)} in {where} is neither. If messages are vectors of "
-        "scores, argmax=True (--argmax) takes the largest entry of each for a token."
+        f"Tokens must be whole numbers from 0, or names, not {quoted(token)} in {where}. If messages are vectors of "
+        "scores, argmax=True (--argmax) uses the largest entry of each as a token."
     )
 
 
@@ -216,7 +216,9 @@ def _rows(given: Values, rule: Rule) -> tuple[list[Values] | Array, str]:
         mixed = next((row for row, entry in enumerate(given) if not isinstance(entry, list)), None)
         if mixed is not None:
             if not isinstance(given[mixed], str):
-                raise InvalidSettingError(f"Messages are sequences of tokens; {rule.place(mixed)} has a single value.")
+                raise InvalidSettingError(
+                    f"Messages must be sequences of tokens; {rule.place(mixed)} is a single value."
+                )
             given = [split([e], rule)[0][0] if isinstance(e, str) else e for e in given]
     else:
         given = [[entry] for entry in given]
@@ -224,7 +226,7 @@ def _rows(given: Values, rule: Rule) -> tuple[list[Values] | Array, str]:
         try:
             return np.array(given, dtype=float), ""
         except (TypeError, ValueError):
-            raise InvalidSettingError("A token is a single value, and some of these messages hold lists.") from None
+            raise InvalidSettingError("A token must be a single value, but some messages hold lists.") from None
     if rule.pads_missing:
         given = [_without_missing(row) for row in given]
     found = _discrete(given, rule)
@@ -258,7 +260,7 @@ def _without_missing(row: Values) -> Values:
 
 
 def _as_numbers(tokens: Values) -> dict[object, int | float] | None:
-    """Return the number of each token if all are numbers, each written in one way; else None."""
+    """Return the number of each token if all are numbers, each always written in the same way; otherwise None."""
     distinct = set(tokens)
     texts = [str(token) for token in distinct]
     if not all(re.fullmatch(r"-?[0-9]+", text) or DECIMAL.fullmatch(text) for text in texts):
@@ -271,10 +273,10 @@ def _as_numbers(tokens: Values) -> dict[object, int | float] | None:
 
 
 def _number_of(token: object, names: Names | None) -> int | None:
-    """Return the number of a token given as a number, a name, or the text of either; None if there is none."""
+    """Return the number of a token given as a number, a name, or the text of either; None for unknown tokens."""
     token = plain(token)
     if isinstance(token, list):
-        raise InvalidSettingError(f"One token ends, begins or fills messages, and {quoted(token)} are several.")
+        raise InvalidSettingError(f"Only one token can end, begin or pad messages, not {quoted(token)}.")
     token = int(token) if isinstance(token, float) and token.is_integer() else token
     if names is None:
         text = str(token)
@@ -294,6 +296,6 @@ def _fits(whole: Array | list[int]) -> bool:
 def _require_not_negative(least: int) -> None:
     if least < 0:
         raise InvalidSettingError(
-            f"Tokens are whole numbers from 0; found {quoted(least)}. If it fills shorter messages up, "
-            f"name it as pad={quoted(least)} (--pad), or leave it out: messages may differ in length."
+            f"Tokens must be whole numbers from 0, not {quoted(least)}. If it pads shorter messages, "
+            f"give it as pad={quoted(least)} (--pad), or leave it out: messages may differ in length."
         )

@@ -1,4 +1,4 @@
-"""The rule by which values and meanings are read from every container and file."""
+"""The rule for reading values and meanings from every container and file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .rule import LARGEST, Names, Rule, sorted_names
 from .texts import listed_texts
 from .tokens import is_one_hot
 
-BETWEEN = (",", ";", "|", "/", "-", "_", " ")  # may separate the values of a meaning that is one text
+BETWEEN = (",", ";", "|", "/", "-", "_", " ")  # possible separators of the values of a meaning in one text
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
 TRUTH = {"True": 1, "False": 0, "true": 1, "false": 0}
 Meanings = Real[Array, "meaning attr"]
@@ -31,7 +31,7 @@ def read_meanings(given: Entries, rule: Rule) -> tuple[Meanings, tuple[Names | N
     """Read meanings by the rule.
 
     Args:
-        given: what `icy.languages.containers.unpacked` returned: an entry per row, none of them missing.
+        given: result of `icy.languages.containers.unpacked`: one entry per row, none missing.
         rule: options.
 
     Returns:
@@ -54,21 +54,21 @@ def read_meanings(given: Entries, rule: Rule) -> tuple[Meanings, tuple[Names | N
 def _columns(rows: Values, rule: Rule) -> list[Values]:
     """Return the values of each attribute, [N] each: lists, and texts of lists, are several attributes.
 
-    Of phrases it is the concepts at each place, None after the end of a phrase.
+    For phrases, return the concepts at each place, and None after the end of a phrase.
     """
     if rule.phrases and all(isinstance(row, list) for row in rows):
         phrases = [row[0] if len(row) == 1 and isinstance(row[0], list) else row for row in rows]
         longest = max(map(len, phrases), default=0)
         if not longest:
-            raise InvalidSettingError("All phrases are empty: there is nothing to compare messages with.")
+            raise InvalidSettingError("All phrases are empty.")
         return [[phrase[at] if at < len(phrase) else None for phrase in phrases] for at in range(longest)]
     single = bool(rows) and not any(isinstance(row, list) for row in rows)
     table = [[row] for row in rows] if single else rows
     lengths = [len(row) if isinstance(row, list) else -1 for row in table]
     if not table or min(lengths) < 1 or min(lengths) < max(lengths):
         raise InvalidSettingError(
-            "Meanings are a table, one row per meaning and one column per attribute, all rows equally long; the data "
-            f"given have the shape {_shape(rows)}."
+            "Meanings must be a table with one row per meaning and one column per attribute, all of one length; the "
+            f"given data has the shape {_shape(rows)}."
         )
     found = list(chain.from_iterable(_apart(list(column), rule) for column in zip(*table, strict=True)))
     return _split_evenly(found[0]) if len(found) == 1 else found
@@ -80,7 +80,7 @@ def _shape(rows: Values) -> str:
 
 
 def _apart(column: Values, rule: Rule) -> list[Values]:
-    """Return a column as the columns of the lists that it holds, or as it is."""
+    """Return a column of lists as several columns, and other columns unchanged."""
     if all(isinstance(entry, str) for entry in column):
         column = listed_texts(column, "meaning", rule) or column
     if not any(isinstance(entry, list) for entry in column):
@@ -88,14 +88,14 @@ def _apart(column: Values, rule: Rule) -> list[Values]:
     lengths = {len(entry) if isinstance(entry, list) else 0 for entry in column}
     if len(lengths) > 1 or 0 in lengths:
         raise InvalidSettingError(
-            "A column holds lists of several lengths, and every meaning has a value of every attribute; say which "
-            "columns are meanings."
+            "A column holds lists of several lengths, but every meaning must have a value of every attribute; choose "
+            "the columns of meanings."
         )
     return list(chain.from_iterable(_apart(list(part), rule) for part in zip(*column, strict=True)))
 
 
 def _split_evenly(column: Values) -> list[Values]:
-    """Return the one column of texts such as "red circle" as several, if its parts combine as attributes do."""
+    """Return a column of texts such as "red circle" as several columns, if the parts combine like attributes."""
     if not all(isinstance(entry, str) for entry in column) or all(NUMBER.fullmatch(entry) for entry in column):
         return [column]
     distinct = set(column)
@@ -109,9 +109,9 @@ def _split_evenly(column: Values) -> list[Values]:
 
 
 def _of_numbers(table: Array) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Return an array of numbers as whole numbers if all are, else as floats; numbers that do not fit are names."""
+    """Return numbers as whole numbers if all are whole, otherwise as floats; numbers that do not fit are names."""
     if not table.shape[1]:
-        raise InvalidSettingError("Meanings have a column per attribute, and these have none.")
+        raise InvalidSettingError("Meanings must have a column per attribute, but these have no columns.")
     if table.dtype.kind in "iub":
         if not table.size or (int(table.min()) > -LARGEST and int(table.max()) < LARGEST):
             return table.astype(np.int64), ()
@@ -124,7 +124,7 @@ def _of_numbers(table: Array) -> tuple[Meanings, tuple[Names | None, ...]]:
 def _of_columns(columns: Sequence[Values], phrases: bool = False) -> tuple[Meanings, tuple[Names | None, ...]]:
     """Return columns of numbers and names as numbers, and the names of each attribute that has names.
 
-    The concepts of phrases are the same at any place, and so are numbers only if all are.
+    The concepts of phrases are the same at any place, so they are numbers only if all of them are.
     """
     read = [values_of(column) for column in columns]
     if phrases:
@@ -148,7 +148,7 @@ def _require_finite(table: Array) -> None:
 
 
 def values_of(column: Values) -> Values:
-    """Return entries as numbers if all are, else unchanged; "0" and "00" are two classes, unless numbers are real."""
+    """Return entries as numbers if all are, otherwise unchanged; "0" and "00" differ, unless numbers are real."""
     entries = [unicodedata.normalize("NFC", entry.strip()) if isinstance(entry, str) else entry for entry in column]
     if set(map(str, entries)) <= TRUTH.keys():
         return [TRUTH[str(entry)] for entry in entries]
@@ -171,7 +171,7 @@ def values_of(column: Values) -> Values:
 
 
 def _same_number(number: float, entry: object) -> bool:
-    """Return whether a number equals an entry; digits beyond all floats do not mean infinity."""
+    """Return whether a number equals an entry; numbers beyond all floats are not infinity."""
     if isinstance(entry, str):
         return not (isinstance(number, float) and math.isinf(number)) or "inf" in entry.lower()
     return bool(number == entry)
@@ -180,7 +180,7 @@ def _same_number(number: float, entry: object) -> bool:
 def _number_names(column: Values) -> tuple[NDArray[np.int64], Names | None]:
     """Return one attribute's values as integers: unchanged, or numbered in sorted order with their names.
 
-    Numbers that do not fit are names of their own.
+    Numbers that do not fit are their own names.
     """
     if all(isinstance(v, int) for v in column) and min(column) > -LARGEST and max(column) < LARGEST:
         return np.array(column, dtype=np.int64), None
@@ -195,7 +195,7 @@ def _number_names(column: Values) -> tuple[NDArray[np.int64], Names | None]:
 def _decoded(
     values: Meanings, names: tuple[Names | None, ...], rule: Rule
 ) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Return the attribute values of one-hot vectors side by side; refuse what looks so unless the rule says."""
+    """Decode one-hot vectors side by side; raise for apparent one-hot vectors unless the rule decides."""
     if rule.one_hot is None and len(values):
         plain = [a for a in range(values.shape[1]) if not names or names[a] is None]
         binary = values[:, [a for a in plain if values[:, a].min() >= 0 and values[:, a].max() <= 1]]
@@ -203,7 +203,7 @@ def _decoded(
         if sizes and binary.shape[1] < values.shape[1]:
             raise InvalidSettingError(
                 f"{binary.shape[1]} of the columns look like one-hot vectors of {listed([*map(str, sizes)])} values, "
-                'and others do not; give each attribute one column, or say one_hot="no" (--one-hot no).'
+                'but others do not; give each attribute one column, or set one_hot="no" (--one-hot no).'
             )
         if sizes:
             shown = ",".join(map(str, sizes))
@@ -235,7 +235,7 @@ def _decoded(
 
 
 def _sizes(given: object, width: int) -> list[int]:
-    """Return the number of values of each attribute; one number is that of all."""
+    """Return the number of values of each attribute; one number applies to all."""
     many = list(given) if isinstance(given, (list, tuple, np.ndarray)) else None
     if many is None:
         size = whole_number("number of values of a one-hot vector", given)
@@ -244,7 +244,7 @@ def _sizes(given: object, width: int) -> list[int]:
 
 
 def one_hot_sizes(values: Meanings) -> tuple[int, ...]:
-    """Return the widths of the one-hot vectors side by side that the rows look like; none if they do not.
+    """Return the widths of apparent one-hot vectors side by side in the rows, if any.
 
     Example:
         >>> import numpy as np
@@ -254,7 +254,7 @@ def one_hot_sizes(values: Meanings) -> tuple[int, ...]:
     """
     if len(values) < 3 or values.shape[1] < 3 or not ((values == 0) | (values == 1)).all():
         return ()
-    if len(np.unique(values, axis=0)) < 3:  # too few to look so
+    if len(np.unique(values, axis=0)) < 3:  # too few for a decision
         return ()
     sizes, block = [], 0
     sums = np.zeros(len(values))

@@ -1,4 +1,4 @@
-"""Weights of rows: how often each counts."""
+"""Weights of rows: the number of times each row counts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .containers import Array, Entries
 from .rule import Rule
 from .values import values_of
 
-MOST_WEIGHT = 2**53  # sums of whole weights are exact below it, as floats too
+MOST_WEIGHT = 2**53  # sums of whole weights below this limit are exact, as floats too
 
 
 def require_one_each(given: Entries, rows: int) -> None:
     """Raise unless there are as many weights as rows.
 
     Raises:
-        InvalidSettingError: there are not.
+        InvalidSettingError: the numbers differ.
     """
     if len(given) != rows:
         raise InvalidSettingError(
@@ -32,21 +32,21 @@ def read_weights(given: Entries, rule: Rule) -> Array:
     """Return weights of rows, [N]: integers if all are whole.
 
     Args:
-        given: what `icy.languages.containers.unpacked` returned.
-        rule: has the words for the place of a row.
+        given: result of `icy.languages.containers.unpacked`.
+        rule: rule with the words for the place of a row.
 
     Raises:
         InvalidSettingError: weights that are negative, not finite, all 0, or too large.
     """
     values = values_of(given.tolist() if isinstance(given, np.ndarray) else given)
-    if not all(isinstance(value, numbers.Real) for value in values):  # then the first word is the culprit
+    if not all(isinstance(value, numbers.Real) for value in values):  # then the first text is the wrong weight
         values = [number for value in values for number in values_of([value])]
     for row, value in enumerate(values):
         if not isinstance(value, numbers.Real) or not 0 <= value < np.inf:  # type: ignore[operator]
             raise InvalidSettingError(
-                f"Weights of rows are numbers of at least 0, and that of {rule.place(row)} is {quoted(value)}."
+                f"Weights of rows must be numbers of at least 0, but {rule.place(row)} has {quoted(value)}."
             )
     if not 0 < (total := sum(values)) < MOST_WEIGHT:
-        raise InvalidSettingError(f"The sum of weights is above 0 and below 2^53, not {quoted(total)}; scale them.")
+        raise InvalidSettingError(f"The sum of weights must be in (0, 2^53), not {quoted(total)}; scale them.")
     whole = all(value == int(value) for value in values)
     return np.array(values, dtype=np.int64 if whole else np.float64)

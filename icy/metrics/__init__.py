@@ -1,8 +1,8 @@
 """Compositionality metrics for any table of meanings and messages, independent of training and of games.
 
 Every metric takes meanings and messages, or one Language; its conventions are arguments, and it returns a Score. The
-metrics are registered just as a plug-in registers its own, and each is imported on first use. Only those that train
-something, or count on a GPU, import torch.
+metrics are registered like a plug-in's, and each is imported on first use. Only metrics that train something, or count
+on a GPU, import torch.
 
 Example:
     >>> from icy import metrics
@@ -14,7 +14,7 @@ import lazy_loader
 
 from icy.core.register import register_metric
 
-# Modules, relative to this package. None has the name of a function in it, which importing it would replace.
+# Modules, relative to this package. A module must not have the name of its function: importing it would replace it.
 
 register_metric(
     "topsim",
@@ -26,14 +26,14 @@ register_metric(
 register_metric(
     "posdis",
     "icy.metrics.information:posdis",
-    description="Positional disentanglement: how far each position tells of one attribute alone.",
+    description="Positional disentanglement: how far each position encodes a single attribute.",
     source="Chaabouni et al. 2020",
     weighted=True,
 )
 register_metric(
     "bosdis",
     "icy.metrics.information:bosdis",
-    description="Bag-of-symbols disentanglement: how far the count of each symbol tells of one attribute alone.",
+    description="Bag-of-symbols disentanglement: how far the count of each symbol encodes a single attribute.",
     source="Chaabouni et al. 2020",
     weighted=True,
 )
@@ -47,7 +47,7 @@ register_metric(
 register_metric(
     "residual_entropy",
     "icy.metrics.residual:residual_entropy",
-    description="Residual entropy: what is not known of the attributes from the positions assigned to each.",
+    description="Residual entropy: entropy of attributes given the positions assigned to each.",
     source="Resnick et al. 2020",
     aliases=("resent",),
     weighted=True,
@@ -56,7 +56,7 @@ register_metric(
 register_metric(
     "context_independence",
     "icy.metrics.context:context_independence",
-    description="Context independence: how well each attribute value and one token stand for each other.",
+    description="Context independence: how well each attribute value and one token predict each other.",
     source="Bogin, Geva and Berant 2018",
     weighted=True,
 )
@@ -85,28 +85,28 @@ register_metric(
 register_metric(
     "factor_vae",
     "icy.metrics.disentanglement:factor_vae",
-    description="FactorVAE score: how well the code that varies least tells which attribute was held.",
+    description="FactorVAE score: how well the code that varies least identifies the attribute held fixed.",
     source="Kim and Mnih 2018",
     weighted=True,
 )
 register_metric(
     "mig",
     "icy.metrics.disentanglement:mig",
-    description="Mutual information gap: how far each attribute is in one code alone.",
+    description="Mutual information gap: how far a single code encodes each attribute.",
     source="Chen et al. 2018",
     weighted=True,
 )
 register_metric(
     "modularity",
     "icy.metrics.disentanglement:modularity",
-    description="Modularity: how far each code tells of one attribute alone.",
+    description="Modularity: how far each code encodes a single attribute.",
     source="Ridgeway and Mozer 2018",
     weighted=True,
 )
 register_metric(
     "dci",
     "icy.metrics.prediction:dci",
-    description="DCI: how far each code is important for one attribute, each attribute depends on one code, or both.",
+    description="DCI: how far codes are important for one attribute, attributes depend on one code, or both.",
     source="Eastwood and Williams 2018",
 )
 register_metric(
@@ -118,7 +118,7 @@ register_metric(
 register_metric(
     "conflict_count",
     "icy.metrics.prediction:conflict_count",
-    description="Conflict count: how often a token at a position has another than its usual meaning; lower is better.",
+    description="Conflict count: how often a token at a position has an unusual meaning; lower is better.",
     source="Kuciński et al. 2021",
     lower_is_better=True,
 )

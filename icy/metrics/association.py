@@ -25,12 +25,12 @@ Names = list[Hashable]
 
 @of_repeated_rows
 def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eos: object = None) -> Score:
-    """Normalised pointwise mutual information (NPMI): the mean over concepts of that with their best token.
+    """Normalised pointwise mutual information (NPMI): the mean over concepts of the NPMI with their best token.
 
     NPMI(v, c) = log(p(v, c) / (p(v) p(c))) / -log p(v, c), where p are shares of rows: with token v in the message,
     with concept c, a value of an attribute, in the meaning, and with both (Bouma 2009). It is 1 if v and c only occur
     together, 0 if they are independent, and -1 if they never occur together. Lipinski et al. 2024 list the pairs with a
-    high NPMI as the dictionary of an emergent language; the mean over concepts of the highest makes a score of it.
+    high NPMI as the dictionary of an emergent language; the mean over concepts of the highest NPMI is a score.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -66,7 +66,7 @@ def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eo
     of_token, of_concept = (side.sum(0) / len(table) for side in (tokens, concepts))
     both = pairs.data / len(table)
     found = np.log(both / (of_token[pairs.row] * of_concept[pairs.col])) / -np.log(both)
-    best = np.full(len(concept_names), -1.0)  # of a concept that has empty messages alone
+    best = np.full(len(concept_names), -1.0)  # for concepts that only have empty messages
     np.maximum.at(best, pairs.col, found)
     details = {"pairs": _frame(pairs, found, token_names, concept_names)}
     return Score("npmi", float(np.clip(best.mean(), -1, 1)), len(table), conventions, details)

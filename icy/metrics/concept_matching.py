@@ -30,9 +30,9 @@ UNMATCHED = ("matched", "assigned")
 Names = Sequence[Hashable]
 Counts = NDArray[np.int64]
 RATES = ("ambiguity_rate", "paraphrase_rate", "unmatched_rate")
-NONE = -1  # in place of the concept of a word that has none
-MOST_COST = 2**53  # costs are compared as floats, which hold every whole number up to here
-PARTS = 10**6  # resolution at which the shares that break ties are compared
+NONE = -1  # the concept of a word without a concept
+MOST_COST = 2**53  # costs are compared as floats, which hold every whole number up to this limit
+PARTS = 10**6  # resolution of the shares that break ties
 
 
 def cbm(
@@ -55,7 +55,7 @@ def cbm(
     Q, the sum over samples of the length of the message or the phrase, whichever is longer.
 
     If several matchings are optimal, the one with the most specific words is reported: it maximises the sum, over
-    matched pairs, of the share of the word's occurrences with the concept in their phrase. So a word that is in every
+    matched pairs, of the share of the word's occurrences with the concept in their phrase. So a word in every
     message does not take the concept of a word that only occurs with it. Remaining ties follow the sorted order of
     words and concepts; the order of rows does not matter. If no phrase repeats a concept, all optimal matchings have
     the same score, though the details may differ.
@@ -65,16 +65,16 @@ def cbm(
     Args:
         meanings: [N, A] attribute values, or a Language; with `concepts="items"` also phrases.
         messages: [N, S] tokens, or sequences of any lengths.
-        words: what a word is: "tokens", a token at any position; "positions", a token at a given position; a number w
-            or "tokens:w", w consecutive tokens, cut from the start of the message; or "positions:w", the same at a
-            given position. Words of several tokens, or with a position, are named by text, as in "3 1" and "0:3".
-        concepts: what a concept is: "attributes", a pair (attribute, value); or "items", an item of a phrase at any
-            position, where phrases are sequences of hashable items, of any lengths.
-        repeats: of a word in a message, or of a concept in a phrase: "counted", as in the tables and the program of
-            CBM24, or taken "once", as in its text.
-        unmatched: which concepts do not count as unmatched: "matched", those with a word that they occur with; or
-            "assigned", as in the program of CBM24, also those assigned to a word that they never occur with.
-        drop_last: drop the last token of every message, whatever it is, as that program does by default.
+        words: definition of a word: "tokens", a token at any position; "positions", a token at a given position; a
+            number w or "tokens:w", w consecutive tokens, cut from the start of the message; or "positions:w", the same
+            at a given position. Words of several tokens, or with a position, are named by text, as in "3 1" and "0:3".
+        concepts: definition of a concept: "attributes", a pair (attribute, value); or "items", an item of a phrase at
+            any position, where phrases are sequences of hashable items, of any lengths.
+        repeats: treatment of repeats of a word in a message, or of a concept in a phrase: "counted", as in the tables
+            and the program of CBM24, or taken "once", as in its text.
+        unmatched: definition of matched concepts: "matched", concepts with a word that they occur with; or "assigned",
+            as in the program of CBM24, also concepts assigned to a word that they never occur with.
+        drop_last: drop the last token of every message, as that program does by default.
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
@@ -109,14 +109,14 @@ def cbm_by_sample_size(
 ) -> pd.DataFrame:
     """Compute concept best matching by the number of samples, per segment and accumulated (CBM24 figure 4).
 
-    Rows are shuffled and cut into disjoint segments. The scores of single segments show the variance on few rows; those
-    of all rows up to the end of a segment show how many rows it takes for the score to settle.
+    Rows are shuffled and cut into disjoint segments. The scores of single segments show the variance on few rows. The
+    scores of all rows up to the end of a segment show how many rows it takes for the score to settle.
 
     Args:
         meanings: as for `cbm`.
         messages: as for `cbm`.
-        segment: rows per segment; rows left over at the end are not used.
-        seed: of the shuffling.
+        segment: rows per segment; remaining rows at the end are not used.
+        seed: seed of the shuffling.
         **conventions: the other arguments of `cbm`.
 
     Returns:
@@ -140,7 +140,7 @@ def cbm_by_sample_size(
     samples = _read(meanings, messages, how)
     if samples.count < size:
         raise InvalidSettingError(
-            f"A segment of {size} rows is more than there are, {samples.count}; take smaller segments."
+            f"A segment of {size} rows is larger than the table ({samples.count}); take smaller segments."
         )
     order = stream(seed, "segments").permutation(samples.count)
     found = []
@@ -221,7 +221,7 @@ class _Side:
         return len({part.tobytes() for part in np.split(self.codes, ends)})
 
     def table(self, count: int) -> csr_array:
-        """Count how often each word or concept occurs in each sample, [N, names], whatever its weight."""
+        """Count how often each word or concept occurs in each sample, [N, names], without weights."""
         ones = np.ones(len(self.rows), dtype=np.int64)
         return csr_array((ones, (self.rows, self.codes)), shape=(count, len(self.names)))
 
@@ -256,7 +256,7 @@ def _values(meanings: object, messages: object, eos: object) -> tuple[Table, _Si
         if messages is not None and _ragged(meanings):
             raise InvalidSettingError(
                 "Meanings have a value for every attribute, and these differ in length; for phrases of any length, "
-                'say concepts="items".'
+                'set concepts="items".'
             ) from error
         raise
     table.require_discrete("cbm")
@@ -282,7 +282,7 @@ def _items(meanings: object, messages: object, eos: object) -> tuple[Table, _Sid
         table.require_discrete("cbm", phrases=True)
         meanings = table.concepts
     if not isinstance(meanings, Iterable):
-        raise InvalidSettingError(f"Phrases are a sequence of phrases, one for every message, not {meanings!r}.")
+        raise InvalidSettingError(f"Phrases must be a sequence with one phrase per message, not {meanings!r}.")
     phrases = [_phrase(given) for given in meanings]
     if messages is not None:
         table = Table.of(np.zeros((len(phrases), 1), dtype=np.int64), messages, eos=eos)
@@ -293,7 +293,7 @@ def _phrase(given: object) -> list[Hashable]:
     """Return the concepts of one phrase."""
     phrase = given.tolist() if hasattr(given, "tolist") else given
     if isinstance(phrase, str) or not isinstance(phrase, Iterable):
-        raise InvalidSettingError(f"A phrase is a sequence of concepts, not {phrase!r}; cut it into its concepts.")
+        raise InvalidSettingError(f"A phrase must be a sequence of concepts, not {phrase!r}; split it into concepts.")
     concepts = [concept if isinstance(concept, tuple) else plain(concept) for concept in phrase]
     if None in concepts:
         raise InvalidSettingError(f"A concept is missing in the phrase {concepts!r}; leave the row out.")
@@ -302,7 +302,7 @@ def _phrase(given: object) -> list[Hashable]:
     try:
         set(concepts)
     except TypeError as error:
-        raise InvalidSettingError(f"Concepts must be hashable; in {phrase!r} are some that are not.") from error
+        raise InvalidSettingError(f"Concepts must be hashable, but some in {phrase!r} are not.") from error
     return _in_order(concepts) if isinstance(phrase, (set, frozenset)) else concepts
 
 
@@ -340,14 +340,14 @@ def _words(table: Table, how: _Conventions) -> _Side:
 
 
 def _without_last(table: Table) -> Counts:
-    """Return the messages without the last token of each."""
+    """Return the messages without their last tokens."""
     return np.where(np.arange(table.length) < table.lengths[:, None] - 1, table.messages, PAD)
 
 
 def _check_lengths(lengths: Counts, width: int) -> None:
     if not lengths.all():
         raise InvalidSettingError(
-            f"Nothing can be matched in {np.count_nonzero(lengths == 0)} of {counted(len(lengths), 'message')}, which "
+            f"Nothing can be matched in {np.count_nonzero(lengths == 0)} of {counted(len(lengths), 'message')}: they "
             "have no token that counts; leave their rows out, or keep the token that ends a message."
         )
     if (lengths % width).any():
@@ -371,7 +371,7 @@ def _score(samples: _Samples, how: _Conventions) -> Score:
             "exact; divide the weights of rows."
         )
     assigned = _best_match(weights, shares)
-    # A word without a concept stays without one, whatever weight the index NONE = -1 reads.
+    # A word without a concept stays without a concept, although NONE = -1 reads some weight.
     matched = np.where(weights[np.arange(len(assigned)), assigned] > 0, assigned, NONE)
     translated = matched if how.unmatched == "matched" else assigned
     details: dict[str, Any] = {
@@ -404,8 +404,8 @@ def _weights(words: _Side, concepts: _Side, times: Counts) -> tuple[Counts, NDAr
 def _best_match(weights: Counts, shares: NDArray[np.float64]) -> Codes:
     """Return the concept assigned to each word, or NONE, [words]: maximise the weights, and the shares among ties.
 
-    Both are compared as one integer, in which a unit of weight is four times the largest possible sum of shares. So
-    shares decide only between assignments of equal weight, and do so whatever the scale of the weights.
+    Both are compared as one integer, where a unit of weight is four times the largest possible sum of shares. So shares
+    only decide between assignments of equal weight, at any scale of the weights.
     """
     found = np.full(len(weights), NONE)
     costs = weights * _unit(weights) + np.rint(shares * PARTS).astype(np.int64)
@@ -415,7 +415,7 @@ def _best_match(weights: Counts, shares: NDArray[np.float64]) -> Codes:
 
 
 def _unit(weights: Counts) -> int:
-    """Return how much a unit of weight counts in `_best_match`."""
+    """Return the value of a unit of weight in `_best_match`."""
     return 4 * int(min(weights.shape)) * PARTS
 
 

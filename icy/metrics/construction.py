@@ -1,8 +1,8 @@
-"""Values by construction: the reason why a table makes a metric 0, 1 or bounded, whatever its messages mean.
+"""Values by construction: the reason why a table makes a metric 0, 1 or bounded, for any meanings of its messages.
 
-Of a value that is undefined, the metric itself gives the reason (`Score.why`). A value that is defined may still be
-determined by the sizes of the table or by how often messages occur. Then it is the same in every order of the messages,
-and a high or low value is not a finding about the language.
+For an undefined value, the metric itself gives the reason (`Score.why`). A defined value may still be determined by the
+sizes of the table or by how often messages occur. Then it is the same in every order of the messages, and a high or low
+value is not a finding about the language.
 """
 
 from collections.abc import Callable
@@ -67,8 +67,8 @@ def note_of(facts: Facts, score: Score) -> str:
     """Return the reason for a value that the sizes of a table determine, or its bound; "" for other values.
 
     Args:
-        facts: of the table.
-        score: of a metric that is defined; the note among its details, if there is one, comes first.
+        facts: facts of the table.
+        score: score of a defined metric; a note in its details has precedence.
     """
     if score.why:
         return ""
@@ -87,7 +87,7 @@ def _positional(facts: Facts, score: Score) -> str:
 
 
 def _assigned(facts: Facts, score: Score) -> str:
-    """Of HCE and residual entropy, which divide the positions among the attributes."""
+    """Note for HCE and residual entropy, which divide the positions among the attributes."""
     if note := _positional(facts, score):
         return note
     positions, attributes = len(facts.changing), len(facts.varying)
@@ -122,7 +122,7 @@ def _single_sums(facts: Facts, score: Score) -> str:
 
 
 def _unrepeated(facts: Facts, score: Score) -> str:
-    """Of CBM: each word, or each concept, is matched with any that it occurs with."""
+    """Note for CBM: each word, or each concept, may match any that it occurs with."""
     table = facts.table
     said = table.messages[table.messages != PAD]
     if not facts.once or table.phrases or score.conventions.get("words") != "tokens" or np.ptp(table.lengths):

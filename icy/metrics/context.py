@@ -1,4 +1,4 @@
-"""Context independence: does every concept have a token of its own, whatever the context?"""
+"""Context independence: does every concept have its own token in every context?"""
 
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CHOICES = ("token_given_concept", "concept_given_token")
 USUAL_CHOICE = {"cooccurrence": CHOICES[0], "em": CHOICES[1]}
 TIES = ("best", "lowest")
-MOST_ROUNDS, SETTLED = 1000, 1e-7  # EM ends after so many rounds, or once no probability changes by more
+MOST_ROUNDS, SETTLED = 1000, 1e-7  # EM ends after this many rounds, or when all changes of probabilities are smaller
 # Shares tie if their relative difference is smaller. In EM, two tokens may approach the same share at different speeds.
 TIED = {"cooccurrence": 1e-9, "em": 100 * SETTLED}
 PAIRS_AT_ONCE = 65_536
@@ -39,12 +39,12 @@ def context_independence(
 ) -> Score:
     """Context independence: the mean over concepts c of p(v | c) p(c | v), with v the token chosen for c.
 
-    A concept is a value of an attribute (Bogin, Geva and Berant 2018). A concept whose messages are all empty has no
+    A concept is a value of an attribute (Bogin, Geva and Berant 2018). A concept with only empty messages has no
     token and counts as 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, S] tokens, or sequences of any lengths; empty ones do not count.
+        messages: [N, S] tokens, or sequences of any lengths; empty messages do not count.
         alignment: how to estimate the probabilities. "cooccurrence", the form in common use, counts every token of a
             message for every concept of its meaning; ideal languages of A attributes reach 1 / A^2. "em", as in the
             paper, divides the counts among concepts by IBM translation model 1, trained by expectation maximisation;
@@ -54,7 +54,7 @@ def context_independence(
             "concept_given_token", p(c | v), the default for "em".
         ties: of tokens that tie, to a relative 1e-9 (1e-5 for "em"), choose the one with the highest product
             p(v | c) p(c | v) ("best") or the lowest token ("lowest").
-        smoothing: added to every count.
+        smoothing: number added to every count.
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
@@ -110,7 +110,7 @@ def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float)
     if ties not in TIES:
         raise unknown("rule for ties", ties, TIES)
     if not 0 <= smoothing < np.inf:
-        raise InvalidSettingError(f"smoothing is added to counts, a number of at least 0, not {smoothing}.")
+        raise InvalidSettingError(f"smoothing must be at least 0, not {smoothing}.")
     return chosen_by or USUAL_CHOICE[alignment]
 
 
@@ -155,7 +155,7 @@ def _aligned(
         shared = np.zeros_like(counts)
         for first in range(0, len(times), PAIRS_AT_ONCE):
             some = slice(first, first + PAIRS_AT_ONCE)
-            _share_out(shared, translation, concepts[some], tokens[some], times[some])
+            _divide_counts(shared, translation, concepts[some], tokens[some], times[some])
         before, translation = translation, _shares(shared, 1)
         change = float(np.abs(translation - before).max())
     found = {"rounds": rounds, "most_rounds": MOST_ROUNDS, "change": change, "tolerance": SETTLED}
@@ -178,7 +178,7 @@ def _pairs(
     return concepts[first[pairs // width]], pairs % width, times
 
 
-def _share_out(
+def _divide_counts(
     shared: Matrix,
     translation: Matrix,
     concepts: NDArray[np.int64],
@@ -207,12 +207,12 @@ def _chosen(choice: Matrix, product: Matrix, ties: str, tied: float) -> NDArray[
 
 
 def _frame(names: list[tuple[int, Hashable]], tokens: Sequence[object], shares: dict[str, Matrix]) -> "pd.DataFrame":
-    """Return the DataFrame of concepts; those whose messages are all empty have no token."""
+    """Return the DataFrame of concepts; concepts with only empty messages have no token."""
     import pandas as pd
 
     attributes, values = zip(*names, strict=True)
     frame = pd.DataFrame({"attribute": attributes, "value": values, "token": tokens, **shares})
     silent = shares[CHOICES[0]] == 0
-    if silent.any():  # as objects, so that tokens stay integers in a column with None
+    if silent.any():  # objects, so that tokens stay integers in a column with None
         frame["token"] = frame["token"].astype(object).where(~silent, None)
     return frame

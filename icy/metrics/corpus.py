@@ -84,8 +84,8 @@ def mutual_information(
 ) -> Score:
     """Mutual information of whole messages and whole meanings, in bits: H(meaning) + H(message) - H(both).
 
-    Entropies are estimated from shares of rows, so the value is biased upwards on few rows, up to that of messages that
-    occur once each, log2 N; `ami` corrects for chance.
+    Entropies are estimated from shares of rows, so the value is biased upwards on few rows, up to the value of messages
+    that occur once each, log2 N; `ami` corrects for chance.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -95,7 +95,7 @@ def mutual_information(
 
     Returns:
         A score of at least 0, and at most 1 if normalised. The details have the entropies of meanings and of messages,
-        and that of each given the other, in bits. NaN if every attribute is constant.
+        and the entropy of each given the other, in bits. NaN if every attribute is constant.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), or continuous meanings.

@@ -36,8 +36,8 @@ class Coded:
         factors: attributes of the meanings, [N] each.
         codes: [N, D] real numbers, or integers if they are tokens.
         discrete: whether the codes are tokens.
-        weights: how often each row counts, [N]; None if once.
-        named: whether the tokens have names, so that their numbers are only places in the sorted order.
+        weights: number of times each row counts, [N]; None for once.
+        named: whether the tokens have names; then their numbers are only places in the sorted order.
     """
 
     factors: list[Codes]
@@ -81,7 +81,7 @@ def read_codes(meanings: object, messages: object, eos: object) -> Coded:
 
 
 def _real(messages: object) -> Matrix | None:
-    """Return real codes, [N, D], or None if the messages are tokens: floats are real codes, also if all are whole."""
+    """Return real codes, [N, D], or None if the messages are tokens: floats are real codes, even if all are whole."""
     if isinstance(messages, (Table, Language, str)) or messages is None:
         return None
     held = unpacked(messages, "Messages")
@@ -100,7 +100,7 @@ def _real(messages: object) -> Matrix | None:
 
 
 def _changes(column: NDArray[Any]) -> bool:
-    """Return whether the values of a dimension differ; of real codes, by more than rounding at their scale."""
+    """Return whether the values of a dimension differ; for real codes, by more than rounding at their scale."""
     if column.dtype.kind == "i":
         return bool(column.min() < column.max())
     return bool(np.ptp(column) > NOTHING * np.abs(column).max())
@@ -110,8 +110,8 @@ def mig(meanings: object, messages: object = None, *, bins: int = 20, eos: objec
     """Mutual information gap (MIG): to what extent a single dimension of the code encodes each attribute.
 
     An attribute's gap is the difference between its highest and second-highest mutual information with a dimension,
-    divided by the attribute's entropy; MIG is the mean gap over attributes (Chen et al. 2018). Of an attribute that two
-    dimensions encode alike the gap is 0.
+    divided by the attribute's entropy; MIG is the mean gap over attributes (Chen et al. 2018). If two
+    dimensions encode an attribute equally, its gap is 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -121,7 +121,8 @@ def mig(meanings: object, messages: object = None, *, bins: int = 20, eos: objec
 
     Returns:
         A score in [0, 1], with the gap of each attribute in the details. Constant attributes are left out; with a
-        single dimension, the second-highest value is 0. NaN if every attribute is constant, or there is no dimension.
+        single dimension, the second-highest value is 0. NaN if every attribute is constant, or the code has no
+        dimensions.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or fewer
@@ -153,8 +154,9 @@ def modularity(
 ) -> Score:
     """Modularity: to what extent each dimension of the code encodes a single attribute.
 
-    A dimension scores one minus the mean square of its mutual information with all attributes but its best, relative to
-    the square of that with its best; modularity is the mean over dimensions (Ridgeway and Mozer 2018).
+    A dimension scores one minus the mean square of its mutual information with all attributes except its best, relative
+    to the square of the mutual information with its best; modularity is the mean over dimensions (Ridgeway and Mozer
+    2018).
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -165,8 +167,8 @@ def modularity(
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
-        A score in [0, 1], with that of each dimension in the details. NaN if fewer than two attributes change, or if
-        every dimension is left out.
+        A score in [0, 1], with the score of each dimension in the details. NaN if fewer than two attributes change, or
+        if every dimension is left out.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or fewer
@@ -192,7 +194,7 @@ def modularity(
     np.divide(greatest - others, greatest, out=scores, where=greatest > NOTHING**2)
     counted = scores[~np.isnan(scores)] if dead == "skip" else np.nan_to_num(scores)
     if not len(counted):
-        return undefined("modularity", "no dimension of the code tells of an attribute", len(coded), conventions)
+        return undefined("modularity", "no dimension of the code predicts an attribute", len(coded), conventions)
     return Score("modularity", float(counted.mean()), len(coded), conventions, {"scores": scores.tolist()})
 
 
@@ -223,7 +225,7 @@ def factor_vae(
         batch_size: rows per vote, at least 2.
         training_votes: number of votes that assign attributes; 10,000 as in Locatello et al. 2019.
         test_votes: number of votes that are scored; 5,000 as in Locatello et al. 2019.
-        seed: of the draws.
+        seed: seed of the draws.
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
@@ -247,7 +249,7 @@ def factor_vae(
         whole_number(name.replace("_", " "), size, least=2 if name == "batch_size" else 1)
     coded = read_codes(meanings, messages, eos)
     if coded.named and variance == "ordinal":
-        raise InvalidSettingError("Ordinal variance is that of numbers, and these tokens have names; take one_hot.")
+        raise InvalidSettingError("Ordinal variance needs numbers, but these tokens have names; take one_hot.")
     conventions = {"variance": variance if coded.discrete else None, **sizes, "seed": seed, "eos": eos}
     ordinal = not coded.discrete or variance == "ordinal"
     active = np.flatnonzero([_changes(column) for column in coded.codes.T])
@@ -276,18 +278,18 @@ def factor_vae(
 
 
 def _scaled(column: NDArray[Any]) -> Matrix:
-    """Scale numbers to [0, 1], so that their squares neither underflow nor overflow."""
-    above = column - column.min()  # of tokens in whole numbers: two large ones may be one and the same as floats
+    """Scale numbers to [0, 1], so that their squares do not underflow or overflow."""
+    above = column - column.min()  # with tokens as whole numbers: two large ones may be equal as floats
     scaled: Matrix = above / above.max()
     return scaled
 
 
 def _variance(numbers: Matrix, weights: Weights | None = None) -> Matrix:
-    """Return the variance along the last axis, exactly 0 for equal numbers, whose mean may be rounded.
+    """Return the variance along the last axis, exactly 0 for equal numbers, even if their mean is rounded.
 
     Args:
         numbers: [..., B].
-        weights: how often each of the B counts, [B]. With fractions, the variance is the biased one.
+        weights: number of times each of the B numbers counts, [B]. With fractions, the variance is biased.
     """
     above = numbers - numbers[..., :1]
     if weights is None:
@@ -300,8 +302,8 @@ def _variance(numbers: Matrix, weights: Weights | None = None) -> Matrix:
 def _unlikeness(codes: Codes, weights: Weights | None = None) -> Matrix:
     """Return the total variance of the codes' one-hot vectors along the last axis: [..., B] -> [...].
 
-    If code v occurs n_v times among B, it is (B^2 - sum_v n_v^2) / (B (B - 1)). So no vectors are built, which could be
-    as wide as there are rows. Weights are those of `_variance`, for codes [B].
+    If code v occurs n_v times among B, it is (B^2 - sum_v n_v^2) / (B (B - 1)). No vectors are built, because they
+    could be as wide as the number of rows. Weights as in `_variance`, for codes [B].
     """
     if weights is not None:
         total, counts = float(weights.sum()), np.bincount(codes, weights)
@@ -326,7 +328,7 @@ class _Votes:
         held: attributes that may be held fixed.
         batch: rows per vote.
         draws: stream of random numbers.
-        weights: how often each row counts, [N]; None if once.
+        weights: number of times each row counts, [N]; None for once.
     """
 
     factors: list[Codes]
@@ -359,7 +361,7 @@ class _Votes:
         values = self.draws.integers(len(sizes), size=(count, 1))
         within = (self.draws.random((count, self.batch)) * sizes[values]).astype(sizes.dtype)
         place = (np.cumsum(sizes) - sizes)[values] + within
-        if self.weights is not None:  # the row with this place among rows that are repeated
+        if self.weights is not None:  # the row at this place if rows are repeated
             place = np.searchsorted(np.cumsum(self.weights[order])[:-1], place, side="right")
         rows = order[place]
         spread = [self.spread(codes[rows]) / self.spread(codes, self.weights) for codes in self.codes]

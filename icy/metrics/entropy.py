@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from icy.languages.codes import Codes, Weights, number
 
-NOTHING = 1e-12  # bits; less is floating-point noise
-DENSE = 16  # cells of a joint count table per row of data, up to which the table is kept as an array
+NOTHING = 1e-12  # bits; smaller values are floating-point noise
+DENSE = 16  # limit of the cells of a joint count table, per row of data, for storing the table as an array
 
 
 def entropy(codes: Codes, weights: Weights | None = None) -> float:

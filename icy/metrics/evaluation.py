@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-DEFAULT_METRICS = ("topsim", "posdis", "bosdis", "hce", "tre")  # those of Icy22 figure 3
+DEFAULT_METRICS = ("topsim", "posdis", "bosdis", "hce", "tre")  # the metrics of Icy22 figure 3
 ERRORS = ("bootstrap",)
 CHANCE = ("chance", "chance_sd", "chance_low", "chance_high", "p")  # columns of a permutation test
 Conventions = Mapping[str, Options]  # arguments by name, by metric
-# Measures of information, which are biased on few rows, with what they read of a language without structure on many.
+# Measures of information, which are biased on few rows, with their value for many rows without structure.
 UNSTRUCTURED = {
     **dict.fromkeys(("hce", "posdis", "bosdis", "mig", "ami", "cbm", "context_independence", "modularity"), 0.0),
     **dict.fromkeys(("mutual_information", "npmi", "sap"), 0.0),
     "residual_entropy": 1.0,
 }
-FEW_ROWS = 10_000  # up to so many the bias is worth a look
-NOTABLE = 0.1  # of a bias
-ScoreCallback = Callable[[str, Score], None]  # takes a metric's name and its score
+FEW_ROWS = 10_000  # largest number of rows for which biases are reported
+NOTABLE = 0.1  # smallest bias that is reported
+ScoreCallback = Callable[[str, Score], None]  # called with a metric's name and its score
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def evaluate(
 ) -> "pd.DataFrame":
     """Evaluate several metrics on one table, as one row of a DataFrame.
 
-    A Table with weights (see Table.of) is scored as one in which each row is repeated, with the number of rows given. A
+    A Table with weights (see Table.of) is scored as a table of repeated rows, with the original number of rows. A
     registered metric that does not read weights gets the repeated rows.
 
     Args:
@@ -78,19 +78,19 @@ def evaluate(
         resamples: number of bootstrap resamples.
         permutations: number of permutations of the messages for a permutation test of every metric, in the direction
             in which it is better (see permutation_test); None for no test.
-        seed: of the bootstrap and of the permutations.
+        seed: seed of the bootstrap and of the permutations.
         eos: the token that ends a message, a number or a name; see Table.of.
-        told: called with the name and the score of each metric once it is computed.
-        progress: called with the number of permutations done and the total, for each metric.
+        told: callback, called with the name and the score of each metric after it is computed.
+        progress: callback, called with the number of finished permutations and the total, for each metric.
 
     Returns:
         One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`; a column per metric, with
         `<metric>_why`, the reason if its value is undefined (NaN), `<metric>_note`, the reason if the sizes of the
-        table determine or bound it, and `<metric>_error`, its standard error if there is one; and `conventions`, those
-        of all metrics as JSON. With permutations, `<metric>_chance` is the mean over them, `<metric>_chance_sd` their
-        standard deviation, `<metric>_chance_low` and `<metric>_chance_high` the ends of their 95% interval, and
-        `<metric>_p` the p-value. `attrs["scores"]` holds the scores by metric. A metric that cannot score the table is
-        NaN, with the reason; if it is the only one, it raises.
+        table determine or bound it, and `<metric>_error`, its standard error if there is one; and `conventions`, the
+        conventions of all metrics as JSON. With permutations, `<metric>_chance` is the mean over them,
+        `<metric>_chance_sd` their standard deviation, `<metric>_chance_low` and `<metric>_chance_high` the ends of
+        their 95% interval, and `<metric>_p` the p-value. `attrs["scores"]` holds the scores by metric. A metric that
+        cannot score the table is NaN, with the reason; if it is the only one, it raises.
 
     Raises:
         IcyError: an invalid table (see Table.of), or unknown names or conventions.
@@ -137,13 +137,13 @@ def score_all(
     permutations: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Score]:
-    """Return the score of each metric, by name; arguments and errors are those of `evaluate`."""
+    """Return the score of each metric, by name; arguments and errors as for `evaluate`."""
     if errors is not None and errors not in ERRORS:
-        raise unknown("way to an error", errors, ERRORS)
+        raise unknown("way to estimate an error", errors, ERRORS)
     whole_number("number of resamples", resamples, least=2)
     entries = registry.match(metrics, "metric")
     if not entries:
-        raise InvalidSettingError("No metric was given; `icy list metrics` shows what there is.")
+        raise InvalidSettingError("No metric was given; `icy list metrics` lists them.")
     named = {entry.name: entry for entry in entries}
     for name in conventions:
         if name not in named:
@@ -183,8 +183,8 @@ def permutation_test(
     """Test a metric's value against its values if the messages were assigned to the meanings at random.
 
     Each permutation reorders the messages among the meanings and keeps everything else: the meanings, the messages,
-    how often each occurs. For topsim this is the Mantel test. The p-value is (B + 1) / (m + 1), as usual for it, where
-    B of m permutations have a value at least as extreme as the observed one. If there are at most `permutations`
+    how often each occurs. For topsim this is the Mantel test. The p-value is (B + 1) / (m + 1), as usual for this test,
+    where B of m permutations have a value at least as extreme as the observed one. If there are at most `permutations`
     orders of the rows, all are used, and the p-value is exact.
 
     Topsim computes the distances once: 1000 permutations of 5000 rows take about 13 seconds of one core with native
@@ -198,7 +198,7 @@ def permutation_test(
         permutations: number of permutations.
         alternative: "better", the direction in which the metric is better: "less" for tre and residual_entropy, and
             "greater" for all others; or "two-sided": at least as far from the mean by chance as the observed value.
-        seed: of the permutations.
+        seed: seed of the permutations.
         eos: the token that ends a message; see Table.of.
         progress: True shows a progress bar; a function is called with the number of permutations done and the total.
         **conventions: arguments of the metric.
@@ -230,23 +230,25 @@ def permutation_test(
 def values_by_chance(
     table: Table, metrics: Iterable[str], conventions: Conventions | None = None, seed: int = 0
 ) -> dict[str, float]:
-    """Return what measures of information read on a small table if its messages are dealt out to meanings at random.
+    """Return the values of measures of information on a small table if its messages are assigned to meanings at random.
 
-    Weighted rows are dealt out as repeated rows. Weights with fractions do not say how many rows there are: there is no
-    value by chance.
+    Weighted rows are assigned as repeated rows. Weights with fractions do not determine the number of rows, so there is
+    no value by chance.
 
-    On many rows this is about 0 (1 for residual entropy); how far it lies from there is the bias of these measures on
-    as few rows as the table has (Panzeri and Treves 1996 on the bias of information from few samples).
+
+    On many rows this value is about 0 (1 for residual entropy). The difference from that is the bias of these measures
+    for the number of rows of the table (Panzeri and Treves 1996 on the bias of information from few samples).
 
     Args:
-        table: what was measured.
-        metrics: names; those that are no measures of information are passed over.
+        table: the measured table.
+        metrics: names; metrics other than measures of information are ignored.
         conventions: arguments for single metrics, by name.
-        seed: of the order of the messages.
+        seed: seed of the order of the messages.
 
     Returns:
-        The mean over several orders by metric (of one order, from 200 rows on, where they hardly differ); only biases
-        of at least NOTABLE, and none for tables of more than FEW_ROWS rows.
+        The mean over several orders by metric (over one order from 200 rows, where orders hardly differ). Only biases
+        of
+            at least NOTABLE, and none for tables of more than FEW_ROWS rows.
     """
     if table.total_weight > FEW_ROWS or not table.has_whole_weights:
         return {}
@@ -259,7 +261,7 @@ def values_by_chance(
             entry, own = registry.get(name, "metric"), (conventions or {}).get(name, {})
             try:
                 value = float(_permuted(entry, table, own, orders).mean())
-            except IcyError:  # what cannot be measured is no less so in another order
+            except IcyError:  # a metric that fails here fails in any order
                 continue
             if abs(value - UNSTRUCTURED[name]) >= NOTABLE:
                 found[name] = value
@@ -270,7 +272,7 @@ def _one(entry: Entry, table: Table, conventions: Options, alone: bool) -> Score
     try:
         return _measured(entry, table, conventions)
     except IcyError as error:
-        if alone or isinstance(error, KeyError):  # the latter is a mistyped name
+        if alone or isinstance(error, KeyError):  # a KeyError is a mistyped name
             raise
         log.warning("%s: %s", entry.name, error)
         return undefined(entry.name, str(error).rstrip("."), len(table), conventions)
@@ -297,14 +299,14 @@ def _measured(entry: Entry, table: Table, conventions: Options) -> Score:
 
 
 def _exchangeable(table: Table) -> Table:
-    """Return the table for permutations: each row counts once, those with a whole weight being repeated.
+    """Return the table for permutations: each row counts once, and rows with a whole weight are repeated.
 
     Raises:
-        InvalidSettingError: rows drawn more than once, or weights that are not whole numbers.
+        InvalidSettingError: rows that were drawn more than once, or weights that are not whole numbers.
     """
     if table.drawn_from is not None and len(np.unique(table.drawn_from)) < len(table):
         raise InvalidSettingError(
-            "Permutations need independent rows, and some rows here are copies drawn with replacement; test the "
+            "Permutations need independent rows, but some rows here are copies drawn with replacement; test the "
             "original table."
         )
     return replace(table.repeated("A permutation test"), drawn_from=None)

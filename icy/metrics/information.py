@@ -33,7 +33,7 @@ def posdis(meanings: object, messages: object = None, *, constant: str = "skip",
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths; the end of a shorter message counts as one more symbol.
-        constant: how to treat positions that always hold the same symbol: "skip" leaves them out, as EGG does; "zero"
+        constant: how to treat positions that always hold the same symbol: "skip" leaves them out, as in EGG; "zero"
             counts them as 0, as Icy22's program does.
         eos: the token that ends a message, a number or a name; see Table.of.
 
@@ -81,7 +81,7 @@ def bosdis(
         vocab_size: V, for `constant="zero"`; by default that of the Language, or the largest token plus one.
 
     Returns:
-        A score in [0, 1], with the gap and the best attribute of each symbol that is used in the details. NaN as for
+        A score in [0, 1], with the gap and the best attribute of each used symbol in the details. NaN as for
         posdis.
 
     Raises:
@@ -117,10 +117,10 @@ def _gaps(
 ) -> Score:
     """Return the mean gap over variables of the messages (`parts`), which `names` identify in the details.
 
-    Under "zero" the mean is also over as many as are `unused`, of which nothing is kept.
+    Under "zero" the mean also includes the `unused` parts, with gaps of 0.
     """
     if constant not in CONSTANT:
-        raise unknown(f"rule for a {what} that is always the same", constant, CONSTANT)
+        raise unknown(f"rule for a {what} that never changes", constant, CONSTANT)
     if why := why_unvaried(table.factors, needed=2):
         return undefined(metric, why, len(table), conventions)
     shares, informed = part_gaps(table.factors, parts, table.weights)
@@ -143,7 +143,7 @@ def part_gaps(
     Args:
         factors: the attributes, at least two, [N] each.
         parts: variables of the messages, such as the token at a position, [N] each.
-        weights: how often each row counts, [N]; by default once.
+        weights: number of times each row counts, [N]; by default once.
 
     Returns:
         The gap of each part, NaN if the part is constant, and its best attribute: [parts] each.
@@ -166,7 +166,7 @@ def information_matrix(
 
 
 def best_rows(information: Float64[Matrix, "attr part"], tolerance: float = 1e-9) -> Int64[NDArray[np.int64], " part"]:
-    """Return for each column the row with the largest entry, and of rows that tie up to rounding the first."""
+    """Return for each column the row with the largest entry, and the first of rows that tie up to rounding."""
     first: NDArray[np.int64] = (information >= information.max(0) - tolerance).argmax(0)
     return first
 

@@ -1,4 +1,4 @@
-"""Adjusted mutual information (AMI) of messages and meanings, taken as opaque labels."""
+"""Adjusted mutual information (AMI) of messages and meanings, as opaque labels."""
 
 import math
 
@@ -13,7 +13,7 @@ from icy.languages.table import Table
 from .score import Score, undefined, why_unvaried
 
 AVERAGES = ("max", "arithmetic", "geometric", "min")
-BYTES_PER_ROW = 64  # that counting labels and messages takes
+BYTES_PER_ROW = 64  # bytes per row for counting labels and messages
 MOST_CELLS = 2 * 10**8  # labels times messages: the expected mutual information is a sum over all of these
 
 
@@ -25,12 +25,13 @@ def ami(
     average: str = "max",
     eos: object = None,
 ) -> Score:
-    """Adjusted mutual information (AMI): that of whole messages and whole meanings, corrected for chance.
+    """Adjusted mutual information (AMI) of whole messages and whole meanings, corrected for chance.
 
     AMI = (I - E[I]) / (F(H(messages), H(meanings)) - E[I]), with E[I] expected under fixed marginals and F an average
-    (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it says
-    nothing: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0 whatever the
-    messages are, since chance explains as much; the details then have a note. If messages are constant it is 0.
+    (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it shows
+    nothing: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0 for any messages,
+        because
+    chance explains as much; the details then have a note. If messages are constant it is 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -46,7 +47,7 @@ def ami(
         if chance explains all of the smaller entropy.
 
     Raises:
-        InvalidSettingError: an invalid table (see Table.of), continuous meanings, weights with fractions, no such
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, weights with fractions, an unknown
             attribute, or too many distinct labels and messages.
         UnknownNameError: an unknown average.
 
@@ -84,7 +85,7 @@ def ami(
 def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, object]) -> Score:
     """Return the score if every label, or every message, occurs once, which needs no expectation.
 
-    If all labels differ, each determines its message however messages are permuted, and likewise the other way round:
+    If all labels differ, each determines its message however messages are permuted, and vice versa:
     I = E[I]. Computed in floating point, 0 / 0 would give noise.
     """
     fewer, which = min(numbers), "message" if numbers[1] == rows else "label"
@@ -103,7 +104,7 @@ def _labels(table: Table, attribute: int | None) -> Codes:
     if attribute is None:
         return together(*table.factors)
     if whole_number("attribute", attribute, least=0) >= table.attributes:
-        raise InvalidSettingError(f"There is no attribute {attribute}; they are numbered 0 to {table.attributes - 1}.")
+        raise InvalidSettingError(f"Attribute {attribute} does not exist: numbers are 0 to {table.attributes - 1}.")
     return table.factors[attribute]
 
 

@@ -21,19 +21,19 @@ from .repeated import of_repeated_rows
 from .score import Score, undefined, why_unvaried
 
 PARTS = ("disentanglement", "completeness", "informativeness")
-MOST_DIMENSIONS = 10  # up to which importance is exact: it takes all 2^D subsets of the dimensions
-ORDERS, GROUPS = 200, 10  # drawn orders of more dimensions, in groups that give the standard error
+MOST_DIMENSIONS = 10  # limit for an exact importance, which needs all 2^D subsets of the dimensions
+ORDERS, GROUPS = 200, 10  # drawn orders for more dimensions, in groups that give the standard error
 Matrix = NDArray[np.float64]
 
 
 @of_repeated_rows
 def conflict_count(meanings: object, messages: object = None, *, eos: object = None) -> Score:
-    """Conflict count: how often a token at a position goes with another value than its most frequent one.
+    """Conflict count: how often a token at a position occurs with a value other than its most frequent one.
 
-    Each attribute has a position of its own. The value of that attribute with which a token occurs there most often is
+    Each attribute has its own position. The value of this attribute with which a token occurs most often there is
     the token's principal meaning, and every row with another value is a conflict. The count is the least over all
     one-to-one assignments of positions to attributes (Kuciński et al. 2021, where messages have as many positions as
-    there are attributes; of longer messages the best positions are taken, and the others are ignored).
+    there are attributes; for longer messages the best positions are used, and other positions are ignored).
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -62,7 +62,7 @@ def conflict_count(meanings: object, messages: object = None, *, eos: object = N
     held = [a for a, factor in enumerate(table.factors) if factor.max() > 0]
     why = why_unvaried(table.factors)
     if table.length < len(held):
-        why = f"{counted(len(held), 'attribute', 'need')} as many positions, and messages have {table.length}"
+        why = f"{counted(len(held), 'attribute', 'need')} as many positions, but messages have {table.length}"
     if why:
         return undefined("conflict_count", why, len(table), conventions)
     rows = len(table)
@@ -106,7 +106,7 @@ def dci(
             if each attribute depends on one dimension. "informativeness" is the accuracy of the trees on the rows of
             the table, the mean over attributes: 1 if messages determine meanings.
         bins: number of equal-width bins that discretise each dimension of real codes.
-        seed: of the drawn orders.
+        seed: seed of the drawn orders.
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
@@ -138,7 +138,7 @@ def dci(
     factors, parts = [coded.factors[a] for a in held], [codes[d] for d in active]
     whole = together(np.zeros(rows, dtype=np.int64), *parts)
     informativeness = float(np.mean([_best(factor, whole).sum() / rows for factor in factors]))
-    samples = list(_drawn(factors, parts, seed)) if drawn else [_importance(factors, parts)]
+    samples = list(_sampled_importance(factors, parts, seed)) if drawn else [_importance(factors, parts)]
     importance = np.zeros((len(coded.factors), len(codes)))
     importance[np.ix_(held, active)] = _shares(np.sum(samples, 0), 1)
     found = _three(np.sum(samples, 0), informativeness)
@@ -187,7 +187,7 @@ def _shares(values: Matrix, axis: int) -> Matrix:
 def _importance(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
     """Return the Shapley values of the mutual information of all parts with each attribute, in bits: [A, D]."""
     count = len(parts)
-    information = np.zeros((len(factors), 1 << count))  # by subset: bit j is set if part j is in it
+    information = np.zeros((len(factors), 1 << count))  # by subset: bit j is set for part j
 
     def visit(subset: int, joint: Codes) -> None:
         information[:, subset] = [mutual_information(factor, joint) for factor in factors]
@@ -206,7 +206,7 @@ def _importance(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
     return found
 
 
-def _drawn(factors: Sequence[Codes], parts: Sequence[Codes], seed: int) -> Iterator[Matrix]:
+def _sampled_importance(factors: Sequence[Codes], parts: Sequence[Codes], seed: int) -> Iterator[Matrix]:
     """Yield the sum of the gains of each part over drawn orders of the parts, group by group: [A, D]."""
     draws = stream(seed, "dci")
     for _ in range(GROUPS):
@@ -226,7 +226,7 @@ def sap(meanings: object, messages: object = None, *, bins: int = 20, eos: objec
     """Separated attribute predictability (SAP): how much better one dimension predicts an attribute than the next.
 
     The score of a dimension and an attribute is the balanced accuracy, the mean over values of the share of rows that
-    are right, of the best classifier that sees this dimension alone: for each token (or bin) it predicts the value that
+    are right, of the best classifier that only sees this dimension: for each token (or bin) it predicts the value that
     counts most. SAP is the mean over attributes of the difference between the two highest scores (Kumar et al. 2018).
     Classifiers are fitted and scored on the same rows, so the value is biased on few rows. An ideal language of
     attributes with K values reaches 1 - 1 / K, since guessing has a balanced accuracy of 1 / K.
@@ -239,8 +239,8 @@ def sap(meanings: object, messages: object = None, *, bins: int = 20, eos: objec
 
     Returns:
         A score in [0, 1], with the gap of each attribute and the balanced accuracies, [A, D], in the details. Constant
-        attributes are left out; with a single dimension, the second-highest score is that of guessing. NaN if every
-        attribute is constant, or the code has zero dimensions.
+        attributes are left out; with a single dimension, the second-highest score is the score of guessing. NaN if
+        every attribute is constant, or the code has zero dimensions.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or fewer
@@ -271,12 +271,12 @@ def _balanced(factor: Codes, given: Codes) -> float:
 
 
 def _best(factor: Codes, given: Codes, worth: Matrix | None = None) -> NDArray[Any]:
-    """Return for each value of `given` how many rows the best prediction of an attribute is right on.
+    """Return for each value of `given` the number of rows that the best prediction of an attribute gets right.
 
     Args:
         factor: the attribute, [N].
         given: the variable to predict from, [N].
-        worth: of a row with each value of the attribute; by default all rows count 1, and results are whole numbers.
+        worth: weight of a row with each value of the attribute; by default 1, which gives whole numbers.
     """
     values = int(factor.max()) + 1
     cells, counts = np.unique(given * values + factor, return_counts=True)

@@ -12,8 +12,8 @@ from .information import best_rows, information_matrix
 from .score import Score, undefined, why_unvaried
 
 SEARCHES = ("exhaustive", "greedy", "resnick")
-MOST_POSITIONS = 16  # for an exhaustive search, which visits every subset of them
-SMOOTHING = 1e-8  # added to every count by Resnick et al.
+MOST_POSITIONS = 16  # largest number of positions for an exhaustive search, which visits every subset
+SMOOTHING = 1e-8  # number that Resnick et al. add to every count
 Groups = list[list[int]]  # the positions assigned to each attribute
 
 
@@ -29,7 +29,7 @@ def residual_entropy(
 
     Every position is assigned to exactly one attribute. 0 is compositional; 1 (normalised) means that messages carry no
     information (Resnick et al. 2020). The exhaustive search for the best assignment is exact; it uses dynamic
-    programming over subsets of positions. Long messages score low in it, however they are composed, if a few of their
+    programming over subsets of positions. Long messages then score low for any composition, if a few of their
     positions already identify the meaning.
 
     Args:
@@ -112,7 +112,7 @@ def _mean_residual(table: Table, groups: Groups, normalised: bool, smoothing: fl
 def _residual(
     factor: Codes, positions: list[Codes], normalised: bool, weights: Weights | None = None, smoothing: float = 0.0
 ) -> float:
-    """Return the entropy of an attribute given some positions, if normalised as a share of its own entropy."""
+    """Return the entropy of an attribute given some positions; if normalised, divided by the attribute's entropy."""
     alone = entropy(factor, weights)
     if alone <= NOTHING:
         return 0.0
@@ -148,12 +148,12 @@ def _grouped(owners: NDArray[np.int64], attributes: int) -> Groups:
 def _exhaustive(table: Table, normalised: bool) -> Groups:
     """Find the assignment with the lowest residual entropy.
 
-    The entropy of an attribute depends on its own positions alone. So the optimum of the first a attributes on every
+    The entropy of an attribute only depends on its own positions. So the optimum of the first a attributes on every
     subset of the positions follows from that of the first a - 1, in 3^S steps per attribute instead of A^S in all.
     """
     if table.length > MOST_POSITIONS:
         raise InvalidSettingError(
-            f"An exhaustive search looks at up to {MOST_POSITIONS} positions, and messages have {table.length}; "
+            f"An exhaustive search supports up to {MOST_POSITIONS} positions, but messages have {table.length}; "
             'take search="greedy".'
         )
     costs = _subset_costs(table, normalised)
@@ -187,7 +187,7 @@ def _with_one_more(
     for whole in range(size):
         parts = _parts_of(whole)
         sums = cost[parts] + best[whole ^ parts]
-        # Of parts that tie up to rounding take the smallest: irrelevant positions stay with the first attributes.
+        # Take the smallest of parts that tie up to rounding: irrelevant positions stay with the first attributes.
         at = int((sums <= sums.min() + 1e-9).argmax())
         least[whole], taken[whole] = sums[at], parts[at]
     return least, taken
@@ -202,11 +202,11 @@ def _parts_of(whole: int) -> NDArray[np.int64]:
 
 
 def _resnick(table: Table, _: bool) -> Groups:
-    """Assign every position to the attribute whose values change its share of ones most, as Resnick et al. do."""
+    """Assign every position to the attribute with values that change the share of ones most, as Resnick et al. do."""
     symbols = number(table.messages.ravel()).reshape(table.messages.shape)
     if symbols.size and symbols.max() > 1:
         raise InvalidSettingError(
-            f'search="resnick" is for two symbols, and the messages have {symbols.max() + 1}; take search="greedy".'
+            f'search="resnick" needs two symbols, but the messages have {symbols.max() + 1}; take search="greedy".'
         )
     weights = np.ones(len(table), dtype=np.int64) if table.weights is None else table.weights
     shares = [

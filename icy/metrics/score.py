@@ -1,4 +1,4 @@
-"""The result of a metric: a value, the conventions that it depends on, and the reason where it is undefined."""
+"""The result of a metric: a value, the conventions that it depends on, and the reason if it is undefined."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,15 @@ class Score:
     Attributes:
         metric: name of the metric.
         value: the number; NaN where the metric is undefined.
-        rows: number of rows of meanings and messages, N, whatever their weights.
+        rows: number of rows of meanings and messages, N, without weights.
         conventions: every choice that affects the value, by the name of its argument.
         details: further findings by name, such as the pairs compared or the assignment chosen.
         why: the reason for a value of NaN; empty otherwise.
         error: standard error of the value, if one was requested or the value is estimated from a sample.
-        error_of: what the error refers to, as in "100000 drawn pairs".
+        error_of: source of the error, such as "100000 drawn pairs".
         by_chance: permutation test of the value, if one was requested.
         note: the reason for a value that the sizes of the table determine or bound, in the scores of
-            `icy.metrics.evaluate`; empty without one.
+            `icy.metrics.evaluate`; empty without a reason.
 
     Raises:
         ValueError: a value of NaN without a reason, or a reason with any other value.
@@ -55,12 +55,12 @@ class Score:
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", float(self.value))
         if math.isnan(self.value) != bool(self.why):
-            raise ValueError(f"{self.metric}: a value that is NaN says why, and only such a one.")
+            raise ValueError(f"{self.metric}: a value of NaN needs a reason (why), and other values must not have one.")
 
     def __eq__(self, other: object) -> bool:
-        """Return whether two scores are alike in everything; their details may be tables.
+        """Return whether all fields of two scores are equal; details may be tables.
 
-        pandas asks this of `attrs` whenever it joins frames, and takes no exception for an answer.
+        pandas compares `attrs` when it joins frames, so this must not raise.
         """
         if not isinstance(other, Score):
             return NotImplemented
@@ -93,7 +93,7 @@ def why_unvaried(factors: Sequence[Codes], needed: int = 1) -> str:
 
 
 def _alike(one: object, other: object) -> bool:
-    """Return whether two values are the same, tables and arrays entry by entry, and NaN as itself."""
+    """Return whether two values are the same, tables and arrays entry by entry, and NaN equal to NaN."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
@@ -102,5 +102,5 @@ def _alike(one: object, other: object) -> bool:
         return type(one) is type(other) and bool(one.equals(other))
     try:
         return one is other or bool(np.asarray(one == other).all()) or bool(one != one and other != other)
-    except Exception:  # of arrays of unlike shapes, or whatever else a plug-in keeps
+    except Exception:  # arrays of different shapes, or any other object that a plug-in stores
         return False

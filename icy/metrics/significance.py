@@ -35,7 +35,7 @@ class PermutationTest:
         p_low: lower end of the 95% Clopper-Pearson interval of B / m, the Monte Carlo error of p.
         p_high: upper end.
         alternative: "greater", "less" or "two-sided".
-        exact: whether all N! permutations were used, the observed order among them. Then p is B / m, without error.
+        exact: whether all N! permutations were used, including the observed order. Then p is B / m, without error.
         why: the reason where the metric is undefined; empty otherwise.
         values: the values by chance, [m].
     """
@@ -68,15 +68,15 @@ def resolve_alternative(alternative: str, lower_is_better: bool) -> str:
 
 
 def draw_permutations(rows: int, number: int, seed: int) -> tuple[Permutations, bool]:
-    """Return permutations of the rows, [permutations, N], and whether they are all N! that there are.
+    """Return permutations of the rows, [permutations, N], and whether they are all N! permutations.
 
     All are returned if there are at most `number`. Otherwise they are drawn at random, and a smaller number gives the
     first of the same permutations.
 
     Args:
         rows: number of rows, N.
-        number: how many.
-        seed: of the draw.
+        number: number of permutations.
+        seed: seed of the draw.
 
     Raises:
         InvalidSettingError: `number` is not a whole number from 1.
@@ -91,7 +91,7 @@ def draw_permutations(rows: int, number: int, seed: int) -> tuple[Permutations, 
 
 
 def compare_with_chance(metric: str, value: float, values: Values, alternative: str, exact: bool) -> PermutationTest:
-    """Return the test of a value, given the values for the permutations; NaN are left out.
+    """Return the test of a value, given the values for the permutations; NaN values are left out.
 
     Args:
         metric: name of the metric.

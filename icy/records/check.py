@@ -1,7 +1,7 @@
-"""What a record must be to be read: its fields, their types, its key, and what its numbers are computed from.
+"""Checks of records that are read: fields, types, key, and the inputs of computed numbers.
 
-Records may be half a file, of an older or a newer icy, written by hand, or a stranger's. What fails here is left out,
-with one sentence that names it, wherever it is read from; the others are read as if it were not there.
+A record may be incomplete, written by an older or newer icy, by hand, or by somebody else. A record that fails a check
+is left out, with a warning that names it. The other records are read as usual.
 """
 
 from __future__ import annotations
@@ -26,53 +26,53 @@ from .kinds import kind_of, points_of
 from .record import CROSSINGS, Record, as_json, checks_of, config_text, own_key, value_of
 
 log = logging.getLogger(__name__)
-LARGEST = 2**63  # of whole numbers in tables
-OF_RESULTS = ("steps", "accuracy")  # what only a failure may lack
-GROUPS = ("settings", "options")  # of a configuration: tables
-ASKED = "steps"  # of a configuration: those that a game is to have; of a record, those that it had
-NOT_REPEATED = {*GROUPS, ASKED}  # in the record
+LARGEST = 2**63  # limit of whole numbers in tables
+RESULT_FIELDS = ("steps", "accuracy")  # fields that only a failure may lack
+GROUPS = ("settings", "options")  # fields of a configuration that are tables
+STEPS = "steps"  # in a configuration, the planned steps of a game; in a record, the steps made
+NOT_REPEATED = {*GROUPS, STEPS}  # fields of a configuration that a record does not repeat
 COUNTS = frozenset({"steps", "baseline_steps", "sender_steps", "receiver_steps", *CROSSINGS})  # of updates
 SHARES = frozenset(name for name in Record.__annotations__ if name.endswith("accuracy"))
 LONGEST = 40  # characters of a value in a sentence
 
 
-def readable(found: Iterable[tuple[str, object]]) -> list[Record]:
-    """Return the records among what was read; leave out the others with a warning each.
+def valid_records(items: Iterable[tuple[str, object]]) -> list[Record]:
+    """Return the valid records; leave out the others, with a warning for each.
 
     Args:
-        found: where each is, for the warning, and what is there: JSON text, or its decoded content.
+        items: pairs of a place, for the warning, and its content: JSON text or the decoded object.
     """
     good = []
-    for where, content in found:
+    for where, content in items:
         try:
             good.append(checked(content))
         except ValueError as error:
-            tell_left_out(where, error)
+            warn_left_out(where, error)
     return good
 
 
-def tell_left_out(where: object, error: Exception) -> None:
-    """Warn of something that was left out."""
+def warn_left_out(where: object, error: Exception) -> None:
+    """Warn about a file or record that was left out."""
     why = error.strerror if isinstance(error, OSError) and error.strerror else error
-    log.warning("%s is no readable result, and is left out: %s.", where, why)
+    log.warning("%s is not a readable result and is left out: %s.", where, why)
 
 
 def checked(content: object, key: str | None = None) -> Record:
-    """Return a record that can be read.
+    """Decode a record and check it.
 
     Args:
-        content: JSON text, or its decoded content.
-        key: that it must have, as the name of its file says.
+        content: JSON text, or the decoded object.
+        key: required key, from the name of the file.
 
     Raises:
-        ValueError: it is no JSON, or no record; the text says why, without a full stop.
+        ValueError: the content is not JSON or not a record. The text gives the reason, without a full stop.
     """
     try:
         if isinstance(content, str | bytes):
-            found = msgspec.json.decode(content)  # which takes no NaN, and no text that cannot be encoded
+            record = msgspec.json.decode(content)  # rejects NaN, and text that cannot be encoded
         else:
-            json.dumps(found := content, ensure_ascii=False, allow_nan=False).encode()  # nor does this
-        if (fault := next(_faults(found, key), None)) is not None:
+            json.dumps(record := content, ensure_ascii=False, allow_nan=False).encode()  # rejects the same
+        if (fault := next(_faults(record, key), None)) is not None:
             raise ValueError(fault)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)[:1].lower() + str(error)[1:]) from error
@@ -81,104 +81,104 @@ def checked(content: object, key: str | None = None) -> Record:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except UnicodeError as error:
-        raise ValueError("it holds what is no text") from error
-    return cast(Record, found)
+        raise ValueError("it has text that is not valid Unicode") from error
+    return cast(Record, record)
 
 
 def config_fault(config: Options) -> str | None:
-    """Return why a configuration cannot be that of a record, without a full stop; None if it can."""
+    """Return the reason why a record cannot have this configuration, without a full stop; None if it can."""
     hints = get_type_hints(Record)
     try:
-        filed = as_json(config)
-        if config_text(filed) != config_text(config):
+        values = as_json(config)
+        if config_text(values) != config_text(config):
             raise TypeError
     except (TypeError, ValueError):
-        return "JSON has no place for a value in it: text, finite numbers, lists, and tables by names"
-    for name in (filed.keys() & hints.keys()) - {ASKED}:
+        return "it has a value that JSON cannot store; JSON stores text, finite numbers, lists, and tables by names"
+    for name in (values.keys() & hints.keys()) - {STEPS}:
         try:
-            msgspec.convert(filed[name], hints[name])
+            msgspec.convert(values[name], hints[name])
         except msgspec.ValidationError as error:
-            return f"{name} is {_said(filed[name])} ({str(error)[:1].lower()}{str(error)[1:]})"
+            return f"{name} is {_quoted(values[name])} ({str(error)[:1].lower()}{str(error)[1:]})"
     return None
 
 
-def _faults(found: Any, key: str | None) -> Iterator[str]:
-    """Yield what is wrong with something read from JSON; what follows the first may raise anything."""
-    msgspec.convert(found, Record)  # raises what lacks fields, or has them of other types
-    if not found["failed"] and (missing := [name for name in OF_RESULTS if name not in found]):
+def _faults(record: Any, key: str | None) -> Iterator[str]:
+    """Yield the faults of an object decoded from JSON. After the first fault, any exception may follow."""
+    msgspec.convert(record, Record)  # raises if fields are missing or of other types
+    if not record["failed"] and (missing := [name for name in RESULT_FIELDS if name not in record]):
         yield f"it has a result, but lacks {listed(missing)}"
-    yield from _wrong_key(found, key)
-    yield from _wrong_config(found)
-    yield from _wrong_parts(found)
-    yield from _wrong_numbers(found)
+    yield from _wrong_key(record, key)
+    yield from _wrong_config(record)
+    yield from _wrong_parts(record)
+    yield from _wrong_numbers(record)
 
 
-def _wrong_key(found: Record, key: str | None) -> Iterator[str]:
-    if key is not None and found["key"] != key:
-        yield f"its key is {_said(found['key'])}, not the name of its file"
-    if (own := own_key(found)) != found["key"]:
-        yield f"its key is {_said(found['key'])}, but that of its configuration and versions is {own}"
+def _wrong_key(record: Record, key: str | None) -> Iterator[str]:
+    if key is not None and record["key"] != key:
+        yield f"its key is {_quoted(record['key'])}, not the name of its file"
+    if (own := own_key(record)) != record["key"]:
+        yield f"its key is {_quoted(record['key'])}, but the key of its configuration and versions is {own}"
 
 
-def _wrong_config(found: Record) -> Iterator[str]:
-    config, repeated = found["config"], dict(found)
+def _wrong_config(record: Record) -> Iterator[str]:
+    config, repeated = record["config"], dict(record)
     for name in GROUPS:
         if not isinstance(config.get(name, {}), dict):
-            yield f"{name} in its configuration is {_said(config[name])}, not a table"
+            yield f"{name} in its configuration is {_quoted(config[name])}, not a table"
     for name in ("model", "grammar", "seed", *config):
         if name not in NOT_REPEATED and repeated.get(name) != config.get(name):
-            yield f"{name} is {_said(repeated.get(name))}, and {_said(config.get(name))} in its configuration"
+            yield f"{name} is {_quoted(repeated.get(name))}, and {_quoted(config.get(name))} in its configuration"
     try:
-        checks_of(found)
+        checks_of(record)
     except (IcyError, TypeError) as error:
-        yield f"its settings cannot be: {in_a_line(error).rstrip('.')}"
+        yield f"its settings are not valid: {in_a_line(error).rstrip('.')}"
 
 
-def _wrong_parts(found: Record) -> Iterator[str]:
+def _wrong_parts(record: Record) -> Iterator[str]:
     try:
-        datetime.fromisoformat(found["finished"])
+        datetime.fromisoformat(record["finished"])
     except ValueError:
-        yield f"finished is {_said(found['finished'])}, not a date and time"
-    for place in (*found.get("files", ()), *filter(None, [found.get("language")])):
+        yield f"finished is {_quoted(record['finished'])}, not a date and time"
+    for place in (*record.get("files", ()), *filter(None, [record.get("language")])):
         if not is_inside(place):
-            yield f"it names {_said(place)}, which is no file of its folder"
-    yield from _wrong_curve(found)
+            yield f"it names the file {_quoted(place)}, which is not in its folder"
+    yield from _wrong_curve(record)
 
 
-def _wrong_curve(found: Record) -> Iterator[str]:
-    names, known = points_of(found), kind_of(found).curve
+def _wrong_curve(record: Record) -> Iterator[str]:
+    names, known = points_of(record), kind_of(record).curve
     if names != known[: len(names)]:  # an older version may have measured less
-        yield f"its curve is of {listed(names)}, not of {listed(known)}"
-    for point in found.get("curve", ()):
+        yield f"the numbers of its curve are {listed(names)}, not {listed(known)}"
+    for point in record.get("curve", ()):
         if not point or point[0] is None:
-            yield "its curve has a point without a place"
+            yield "its curve has a point without a number of updates"
         elif len(point) != len(names):
-            yield f"its curve has a point of {counted(len(point), 'number')}, not of {listed(names)}"
+            yield f"its curve has a point of {counted(len(point), 'number')}, not {listed(names)}"
         elif not 0 <= point[0] < LARGEST:
-            yield f"its curve has a point at {_said(point[0])} updates"
+            yield f"its curve has a point at {_quoted(point[0])} updates"
 
 
-def _wrong_numbers(found: Record) -> Iterator[str]:
-    fields = cast("Mapping[str, Any]", found)
-    for name in kind_of(found).measures:
+def _wrong_numbers(record: Record) -> Iterator[str]:
+    fields = cast("Mapping[str, Any]", record)
+    for name in kind_of(record).measures:
         if not isinstance(fields.get(name), int | float | None):
-            yield f"{name} is {_said(fields[name])}, not a number"
-    for name, value in (*fields.items(), *found["parameters"].items()):
+            yield f"{name} is {_quoted(fields[name])}, not a number"
+    for name, value in (*fields.items(), *record["parameters"].items()):
         if isinstance(value, int) and not -LARGEST <= value < LARGEST:
             yield f"{name} is larger than any number in a table"
         if name in COUNTS and value is not None and value < 0:
-            yield f"{name} is {_said(value)}, less than 0"
+            yield f"{name} is {_quoted(value)}, less than 0"
         if name in SHARES and value is not None and not 0 <= value <= 1:
-            yield f"{name} is {_said(value)}, not a share from 0 to 1"
+            yield f"{name} is {_quoted(value)}, not a share from 0 to 1"
     try:
-        value = value_of(found)
-        if found["measure"] == "ratio" and not math.isnan(value) and not 0 <= value <= LARGEST_RATIO:
+        value = value_of(record)
+        if record["measure"] == "ratio" and not math.isnan(value) and not 0 <= value <= LARGEST_RATIO:
             yield f"its ratio is {value:g}, not from 0 to {LARGEST_RATIO:g}"
     except (KeyError, TypeError, OverflowError) as error:
         yield f"its value cannot be computed ({type(error).__name__}: {in_a_line(error)})"
 
 
-def _said(value: object) -> str:
-    """Return a value in a sentence, or the begin of it."""
+def _quoted(value: object) -> str:
+    """Return a value as text, cut if it is long."""
     text = in_a_line(json.dumps(value))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -1,9 +1,9 @@
-"""Claims: which replicates each of several runs is at that share a results folder, so that none is trained twice.
+"""Claims: runs that share a results folder claim the replicates they train, so that none is trained twice.
 
-A run keeps a file in the folder `claims`, with the keys that it is training. It reads those of the others and writes
-its own under a lock, so that no two claim one key. The file of a run that was killed counts no longer: on one machine
-its process is gone; on another, the file was not touched for a while, which a run does twice a minute. At its end a run
-removes its file, and the last one the folder.
+Each run has a file in the folder `claims`, with the keys of the replicates that it trains. Runs read the other files
+and write their own under a lock, so that two runs never claim one key. The file of a killed run is ignored: on the same
+machine its process no longer exists; on another machine its file is out of date, because a run touches its file twice a
+minute. At its end a run removes its file, and the last run removes the folder.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from icy.core.owner import Owner
 log = logging.getLogger(__name__)
 FOLDER = "claims"
 LOCK = "lock"
-BEAT_SECONDS = 30.0  # between two touches of a run's file
-STALE_SECONDS = 10 * BEAT_SECONDS  # after which a run on another machine counts as gone
-LOCK_SECONDS = 60.0  # to wait for the lock, which is held for milliseconds
-TRIES = 100  # to make the folder, while others remove it at their end
+BEAT_SECONDS = 30.0  # between updates of the time of a run's file
+STALE_SECONDS = 10 * BEAT_SECONDS  # after this time a run on another machine counts as ended
+LOCK_SECONDS = 60.0  # longest wait for the lock, which a run holds for milliseconds
+TRIES = 100  # to make the folder, while other runs remove it at their end
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What another run is at.
+    """The claims of another run.
 
     Attributes:
-        pid: the number of its process.
-        host: its machine.
-        since: when the run began, in seconds since 1970.
-        keys: of the replicates.
+        pid: number of its process.
+        host: name of its machine.
+        since: time when the run began, in seconds since 1970.
+        keys: keys of the replicates that it trains.
     """
 
     pid: int
@@ -60,7 +60,7 @@ class Claim:
 
 
 class Claims:
-    """The claims of one run on replicates, by key; a context manager, which gives them up at its end.
+    """The claims of one run on replicates, by key. A context manager that releases them at its end.
 
     Args:
         folder: the results folder.
@@ -79,7 +79,7 @@ class Claims:
         self._keys: set[str] = set()
         self._since = time.time()
         self._used = False
-        self._alone = False  # as the folder cannot be locked
+        self._alone = False  # because the folder cannot be locked
         self._over = threading.Event()
         self._beating: threading.Thread | None = None
 
@@ -102,26 +102,26 @@ class Claims:
                 self._folder.rmdir()
 
     def take(self, keys: Iterable[str]) -> set[str]:
-        """Claim keys; return those that no other run has claimed.
+        """Claim keys that no other run has claimed, and return them.
 
-        Look into the folder only then for what is on file: a run files a record before it gives up its claim.
+        Look for finished records after this call: a run saves a record before it releases the claim.
 
         Raises:
             StoreError: the folder cannot be written, or the disk is full.
         """
         with self._locked():
-            taken = {key for other in self._others() for key in other.keys}
-            mine = set(keys) - taken
+            claimed = {key for other in self._others() for key in other.keys}
+            mine = set(keys) - claimed
             self._keys |= mine
             self._write()
         return mine
 
     def done(self, keys: Iterable[str]) -> None:
-        """Give keys up whose records are on file, where others look; the next writing tells."""
+        """Release the keys of finished replicates. The claim file is updated at the next write."""
         self._keys -= set(keys)
 
     def drop(self, keys: Collection[str]) -> None:
-        """Give keys up that were not trained."""
+        """Release keys that were not trained."""
         if self._keys.isdisjoint(keys):
             return
         with self._locked():
@@ -129,26 +129,26 @@ class Claims:
             self._write()
 
     def others(self) -> list[Claim]:
-        """Return what the other runs are at that are still there."""
+        """Return the claims of other runs that are still running."""
         with self._locked():
             return self._others()
 
     # -- with the lock held ------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        told = {"pid": os.getpid(), "host": platform.node(), "since": self._since, "keys": sorted(self._keys)}
-        write_atomically(self._path, json.dumps(told).encode())
-        if self._beating is None:  # not sooner: beside a thread no worker can be copied
+        content = {"pid": os.getpid(), "host": platform.node(), "since": self._since, "keys": sorted(self._keys)}
+        write_atomically(self._path, json.dumps(content).encode())
+        if self._beating is None:  # not earlier: a process with threads cannot be forked safely
             self._beating = threading.Thread(target=self._beat, daemon=True)
             self._beating.start()
 
     def _others(self) -> list[Claim]:
-        """Return the claims of the other runs, and remove the files of those that are gone."""
+        """Return the claims of other runs, and remove the files of runs that have ended."""
         if self._alone:
             return []
-        for left in self._folder.glob(".*.tmp"):  # by a run that was killed as it wrote: no other writes now
+        for left in self._folder.glob(".*.tmp"):  # from a run that was killed during a write: nobody writes now
             left.unlink(missing_ok=True)
-        found, now = [], self._now()
+        claims, now = [], self._now()
         for path in self._files():
             if path == self._path:
                 continue
@@ -156,14 +156,14 @@ class Claims:
                 if _gone(path, now):
                     path.unlink()
                 elif (claim := _read(path)) is not None:
-                    found.append(claim)
-        return found
+                    claims.append(claim)
+        return claims
 
     def _files(self) -> list[Path]:
         return sorted(self._folder.glob("*.json"))
 
     def _now(self) -> float:
-        """Return the time by the clock that touches files: the file server's, where there is one."""
+        """Return the time of the clock that sets file times: on a file server, the server's clock."""
         with contextlib.suppress(OSError):
             os.utime(self._folder / LOCK)
             return (self._folder / LOCK).stat().st_mtime
@@ -182,14 +182,14 @@ class Claims:
                 lock.release()
 
     def _acquired(self) -> filelock.BaseFileLock | None:
-        """Return the lock, acquired; None where the file system has none, or someone holds it for ever."""
+        """Acquire the lock and return it; None if the file system has no locks or the lock is never released."""
         for _ in range(TRIES):
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 lock = filelock.FileLock(self._folder / LOCK, timeout=LOCK_SECONDS)
                 lock.acquire()
                 return lock
-            except FileNotFoundError:  # another run ended in between, and removed the folder
+            except FileNotFoundError:  # another run ended and removed the folder in the meantime
                 continue
             except PermissionError as error:
                 raise StoreError(f"Cannot write {self._folder}: {error.strerror}. Choose another folder.") from error
@@ -201,7 +201,7 @@ class Claims:
                     error,
                 )
                 return None
-        raise StoreError(f"Cannot write {self._folder}, which someone keeps removing. Choose another folder.")
+        raise StoreError(f"Cannot write {self._folder}: another program keeps removing it. Choose another folder.")
 
     def _beat(self) -> None:
         while not self._over.wait(BEAT_SECONDS):
@@ -210,14 +210,14 @@ class Claims:
 
 
 def sweep_claims(folder: str | Path) -> None:
-    """Remove what killed runs have left, of a folder in which nothing is to be claimed."""
+    """Remove the files of killed runs from a folder in which nothing will be claimed."""
     if (Path(folder) / FOLDER).is_dir() and os.access(Path(folder) / FOLDER, os.W_OK):
         with contextlib.suppress(OSError), Claims(folder) as claims:
             claims.others()
 
 
 def _gone(path: Path, now: float) -> bool:
-    """Return whether the run of a file has ended: its process, or, where this cannot be told, its beat."""
+    """Return whether the run of a file has ended, by its process or, if that is unknown, by the file's time."""
     owner = Owner.in_name(path.name)
     if owner is None or not owner.local:
         return now - path.stat().st_mtime > STALE_SECONDS
@@ -225,11 +225,12 @@ def _gone(path: Path, now: float) -> bool:
 
 
 def _read(path: Path) -> Claim | None:
-    """Return the claim in a file; None where it cannot be read, so that nothing is known to be claimed."""
+    """Return the claim in a file; None if the file cannot be read."""
     try:
-        told: Any = json.loads(path.read_text())
-        claim = Claim(int(told["pid"]), str(told["host"]), float(told["since"]), frozenset(map(str, told["keys"])))
-        str(claim)  # which fails for a time that no calendar has
+        content: Any = json.loads(path.read_text())
+        keys = frozenset(map(str, content["keys"]))
+        claim = Claim(int(content["pid"]), str(content["host"]), float(content["since"]), keys)
+        str(claim)  # raises if the time is not valid
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     return claim

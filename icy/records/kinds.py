@@ -1,8 +1,8 @@
-"""Kinds of jobs: what can be run, how it is asked for, and how its results are shown.
+"""Kinds of jobs: their arguments, their training, and the display of their results.
 
-A probe, an end-to-end run, and every further kind of run is one entry here. Planning, store, resume, runners, display,
-trackers, sweeps and tables work on jobs (`icy.training.job.Job`) and look up here what differs between their kinds;
-none of them names one. A registered kind also has a command of its name.
+Every kind of run has an entry here, such as a probe or an end-to-end run. Planning, store, resume, runners, display,
+trackers, sweeps and tables work on jobs (`icy.training.job.Job`). They look up the properties of a kind here, and do
+not depend on particular kinds. A registered kind also has a command of its name.
 
 Example:
     >>> job_kind("e2e").curve
@@ -27,7 +27,7 @@ from .record import Record, config_text
 if TYPE_CHECKING:
     import pandas as pd
 
-RowKey = str  # a configuration without grammar and seed
+RowKey = str  # a configuration without grammar and seed, as text
 Lazy = str | Callable[..., object]  # a function, or its address "module:object"
 STEPS_AND_ACCURACY = ("steps", "accuracy")
 
@@ -37,30 +37,30 @@ class JobKind:
     """One kind of job. Classes and functions may be given as "module:object"; they are then imported on first use.
 
     Attributes:
-        name: in records and in sweeps, and of its command.
+        name: name in records, in sweeps, and of its command.
         description: one line.
         spec: the dataclass of its arguments, a subclass of `icy.config.specs.RunSpec`.
-        jobs: a function from such a spec to jobs, one per row of the table, each with all of its replicates.
+        jobs: a function from a spec to jobs, one per row of the table, each with all of its replicates.
         source: paper and section.
-        train: a function from a job and a `Report` to outcomes, for jobs without a method `train` of their own.
-        rehearse: a function from a job and a number of updates to the seconds of one; unless given, `Job.rehearse`
+        train: a function from a job and a `Report` to outcomes, for jobs without their own method `train`.
+        rehearse: a function from a job and a number of updates to the seconds per update; by default `Job.rehearse`
             times the training.
         work: a function from a task and its settings to the `Work` of an update.
-        result: the class of its results, a subclass of `ProbeResult`; unless given, that itself.
-        table: a function from a long table and the name of a spread to a `BiasTable`; unless given, `bias_table`.
-        measures: numbers that its records hold beside `value`; columns of the long table.
-        curve: names of the numbers of one point of its learning curves; the first is the number of updates.
-        noun: what one replicate trains, in the plural, for sentences.
-        version: raised whenever a change could move results.
-        row: names of the configuration that tell one row from another; unless given, all but grammar and seed.
-        model: a function from a record and its kept weights (tensors by name) to the trained module; without, no models
-            of such jobs can be kept.
-        plot: the plot of its learning curves, where that is another than "curves".
-        command: its command, where that stands in a group, as in "s2b train".
-        evaluates: the command that evaluates kept models, before the name of their folder, as in "games eval".
-        counted: what the first number of a point of its learning curves counts, in the plural; the label of an axis.
+        result: the class of its results, a subclass of `ProbeResult`; by default `ProbeResult`.
+        table: a function from a long table and the name of a spread to a `BiasTable`; by default `bias_table`.
+        measures: numbers in its records in addition to `value`; columns of the long table.
+        curve: names of the numbers of a point of its learning curves; the first is the number of updates.
+        noun: plural noun for the trained models, for sentences.
+        version: increased whenever a change could change results.
+        row: names of the configuration that distinguish rows; by default all except grammar and seed.
+        model: a function from a record and its saved weights (tensors by name) to the trained module; without it,
+            models of this kind cannot be saved.
+        plot: name of the plot of its learning curves, if not "curves".
+        command: full name of its command, if the command is in a group, as in "s2b train".
+        evaluates: the command that evaluates saved models, without the name of their folder, as in "games eval".
+        counted: plural noun for the unit of the first number of a point of its learning curves; the label of an axis.
         conventions: a function from the configuration of a record to the conventions of the metrics among its measures:
-            a dictionary of arguments by metric. An empty configuration asks for the default.
+            a dictionary of arguments by metric. For an empty configuration, it returns the defaults.
     """
 
     name: str
@@ -86,11 +86,11 @@ class JobKind:
     work: Lazy | None = None
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return one of the functions that the kind was registered with: "jobs", "train", "rehearse" or "work"."""
+        """Return a function of the kind: "jobs", "train", "rehearse" or "work"."""
         return cast("Callable[..., Any]", load_object(getattr(self, name)))
 
     def conventions_of(self, config: Fields) -> dict[str, dict[str, Any]]:
-        """Return the conventions of the metrics among the measures of a record, by its configuration."""
+        """Return the conventions of the metrics among the measures of a record, from its configuration."""
         return {} if self.conventions is None else dict(load_object(self.conventions)(config))
 
     def make_jobs(self, spec: Any) -> Sequence[Any]:
@@ -98,7 +98,7 @@ class JobKind:
         return cast("Sequence[Any]", self.function("jobs")(spec))
 
     def row_key(self, config: Fields) -> RowKey:
-        """Return what tells the row of a configuration from all others."""
+        """Return the key of the row of a configuration."""
         names = self.row or [name for name in config if name not in ("grammar", "seed")]
         return config_text({name: config[name] for name in names if name in config})
 
@@ -108,7 +108,7 @@ class JobKind:
 
     @property
     def own_measures(self) -> list[str]:
-        """Measures that are no field of every record."""
+        """Measures that are not fields of every record."""
         return [name for name in self.measures if name not in Record.__annotations__]
 
 
@@ -130,8 +130,8 @@ def job_kind(name: str) -> JobKind:
     Raises:
         UnknownNameError: no kind has this name.
     """
-    found: JobKind = registry.get(name, JOB).load()
-    return found
+    kind: JobKind = registry.get(name, JOB).load()
+    return kind
 
 
 def job_kinds() -> list[JobKind]:
@@ -140,28 +140,28 @@ def job_kinds() -> list[JobKind]:
 
 
 def kind_name(side: str, kind: str | None = None) -> str:
-    """Return the name of the kind that a record or row is of; records of version 0.1 only say their side."""
+    """Return the name of the kind of a record or row. Records of version 0.1 only have a side."""
     return kind or ("e2e" if side == "pair" else "probe")
 
 
 def kind_of(record: Record) -> JobKind:
-    """Return the kind of job that a record is of; of one whose plug-in is not loaded, what the record says of it."""
+    """Return the kind of job of a record. If its plug-in is not loaded, use the record's own description of it."""
     name = kind_name(record.get("side", ""), record.get("kind"))
     measures, curve = tuple(record.get("measures", ())), tuple(record.get("points", STEPS_AND_ACCURACY))
     return _registered(name) or JobKind(name, "", None, None, measures=measures, curve=curve)
 
 
 def points_of(record: Record) -> tuple[str, ...]:
-    """Return the names of the numbers of a point of a record's learning curve, as they were when it was filed."""
+    """Return the names of the numbers of a point of a record's learning curve, as when the record was saved."""
     return tuple(record.get("points", ())) or kind_of(record).curve
 
 
 def kind_of_rows(long: pd.DataFrame, otherwise: str = "probe") -> JobKind:
-    """Return the kind of job that the rows of a long table are of.
+    """Return the kind of job of the rows of a long table.
 
     Args:
         long: a long table.
-        otherwise: the kind for rows of several kinds, or for none.
+        otherwise: name of the kind to return for rows of several kinds, or for an empty table.
     """
     names = list(dict.fromkeys(long["kind"]))
     name = str(names[0]) if len(names) == 1 else otherwise
@@ -174,5 +174,5 @@ def _registered(name: str) -> JobKind | None:
 
 
 def row_of(record: Record) -> RowKey:
-    """Return the row of a plan that a record belongs to, as `Job.row` names it."""
+    """Return the key of the row of a plan to which a record belongs, like `Job.row`."""
     return kind_of(record).row_key(record["config"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icy.config.protocols import SCRATCH
-from icy.config.settings import OF_PRETRAINING, PRESETS, settings_for
+from icy.config.settings import PRESETS, PRETRAINING_SETTINGS, settings_for
 from icy.core.conventions import conventions_json
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What distinguishes one row of a table from another; the rest of the long table varies within a row.
+# Columns that distinguish the rows of a bias table; the other columns of the long table vary within a row.
 ROW = (
     *("model", "representation", "meanings", "vocab_size", "word_length"),
     *("hidden_size", "protocol", "target", "cap", "max_updates", "held_out", "split", "preset", "settings", "options"),
     *("pretrain_representation", "game_steps", "most", "report_every"),
 )
-# What some protocols measure beside the value.
+# Measures of some protocols in addition to the value.
 EXTRA = ("train_accuracy", "sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim")
 WHOLE = (
     *("max_updates", "game_steps", "most", "report_every", "steps", "baseline_steps"),
@@ -55,27 +55,27 @@ SYNONYMS = {
     "agents": "model",
     "player": "model",
 }
-"""Columns by the names that they have in the options and tables of some kinds of jobs."""
+"""Columns by their names in the options and tables of some kinds of jobs."""
 
 
 def column_of(name: str, long: pd.DataFrame) -> str:
-    """Return the column of a long table that a name means, which may be one of SYNONYMS."""
+    """Return the column of a long table for a name, which may be one of SYNONYMS."""
     return name if name in long else SYNONYMS.get(name, name)
 
 
-# Names of the configuration that need no mention among the options.
+# Names of the configuration that are not shown in the column `options`.
 COLUMNS = {*LONG, "steps", "settings", "options"}
 
 
 def _changes(settings: Options, preset: str, kind: str) -> str:
-    """Return the training settings that differ from the preset's, as text; results under others stay apart by it."""
+    """Return the training settings that differ from the preset, as text. Results with other settings get other rows."""
     usual = _usual(preset, kind)
     return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
 
 
 @cache
 def _usual(preset: str, kind: str) -> dict[str, object]:
-    """Return the settings of a preset; none of one that this version does not know."""
+    """Return the settings of a preset; empty if this version does not know the preset."""
     return asdict(settings_for(preset, kind)) if preset in PRESETS else {}
 
 
@@ -92,7 +92,7 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
     baselines = baselines_of(records)
     rows = [_row(record, measures, baselines) for record in records]
     table = pd.DataFrame(rows, columns=[*LONG, *measures])
-    gaps = [name for name in SIZES if table[name].isna().any()]  # of kinds of jobs without them
+    gaps = [name for name in SIZES if table[name].isna().any()]  # missing in some kinds of jobs
     for name in (*WHOLE, *gaps):
         table[name] = table[name].astype("Int64")
     for name in (*NUMBERS, *measures):
@@ -101,20 +101,20 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def _apart(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
-    """Add to the options the settings in which replicates of one row differ, such as the length of a game."""
+    """Add to the column `options` the settings in which replicates of a row differ, such as the length of a game."""
     if not table.duplicated([*ROW, "grammar", "seed"]).any():
         return table
     options = table["options"].tolist()
     for places in table.groupby([*ROW], dropna=False).indices.values():
         leaves = {int(place): dict(_leaves(records[place]["config"])) for place in places}
         runs: dict[tuple[str, int], list[dict[str, object]]] = {}
-        for place, found in leaves.items():
-            runs.setdefault((records[place]["grammar"], records[place]["seed"]), []).append(found)
+        for place, values in leaves.items():
+            runs.setdefault((records[place]["grammar"], records[place]["seed"]), []).append(values)
         names = dict.fromkeys(name for some in runs.values() for name in set().union(*some))
         differ = [name for name in names if any(len({str(f.get(name)) for f in some}) > 1 for some in runs.values())]
-        for place, found in leaves.items():
-            told = ", ".join(f"{name.rpartition('.')[2]}={found[name]}" for name in sorted(differ) if name in found)
-            options[place] = ", ".join(filter(None, [options[place], told]))
+        for place, values in leaves.items():
+            text = ", ".join(f"{name.rpartition('.')[2]}={values[name]}" for name in sorted(differ) if name in values)
+            options[place] = ", ".join(filter(None, [options[place], text]))
     return table.assign(options=options)
 
 
@@ -128,14 +128,14 @@ def _leaves(config: Options, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record]) -> dict[str, object]:
-    """Return the row of a record. Configuration that has no column of its own goes into `options`."""
-    config, found, kind = record["config"], dict(record), kind_of(record).name
+    """Return the row of a record. Configuration without its own column is in `options`."""
+    config, fields, kind = record["config"], dict(record), kind_of(record).name
     settings = config.get("settings", {})
     if kind == "e2e" and record["grammar"] == SCRATCH:
-        settings = {name: value for name, value in settings.items() if name not in OF_PRETRAINING}
+        settings = {name: value for name, value in settings.items() if name not in PRETRAINING_SETTINGS}
     options = {n: v for n, v in config.items() if n not in COLUMNS} | config.get("options", {})
     return {
-        **{name: found.get(name) for name in (*LONG, *measures)},
+        **{name: fields.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
         "resolution": resolution_of(record, baselines.get(run_of_seed(record)) if baselines else None),
         "conventions": conventions_json(kind_of(record).conventions_of(config)),
@@ -150,30 +150,28 @@ def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record
 
 
 def game_curves(records: Iterable[Record]) -> pd.DataFrame:
-    """Return one row per pair and reading of its game: the columns of ROW, grammar, seed, and the points of the curve.
+    """Return one row per pair and evaluation of its game: the columns of ROW, grammar, seed, and the curve.
 
-    The column `conventions` describes the metrics, as JSON.
-
-    Results of other kinds are left out.
+    The column `conventions` describes the metrics, as JSON. Results of other kinds are left out.
     """
     import pandas as pd
 
     names, points = [*ROW, "grammar", "seed", "conventions"], job_kind("e2e").curve
-    played = [r for r in records if kind_of(r).name == "e2e" and not r["failed"]]
-    about = to_long(played)[names]
+    games = [r for r in records if kind_of(r).name == "e2e" and not r["failed"]]
+    about = to_long(games)[names]
     curves = pd.DataFrame(
-        [reading[: len(points)] for r in played for reading in r.get("curve", ())], columns=list(points)
+        [reading[: len(points)] for r in games for reading in r.get("curve", ())], columns=list(points)
     )
-    readings = [len(r.get("curve", ())) for r in played]
+    readings = [len(r.get("curve", ())) for r in games]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
     return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))
 
 
 def write_tables(store: Store) -> list[Path]:
-    """Rebuild results.csv and results.parquet from a store's records, a row each; returns their paths.
+    """Rebuild results.csv and results.parquet from a store, with a row per record; return their paths.
 
     Raises:
-        StoreError: they cannot be written.
+        StoreError: the files cannot be written.
     """
     table = to_long(store.records())
     csv, parquet = tables_of(store)
@@ -188,7 +186,7 @@ def tables_of(store: Store) -> list[Path]:
 
 
 def tables_show(store: Store, records: Iterable[Record]) -> bool:
-    """Whether the tables of a results folder are there, and have a row of each of some records."""
+    """Return whether the tables of a results folder exist and contain all of these records."""
     csv, parquet = tables_of(store)
     if not (csv.exists() and parquet.exists()):
         return False

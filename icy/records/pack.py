@@ -1,7 +1,7 @@
 """Packs: complete records, with their curves and files, in one compressed file with a checksum.
 
-A results folder is for working in, a pack for keeping: it is small enough to commit, everything that reads a folder
-reads it, and a run can start from it (`--from`).
+A results folder is for running experiments, a pack is for archiving results. A pack is small enough to commit. Commands
+that read a folder also read a pack, and a run can start from a pack (`--from`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from icy.core.errors import StoreError
 from icy.core.files import free_name, is_inside, whole_file
 from icy.core.provenance import git_revision, now, software
 
-from .check import readable
+from .check import valid_records
 from .record import Record, by_filing, is_better, rank
 from .store import ODD, Store
 
 log = logging.getLogger(__name__)
 SUFFIX = ".parquet"
-ABOUT = b"icy pack"  # the key of a pack's description in the file's metadata
+ABOUT = b"icy pack"  # key of the description of a pack in the metadata of the file
 FORMAT = 1
 
 
@@ -36,8 +36,8 @@ class Pack:
     Attributes:
         records: one per replicate.
         files: content of the files that belong to records, by their path in a results folder.
-        about: when and with what it was made, the number of records, and their checksum.
-        left_out: how many of its file were no readable records.
+        about: time of creation, versions of software, number of records, and their checksum.
+        left_out: number of unreadable records in its file.
     """
 
     records: Sequence[Record]
@@ -47,11 +47,11 @@ class Pack:
 
     @classmethod
     def of(cls, records: Iterable[Record], files: Mapping[str, bytes] | None = None) -> Pack:
-        """Return the pack of some records; of those with one key the best (`icy.records.record.rank`)."""
-        kept: dict[str, Record] = {}
+        """Return a pack of records, with the best record of each key (`icy.records.record.rank`)."""
+        best: dict[str, Record] = {}
         for record in sorted(records, key=rank):
-            kept[record["key"]] = record
-        ordered = sorted(kept.values(), key=by_filing)
+            best[record["key"]] = record
+        ordered = sorted(best.values(), key=by_filing)
         about = {"format": FORMAT, **software(), "git": git_revision(), "made": now(), "records": len(ordered)}
         return cls(ordered, files or {}, {**about, "sha256": _checksum(map(_text, ordered))})
 
@@ -60,29 +60,29 @@ class Pack:
         """Read a pack, a results folder, or a file that `ProbeResult.save` wrote.
 
         Raises:
-            StoreError: there is no such file or folder, it holds no records, or it is damaged.
+            StoreError: the file or folder does not exist, has no records, or is damaged.
         """
         path = Path(place)
         if path.is_dir():
-            found = Store(path).all_records()
-            if not found:
-                raise StoreError(f"The folder {path} holds no results.")
-            return cls.of(found, _FolderFiles(path, found))
+            records = Store(path).all_records()
+            if not records:
+                raise StoreError(f"The folder {path} has no results.")
+            return cls.of(records, _FolderFiles(path, records))
         if path.suffix.lower() != SUFFIX:
             try:
-                found = saved_records(path)
+                records = saved_records(path)
             except (OSError, ValueError) as error:
-                raise StoreError(f"{path} is no results folder, no pack and no saved result.") from error
-            if not found:
-                raise StoreError(f"The file {path} holds no results.")
-            return cls.of(found)
+                raise StoreError(f"{path} is not a results folder, a pack or a saved result.") from error
+            if not records:
+                raise StoreError(f"The file {path} has no results.")
+            return cls.of(records)
         return _read(path)
 
     def write(self, path: str | Path) -> Path:
         """Write the pack to a .parquet file.
 
         Raises:
-            StoreError: another suffix, or the file cannot be written.
+            StoreError: the file has another suffix, or cannot be written.
         """
         import pyarrow
         import pyarrow.parquet
@@ -92,11 +92,11 @@ class Pack:
             raise StoreError(f"A pack is a .parquet file, not '{file.name}'.")
         texts = [_text(record) for record in self.records]
         owners = {name: i for i, r in reversed([*enumerate(self.records)]) for name in files_of(r)}
-        contents = [  # of several records with one file, such as a language, the first has it
+        contents = [  # if records share a file, such as a language, the first record stores it
             [(name, self.files[name]) for name in files_of(r) if name in self.files and owners[name] == i]
             for i, r in enumerate(self.records)
         ]
-        types = pyarrow.map_(pyarrow.string(), pyarrow.large_binary())  # beyond 2 GiB in all
+        types = pyarrow.map_(pyarrow.string(), pyarrow.large_binary())  # for more than 2 GiB in total
         columns = {
             "key": pyarrow.array([record["key"] for record in self.records], pyarrow.string()),
             "record": pyarrow.array(texts, pyarrow.string()),
@@ -112,8 +112,8 @@ class Pack:
         return file
 
     def unpack(self, store: Store) -> int:
-        """Write to a store what it does not have; return the number of records written."""
-        folder = Store(store.folder)  # without what is packed
+        """Write records to a store that lacks them; return the number of records written."""
+        folder = Store(store.folder)  # without its packed records
         missing = [record for record in self.records if is_better(record, folder.get(record["key"]))]
         for record in missing:
             store.put(record, {name: self.files[name] for name in files_of(record) if name in self.files}, number=False)
@@ -121,7 +121,7 @@ class Pack:
 
 
 class _FolderFiles(Mapping[str, bytes]):
-    """Files of the records of a folder, read when they are asked for."""
+    """Files of the records of a folder, read on access."""
 
     def __init__(self, folder: Path, records: Iterable[Record]) -> None:
         self._folder = folder
@@ -141,7 +141,7 @@ class _FolderFiles(Mapping[str, bytes]):
 
 
 class _Joined(Mapping[str, bytes]):
-    """Files of several packs, each from the one that its record is from."""
+    """Files of several packs. Each file is from the pack of its record."""
 
     def __init__(self, sources: Mapping[str, Mapping[str, bytes]]) -> None:
         self._sources = sources
@@ -157,7 +157,7 @@ class _Joined(Mapping[str, bytes]):
 
 
 def read_once(path: str | Path) -> Pack:
-    """Read a pack, or take it from memory if it was read before and has not changed. Errors as for `Pack.read`."""
+    """Read a pack; use a cached copy if the file has not changed. Errors as for `Pack.read`."""
     path = Path(path)
     return _read_at(str(path), path.stat().st_mtime_ns if path.exists() else 0)
 
@@ -167,10 +167,10 @@ def file_in(place: str | Path, name: str) -> bytes:
 
     Args:
         place: results folder or pack.
-        name: path in there.
+        name: path of the file in the folder or pack.
 
     Raises:
-        StoreError: it is not there.
+        StoreError: the file does not exist.
     """
     place = Path(place)
     try:
@@ -184,49 +184,49 @@ def _read_at(path: str, changed: int) -> Pack:
     return Pack.read(path)
 
 
-def merged(packs: Iterable[Pack]) -> Pack:
-    """Return all of several packs as one; no replicate is dropped."""
-    found = list(packs)
-    whole = Pack.of(record for pack in found for record in pack.records)
+def merge_packs(packs: Iterable[Pack]) -> Pack:
+    """Merge packs into one; no replicate is dropped."""
+    all_packs = list(packs)
+    whole = Pack.of(record for pack in all_packs for record in pack.records)
     kept, sources = {record["key"]: record for record in whole.records}, dict[str, Mapping[str, bytes]]()
-    for pack in found:
+    for pack in all_packs:
         for record in pack.records:
-            if record == kept[record["key"]]:  # its files, and not those of another record of its key
+            if record == kept[record["key"]]:  # files of this record only, not of another record with the same key
                 sources.update({name: pack.files for name in files_of(record) if name in pack.files})
     return replace(whole, files=_Joined(sources))
 
 
 def add_to_pack(file: str | Path, *places: str | Path) -> Pack:
-    """Add results to a pack, and return it; the file is left as it is if it holds them all.
+    """Add results to a pack, and return it. The file is not changed if it has all of these results.
 
     Args:
-        file: the pack; made if it is not there.
-        *places: packs, results folders or saved results; those that are not there, or empty, are skipped.
+        file: the pack; it is created if it does not exist.
+        *places: packs, results folders or saved results. Places that are missing or empty are skipped.
 
     Raises:
-        StoreError: one cannot be read, or the pack cannot be written.
+        StoreError: a place cannot be read, or the pack cannot be written.
     """
     file = Path(file)
     before = [Pack.read(file)] if file.exists() else []
-    there = [Path(place) for place in places if Path(place).exists()]
-    others = [Pack.read(place) for place in there if not place.is_dir() or Store(place).all_records()]
-    whole = merged([*before, *others])
+    existing = [Path(place) for place in places if Path(place).exists()]
+    others = [Pack.read(place) for place in existing if not place.is_dir() or Store(place).all_records()]
+    whole = merge_packs([*before, *others])
     if not before or whole.records != before[0].records or set(whole.files) != set(before[0].files):
-        keep_odd(file, before)
+        keep_unreadable(file, before)
         whole.write(file)
     return whole
 
 
-def keep_odd(file: Path, before: Iterable[Pack]) -> None:
-    """Keep a copy of a pack that is about to be replaced, if it holds what was left out as no readable records."""
+def keep_unreadable(file: Path, before: Iterable[Pack]) -> None:
+    """Keep a copy of a pack before it is replaced, if it has unreadable records."""
     if any(pack.left_out for pack in before):
-        kept = free_name(file, ODD)
-        shutil.copy2(file, kept)
-        log.warning("What was in %s, with records that cannot be read, is kept as %s.", file, kept.name)
+        copy = free_name(file, ODD)
+        shutil.copy2(file, copy)
+        log.warning("%s had unreadable records; a copy is kept as %s.", file, copy.name)
 
 
 def is_pack(path: str | Path) -> bool:
-    """Whether a file is a pack, and not another table."""
+    """Return whether a file is a pack, not another table."""
     import pyarrow.parquet
 
     path = Path(path)
@@ -239,29 +239,29 @@ def is_pack(path: str | Path) -> bool:
 
 
 def files_of(record: Record) -> list[str]:
-    """Return the paths of the files that belong to a record; records of version 0.1 name their language only."""
+    """Return the paths of the files of a record. Records of version 0.1 name only the file of their language."""
     names = record.get("files") or ([record["language"]] if record.get("language") else [])
     return list(filter(is_inside, names))
 
 
 def saved_records(path: Path) -> list[Record]:
-    """Return the records of a file that `ProbeResult.save` wrote; what is none is left out, with a warning.
+    """Return the records of a file written by `ProbeResult.save`. Unreadable records are left out, with a warning.
 
     Raises:
-        OSError: there is no such file, or it cannot be read.
-        ValueError: it is no such file.
+        OSError: the file does not exist, or cannot be read.
+        ValueError: the file was not written by `ProbeResult.save`.
     """
     try:
-        found = json.loads(path.read_bytes())["records"]
+        records = json.loads(path.read_bytes())["records"]
     except (KeyError, TypeError, RecursionError) as error:
-        raise ValueError("it holds no records") from error
-    if not isinstance(found, list):
-        raise ValueError("its records are no list")
-    return _readable(path, found)
+        raise ValueError("it has no records") from error
+    if not isinstance(records, list):
+        raise ValueError("its records are not a list")
+    return _readable(path, records)
 
 
-def _readable(path: Path, found: Iterable[object]) -> list[Record]:
-    return readable((f"Record {number} of {path}", one) for number, one in enumerate(found, start=1))
+def _readable(path: Path, records: Iterable[object]) -> list[Record]:
+    return valid_records((f"Record {number} of {path}", one) for number, one in enumerate(records, start=1))
 
 
 def _read(path: Path) -> Pack:
@@ -274,11 +274,11 @@ def _read(path: Path) -> Pack:
         files = {name: content for of_one in table["files"].to_pylist() for name, content in of_one}
         whole = _checksum(texts) == about.get("sha256")
     except FileNotFoundError as error:
-        raise StoreError(f"There is no pack {path}.") from error
+        raise StoreError(f"The pack {path} does not exist.") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if is_pack(path):
             raise StoreError(f"The pack {path} is damaged: a part of it cannot be read.") from error
-        raise StoreError(f"{path} is no pack; `icy pack FOLDER -o FILE` makes one.") from error
+        raise StoreError(f"{path} is not a pack; `icy pack FOLDER -o FILE` makes one.") from error
     if not whole:
         raise StoreError(f"The pack {path} is damaged: its records do not match its checksum.")
     records = _readable(path, texts)
@@ -290,6 +290,6 @@ def _text(record: Record) -> str:
 
 
 def _checksum(texts: Iterable[str]) -> str:
-    """Return the hash of the texts of records, whatever their order."""
+    """Return the hash of the texts of records, independent of their order."""
     parts = sorted(hashlib.sha256(text.encode()).hexdigest() for text in texts)
     return hashlib.sha256("".join(parts).encode()).hexdigest()

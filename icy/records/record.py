@@ -1,4 +1,4 @@
-"""The record of one replicate: its fields, its key, and its row."""
+"""The record of one replicate: its fields, its key and its value."""
 
 from __future__ import annotations
 
@@ -18,77 +18,77 @@ from icy.languages.names import content_name
 
 
 class Record(TypedDict, total=False):
-    """What is on file of one replicate: one model trained on one grammar with one seed.
+    """The record of one replicate: one model trained on one grammar with one seed.
 
-    A record is a dictionary, stored as JSON. Fields came with version 0.1 unless another is given; files of older
-    versions lack the later ones, and a failure those of a result. Fields of the configuration (`model` to
-    `report_every`) repeat what `config` holds, for tables. A kind of job may add its own fields (`JobKind.measures`).
+    A record is a dictionary, stored as JSON. Fields exist since version 0.1 unless another version is given. Records of
+    older versions lack newer fields, and failures lack the fields of a result. Fields of the configuration (`model` to
+    `report_every`) repeat entries of `config`, for tables. A kind of job may add its own fields (`JobKind.measures`).
 
     Attributes:
         key: name of the file: a hash of `config` and `versions`.
-        config: all choices that can change the numbers: those below, `options` (arguments of the model) and `settings`
-            (of the training).
-        kind: name of the kind of job, such as "probe" (since 0.2; before, pairs were "e2e" and all others "probe").
-        side: "sender", "receiver", "pair", or what else a kind of job trains.
-        model: qualified name, as in "sender/HierZero:GRU"; of a pair both names, joined by "+".
-        grammar: the grammar of the training; of a pair, that of pre-training, or "none" from scratch. A language that
-            was given is NAME@DIGEST, with the hash of its content (since 0.2).
-        seed: of the words of the language, the initial weights and all draws.
-        meanings: the space, as in "5x10".
-        vocab_size: V, tokens.
-        word_length: w, tokens per word.
-        hidden_size: E.
-        representation: "soft", "gumb" or "discr"; of a pair, that of the link.
-        protocol: its name.
-        target: accuracy at which the baseline counts as learnt.
+        config: all settings that can change the numbers: the fields of the configuration, `options` (arguments of the
+            model) and `settings` (of the training).
+        kind: name of the kind of job, such as "probe" (since 0.2; before, "e2e" for pairs and "probe" otherwise).
+        side: "sender", "receiver", "pair", or another type of model of a kind of job.
+        model: qualified name, as in "sender/HierZero:GRU"; for a pair both names, joined by "+".
+        grammar: the grammar of the training; for a pair the grammar of pre-training, or "none" for training from
+            scratch. For a language from a file it is NAME@DIGEST, with the hash of its content (since 0.2).
+        seed: seed of the words of the language, the initial weights and all draws.
+        meanings: the meaning space, as in "5x10".
+        vocab_size: number of tokens, V.
+        word_length: tokens per word, w.
+        hidden_size: hidden size, E.
+        representation: "soft", "gumb" or "discr"; for a pair, the representation of the link.
+        protocol: name of the protocol.
+        target: accuracy at which the baseline counts as learned.
         cap: the longest training, as a multiple of the baseline's steps.
-        max_updates: in place of the cap, the updates that every grammar was trained for (since 0.2).
-        held_out: share of the meanings that were kept out of training.
-        split: how these were chosen.
-        pretrain_representation: that in which both sides of a pair learnt their language.
+        max_updates: number of updates for every grammar, without a cap (since 0.2).
+        held_out: share of the meanings that are held out from training.
+        split: how held-out meanings are chosen.
+        pretrain_representation: representation in pre-training of both sides of a pair.
         most: limit of a game after pre-training, in updates.
-        report_every: updates between two readings of a game.
-        preset: name that the settings started from.
+        report_every: updates between evaluations of a game.
+        preset: name of the preset of the settings.
         parameters: number of parameters: "true" (trained) and "published" (as the papers count).
-        measure: what `value` in tables is: "ratio" (steps over the baseline's), "held_out", or "accuracy" at the end.
-        value: the number itself, where it is not derived from the fields below (since 0.2).
-        failed: whether there is no result.
-        reason: why training ended: "target", "cap", "budget", "steps"; of a failure "max_steps", "not_learnt",
-            "no_baseline", "diverged", "error", or "interrupted" where memory was exhausted or a worker was killed. The
+        measure: measure of `value` in tables: "ratio" (steps / steps of the baseline), "held_out", or "accuracy" at
+            the end.
+        value: the value, if it is not computed from the fields below (since 0.2).
+        failed: whether the replicate has no result.
+        reason: why training ended: "target", "cap", "budget", "steps"; for a failure "max_steps", "not_learnt",
+            "no_baseline", "diverged", "error", or "interrupted" if memory was exhausted or a worker was killed. The
             next run trains interrupted replicates again.
-        error: one sentence on a failure, else None.
-        traceback: of an exception.
-        steps: updates made.
-        baseline_steps: updates that the baseline took at the same seed.
-        crossing: the step at which the target was reached, interpolated between the checks around it; absent where it
-            was not reached, or is not interpolated (since 0.2).
-        baseline_crossing: the same of the baseline at the same seed (since 0.2).
-        accuracy: at the end, 0 to 1; on the held-out meanings where there are any; of a pair that was pre-trained, its
-            sender's on the language. None if it diverged.
-        train_accuracy: at the end on the meanings that were trained on, where others are held out.
-        sender_accuracy: of a pair, its sender's on the language of pre-training.
-        receiver_accuracy: the same of its receiver.
-        end_to_end_accuracy: of a pair, share of attribute values that the receiver reads correctly from the sender.
-        end_to_end_loss: of a pair, cross-entropy of the same, in nats.
-        topsim: of a pair, topographic similarity of the emerged language.
+        error: one sentence about a failure, otherwise None.
+        traceback: traceback of an exception.
+        steps: number of updates.
+        baseline_steps: number of updates of the baseline with the same seed.
+        crossing: step at which the target was reached, interpolated between the checks around it; missing if the
+            target was not reached or the step is not interpolated (since 0.2).
+        baseline_crossing: `crossing` of the baseline with the same seed (since 0.2).
+        accuracy: accuracy at the end, 0 to 1: on the held-out meanings, if any; for a pre-trained pair, of its sender
+            on the language. None if it diverged.
+        train_accuracy: accuracy at the end on the meanings of training, if others are held out.
+        sender_accuracy: for a pair, accuracy of its sender on the language of pre-training.
+        receiver_accuracy: for a pair, accuracy of its receiver on the language of pre-training.
+        end_to_end_accuracy: for a pair, share of attribute values that the receiver decodes correctly.
+        end_to_end_loss: for a pair, cross-entropy of the receiver's answers to the sender's messages, in nats.
+        topsim: for a pair, topographic similarity of the emerged language.
         sender_steps: updates of the sender's pre-training.
         receiver_steps: updates of the receiver's pre-training.
         language: file of the emerged language, relative to the results folder.
         files: files that belong to the record, relative to the results folder (since 0.2).
-        rebuilt: from what the record was made again, and what is not known of it, where the original was not kept
-            (since 0.2).
-        curve: one point per evaluation, in the order of `JobKind.curve`.
-        engine: how the stack was trained.
+        rebuilt: for a record that was reconstructed: its source, and which of its facts are unknown (since 0.2).
+        curve: one point per evaluation, with the numbers of `JobKind.curve`.
+        engine: engine that trained the stack.
         seconds: this replicate's share of the time of its stack.
         measures: names of the numbers that only its kind of job has (since 0.2).
-        points: names of the numbers of a point of the curve, where these are not steps and accuracy (since 0.2).
-        versions: of the parts that determine the numbers (model, grammar, protocol), and of the software.
-        git: revision of the source, if it was run from a checkout.
+        points: names of the numbers of a point of the curve, if not steps and accuracy (since 0.2).
+        versions: versions of the parts that determine the numbers (model, grammar, protocol), and of the software.
+        git: revision of the source, if run from a checkout.
         device: "cpu", "cuda", ...
-        device_name: as the system calls it.
+        device_name: name of the device in the system.
         finished: end of training, ISO 8601 in UTC with microseconds (before 0.1.0, seconds).
-        filed: its place among the records of its folder: larger than that of any that was there before. It is the time
-            in microseconds since 1970, or one more than the largest there, if a clock was set back (since 0.2).
+        filed: order of the record in its folder. It is the time of saving in microseconds since 1970, or one more than
+            the largest number in the folder, if a clock was set back (since 0.2).
     """
 
     key: Required[str]
@@ -150,35 +150,35 @@ class Record(TypedDict, total=False):
 
 
 CROSSINGS = ("crossing", "baseline_crossing")
-MODELS = "models"  # folder of kept models, in a results folder
+MODELS = "models"  # folder of saved models in a results folder
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_BASELINE = "no_baseline"
 FAILURES = ("max_steps", "not_learnt", NO_BASELINE, "diverged")
-INTERRUPTED = "interrupted"  # exhausted memory or a killed worker ended training; the next run trains it again
-NOT_LEARNT = "not_learnt"  # the reason of a pair whose pre-training did not reach its target
+INTERRUPTED = "interrupted"  # memory was exhausted or a worker was killed; the next run trains the replicate again
+NOT_LEARNT = "not_learnt"  # reason if the pre-training of a pair did not reach its target
 
 
 @runtime_checkable
 class HasRecords(Protocol):
-    """Results that hold the records they were made of, such as a ProbeResult."""
+    """Results with records, such as a ProbeResult."""
 
     @property
     def records(self) -> Sequence[Record]:
-        """One per replicate."""
+        """The records, one per replicate."""
 
 
 def model_file(record: Record) -> str | None:
-    """Return the path of the kept model of a record, relative to the results folder; None if none was kept."""
+    """Return the path of the saved model of a record, relative to the results folder; None without a model."""
     return next((name for name in record.get("files", ()) if name.startswith(f"{MODELS}/")), None)
 
 
 def rank(record: Record) -> tuple[bool, bool, int]:
-    """Return what orders records of one key: results after failures, those with a kept model, then the newest."""
+    """Return the sort key of records with the same key: failures before results, then models, then the newest last."""
     return not record["failed"], model_file(record) is not None, filing_of(record)
 
 
 def filing_of(record: Record) -> int:
-    """Return what orders records of several keys: their number; of older versions of icy, the time."""
+    """Return the number that orders records: `filed`, or for records of older versions, the time."""
     if (number := record.get("filed")) is not None:
         return number
     try:
@@ -189,17 +189,17 @@ def filing_of(record: Record) -> int:
 
 
 def by_filing(record: Record) -> tuple[int, str]:
-    """Return the sort key that puts records in the order in which they were filed."""
+    """Return the sort key that orders records by the time of saving."""
     return filing_of(record), str(record.get("key"))
 
 
 def is_better(record: Record, other: Record | None) -> bool:
-    """Whether a record brings what another of its key has not: a result, or a kept model. None is no record."""
+    """Return whether a record adds a result or a saved model to another record of its key, which may be None."""
     return other is None or rank(record)[:2] > rank(other)[:2]
 
 
 def value_of(record: Record) -> float:
-    """Return the measure of a record: an accuracy, or the ratio of its steps to concat's; NaN where it failed."""
+    """Return the value of a record: an accuracy, or its steps / steps of concat; NaN for a failure."""
     if record["failed"]:
         return math.nan
     if (value := record.get("value")) is not None:
@@ -209,16 +209,16 @@ def value_of(record: Record) -> float:
         return math.nan if accuracy is None else float(accuracy)
     baseline = record.get("baseline_crossing", record["baseline_steps"])
     if not baseline:
-        return math.nan  # concat was learnt before the first step was counted
+        return math.nan  # concat was learned before the first step was counted
     if record["reason"] == "cap" and "baseline_crossing" in record:
-        # The last check may be some per cent beyond the cap; a common budget ends with it.
+        # The last check may be a few percent after the cap. A common budget ends with the last check.
         return float(record["cap"] if "max_updates" not in record else record["steps"] / baseline)
     ratio = record.get("crossing", record["steps"]) / baseline
     return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)
 
 
 def checked_accuracy(record: Record) -> float:
-    """Return the accuracy on meanings like those of evaluations: trained on, where others are held out."""
+    """Return the accuracy on the meanings of evaluations: the meanings of training, if others are held out."""
     trained = record.get("train_accuracy")
     accuracy = record["accuracy"] if trained is None else trained
     return math.nan if accuracy is None else float(accuracy)
@@ -227,7 +227,7 @@ def checked_accuracy(record: Record) -> float:
 def record_key(config: Options, versions: Mapping[str, str]) -> str:
     """Return the key of a result: a hash of its configuration and of the versions that determine its numbers.
 
-    Of a language that is used as a grammar its content counts, not its name.
+    For a language from a file, the hash depends on its content, not on its name.
     """
     if isinstance(grammar := config.get("grammar"), str):
         config = {**config, "grammar": content_name(grammar)}
@@ -236,19 +236,19 @@ def record_key(config: Options, versions: Mapping[str, str]) -> str:
 
 
 def own_key(record: Record) -> str:
-    """Return the key that the configuration and the versions of a record give."""
+    """Compute the key of a record from its configuration and versions."""
     own = {name: version for name, version in record["versions"].items() if name not in SOFTWARE}
     return record_key(record["config"], own)
 
 
 def plain_key(key: str) -> str:
-    """Return a key that can be part of the name of a file, or of a search.
+    """Return a key if it is safe in names of files and in search patterns.
 
     Raises:
-        StoreError: it cannot.
+        StoreError: the key has characters other than ASCII letters and digits.
     """
     if not (key.isascii() and key.isalnum()):
-        raise StoreError(f"A result has a key of letters and digits, not '{in_a_line(key)[:40]}'.")
+        raise StoreError(f"The key of a result consists of letters and digits; not '{in_a_line(key)[:40]}'.")
     return key
 
 
@@ -256,7 +256,7 @@ def _canonical(value: object) -> object:
     """Return a value with whole numbers as int, so that 20 and 20.0 are one configuration."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
-    if isinstance(value, str | int | None):  # most values, and soon told
+    if isinstance(value, str | int | None):  # most values: a fast path
         return value
     if isinstance(value, Mapping):
         return {name: _canonical(inner) for name, inner in value.items()}
@@ -264,7 +264,7 @@ def _canonical(value: object) -> object:
 
 
 def as_json(value: Any) -> Any:
-    """Return a value as JSON has it: NumPy's numbers as Python's, tuples as lists, and None for NaN and infinity."""
+    """Convert a value for JSON: NumPy numbers to Python numbers, tuples to lists, NaN and infinity to None."""
     if isinstance(value, Mapping):
         return {str(name): as_json(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -275,7 +275,7 @@ def as_json(value: Any) -> Any:
 
 
 def checks_of(record: Record) -> TrainingSettings | None:
-    """Return settings with the checks of a training; None of a kind of job with checks of its own."""
+    """Return settings with the checks of a training; None for kinds of jobs with their own checks."""
     known, names = record["config"].get("settings", {}), ("check_every", "check_growth", "max_steps")
     checks = {name: known[name] for name in (*names, "batch_size", "evaluation_size") if name in known}
     if "max_updates" in record["config"]:

@@ -1,4 +1,4 @@
-"""Resolution: how much of a ratio the noise and the spacing of readings leave open."""
+"""Resolution: the uncertainty of a ratio from the noise and the spacing of evaluations."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from icy.languages.meanings import MeaningSpace
 
 from .record import Record, checks_of, config_text
 
-MOST_STEPS = 10**10  # of a training; the checks around more steps are not looked for
-BELOW = 5.0  # standard deviations of a reading below the target, where the line through the readings begins
-RECENT = 8  # readings by which a curve that flattens is known: the last half of the updates, on a geometric grid
-LEAST_EARLIER = 4  # readings before the recent ones, to compare with
-LEAST_SLOPE = 0.02  # of a curve that flattens, per unit of the logarithm of the updates
-# Correlation of the readings of concat and perm at one evaluation, which are of the same meanings: 0.2 to 0.8 in six
-# models, 0.5 in the mean (results/resolution). Other grammars are seldom learned between the same evaluations.
+MOST_STEPS = 10**10  # largest number of steps with a resolution; for more, it is NaN
+BELOW = 5.0  # the line through the readings begins at this number of standard deviations below the target
+RECENT = 8  # readings that show whether a curve flattens: on a geometric grid, the last half of the updates
+LEAST_EARLIER = 4  # readings before the RECENT readings, for comparison
+LEAST_SLOPE = 0.02  # of a flattening curve, per unit of log(updates)
+# Correlation of the readings of concat and perm at the same evaluation, on the same meanings: 0.2 to 0.8 in six models,
+# 0.5 on average (results/resolution). Other grammars rarely reach the target at the same evaluations as concat.
 SHARED = 0.5
 
 
@@ -27,8 +27,8 @@ class Uncertainty:
     """Relative standard uncertainty of the step at which a run reached its target.
 
     Attributes:
-        readings: the part of each reading around the step, by the steps of its evaluation.
-        spacing: the part of the spacing of a grid of evaluations.
+        readings: uncertainty from each reading around the step, by the step of its evaluation.
+        spacing: uncertainty from the spacing of evaluations on a grid.
     """
 
     readings: dict[int, float]
@@ -39,18 +39,18 @@ class Uncertainty:
 
 
 def resolution_of(record: Record, baseline: Record | None = None) -> float:
-    """Return the relative standard uncertainty that the readings leave in a ratio: 0.05 is 5 %.
+    """Return the relative standard uncertainty of a ratio from the noise of readings: 0.05 is 5 %.
 
-    It has a part from the grammar's run and one from the baseline's (`crossing_uncertainty`), which add in squares. If
-    both runs reach the target at the same evaluations, they read the same meanings, and share a part of the error.
+    It combines the uncertainties of the grammar's run and of the baseline's run (`crossing_uncertainty`) in quadrature.
+    If both runs reach the target at the same evaluations, these use the same meanings, and their errors are correlated.
 
     Args:
-        record: of a run of a grammar.
-        baseline: that of concat at the same seed, if it is known.
+        record: record of a run of a grammar.
+        baseline: record of concat at the same seed, if known.
 
     Returns:
-        0 for the baseline, as its ratio is 1; NaN for other measures than ratios, for runs that failed or were cut, and
-        for more steps than any training takes (MOST_STEPS).
+        0 for the baseline, because its ratio is 1; NaN for measures that are not ratios, for runs that failed or were
+        cut, and for more than MOST_STEPS steps.
     """
     concat = record.get("baseline_crossing") or record.get("baseline_steps")
     if record["measure"] != "ratio" or record["failed"] or record["reason"] == "cap" or not concat:
@@ -70,33 +70,33 @@ def resolution_of(record: Record, baseline: Record | None = None) -> float:
 def crossing_uncertainty(record: Record | None, crossing: float, settings: TrainingSettings) -> Uncertainty:
     """Return the relative standard uncertainty of the step at which a run reached its target.
 
-    A reading is the share of right answers among the meanings of an evaluation. Its standard deviation is that of
+    A reading is the fraction of right answers over the meanings of an evaluation. Its standard deviation assumes
     independent answers, one per attribute of a receiver and one per token of a sender. Divided by the slope of the
-    curve at the target, it is an uncertainty in updates. The slope is that of a line through the readings from BELOW
-    standard deviations below the target up to the crossing; of a curve that flattens, at most that of its last RECENT
-    readings, since a reading that is too high by chance ends the training. Where steps are interpolated, the two
-    readings around the crossing count by their weights; on a fixed grid of evaluations the spacing of the grid is added
-    in squares.
+    curve at the target, it is an uncertainty in updates. The slope is the slope of a line through the readings from
+    BELOW standard deviations below the target up to the crossing. If the curve flattens, the slope is at most the slope
+    of its last RECENT readings, because a reading that is too high by chance ends the training. If steps are
+    interpolated, the two readings around the crossing have the weights of the interpolation. On a fixed grid of
+    evaluations, the spacing of the grid is added in quadrature.
 
     Args:
-        record: of the run, with its curve; None if it is not known.
-        crossing: the step.
-        settings: of its evaluations.
+        record: record of the run, with its curve; None if unknown.
+        crossing: step at which the run reached its target.
+        settings: settings of its evaluations.
 
     Returns:
-        The uncertainty as a share of `crossing`; where the curve is not known, that of the spacing alone.
+        The uncertainty as a fraction of `crossing`; if the curve is unknown, only the uncertainty from the spacing.
     """
-    found = None if record is None else _around(record, crossing, settings)
-    if found is None:
+    parts = None if record is None else _around(record, crossing, settings)
+    if parts is None:
         return Uncertainty({}, _spacing(settings, crossing))
     if settings.interpolates:
-        return Uncertainty(found)
-    last = max(found)
-    return Uncertainty({last: found[last]}, _spacing(settings, crossing))
+        return Uncertainty(parts)
+    last = max(parts)
+    return Uncertainty({last: parts[last]}, _spacing(settings, crossing))
 
 
 def _around(record: Record, crossing: float, settings: TrainingSettings) -> dict[int, float] | None:
-    """Return the uncertainty from each of the two readings around the crossing; None where the curve has not both."""
+    """Return the uncertainty from each of the two readings around the crossing; None if the curve lacks one."""
     target = float(record["target"])
     points = [(float(p[0]), float(p[1])) for p in record.get("curve", ()) if p[0] is not None and p[1] is not None]
     last = next((place for place, (_, accuracy) in enumerate(points) if accuracy >= target), None)
@@ -125,15 +125,15 @@ def answers_of(record: Record) -> int:
 
 
 def _slope(points: list[tuple[float, float]]) -> float:
-    """Return the slope of the line of least squares through some points."""
+    """Return the slope of the least-squares line through points."""
     x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
     return float(sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points))
 
 
 def _flattened(points: list[tuple[float, float]]) -> float | None:
-    """Return the slope of the last RECENT readings over the logarithm of the updates, if the curve was steeper before.
+    """Return the slope of the last RECENT readings over log(updates), if the curve was steeper before.
 
-    None for other curves, and for those with few readings.
+    Return None for other curves, and for curves with few readings.
     """
     on_log = [(math.log(steps), accuracy) for steps, accuracy in points if steps > 0]
     recent, earlier = on_log[-RECENT:], on_log[-2 * RECENT : 1 - RECENT]
@@ -143,9 +143,9 @@ def _flattened(points: list[tuple[float, float]]) -> float | None:
 
 
 def _spacing(settings: TrainingSettings, steps: float) -> float:
-    """Return the relative standard uncertainty of a step that lies anywhere between two evaluations.
+    """Return the relative standard uncertainty of a step that is uniformly distributed between two evaluations.
 
-    That is half the gap over the root of three (JCGM 100:2008, section 4.3.7), as a share of the middle.
+    It is half the gap divided by sqrt(3) (JCGM 100:2008, section 4.3.7), as a fraction of the midpoint.
     """
     before, after = settings.checks_around(steps)
     return (after - before) / (after + before) / math.sqrt(3)

@@ -1,4 +1,4 @@
-"""Results as they stood in an earlier commit of a git repository."""
+"""Read results from an earlier commit of a git repository."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIGN = "@"  # between a path and a revision
 
 
 def revision_of(place: str) -> tuple[str, str | None]:
-    """Split `PATH@REVISION`; what exists under the whole name has no revision.
+    """Split `PATH@REVISION`. If a file has the whole text as its name, the revision is None.
 
     Example:
         >>> revision_of("records.parquet@HEAD~1")
@@ -29,32 +29,32 @@ def revision_of(place: str) -> tuple[str, str | None]:
 
 @contextmanager
 def at_revision(path: str | Path, revision: str) -> Iterator[Path]:
-    """Write a file or folder, as it was committed, to a temporary folder; yield its path there.
+    """Write a file or folder from a commit to a temporary folder; yield its path there.
 
     Args:
-        path: a file or folder within a checkout, which need not exist any more.
-        revision: a commit, branch or tag, as git names it.
+        path: a file or folder in a checkout. It need not exist any more.
+        revision: name of a commit, branch or tag.
 
     Raises:
-        StoreError: there is no git or no repository, no such revision, or nothing of that name in it.
+        StoreError: git or the repository is missing, or the revision or the file in it does not exist.
     """
     path = Path(path).absolute()
     folder = next(parent for parent in path.parents if parent.is_dir())
     with tempfile.TemporaryDirectory() as scratch:
         archive = Path(scratch, "archive.tar")
         inside = path.relative_to(folder).as_posix()
-        # A revision must not be taken for an option, nor a name for a pattern.
-        given = ["archive", "--format=tar", f"--output={archive}", "--end-of-options", revision]
-        command = ["git", "-C", str(folder), "--literal-pathspecs", *given, inside]
+        # Do not read a revision as an option, or a path as a pattern.
+        arguments = ["archive", "--format=tar", f"--output={archive}", "--end-of-options", revision]
+        command = ["git", "-C", str(folder), "--literal-pathspecs", *arguments, inside]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         except OSError as error:
             raise StoreError(
-                f"Results at a revision are read with git, which is not here ({error.strerror})."
+                f"Reading results at a revision needs git, which cannot be run ({error.strerror})."
             ) from error
-        if done.returncode:
-            said = (done.stderr.strip().splitlines() or ["git said nothing"])[-1].removeprefix("fatal: ")
-            raise StoreError(f"There is no {path.name} at the revision {revision}: {said}.")
+        if result.returncode:
+            reason = (result.stderr.strip().splitlines() or ["git gave no reason"])[-1].removeprefix("fatal: ")
+            raise StoreError(f"{path.name} does not exist at the revision {revision}: {reason}.")
         with tarfile.open(archive) as tar:
             tar.extractall(scratch, filter="data")
         yield Path(scratch, inside)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .load import Column
 
-NOTHING = ("", "none", "null", "nan", "na", "<na>")  # values for which rows without one are selected
+NOTHING = ("", "none", "null", "nan", "na", "<na>")  # values that select rows without a value
 
 
 def select(
@@ -32,19 +32,19 @@ def select(
     grammars: Sequence[str] = (),
     where: Options | None = None,
 ) -> Any:
-    """Select some results; return what was given: a ProbeResult, records, or a long table.
+    """Select results. Return the same type as the input: a ProbeResult, records, or a long table.
 
-    They are in the order of the models that are named, if any are.
+    If models are named, the selected results are in the order of their names.
 
     Args:
         results: a ProbeResult or a long table.
-        models: names or wildcards of models, with or without their side; none are all.
-        grammars: the same of grammars.
-        where: columns of the long table, or SYNONYMS of them, and the value or values that each may have.
+        models: names or wildcards of models, with or without their side; empty selects all models.
+        grammars: names or wildcards of grammars; empty selects all grammars.
+        where: accepted values by column of the long table, or by SYNONYMS of columns.
 
     Raises:
-        UnknownNameError: a pattern or a value that fits nothing, or a column that there is not.
-        InvalidSettingError: nothing fits all of them.
+        UnknownNameError: a pattern or value matches no results, or a column does not exist.
+        InvalidSettingError: no result matches all choices.
 
     Example:
         >>> import pandas as pd
@@ -60,19 +60,19 @@ def select(
     long = long_of(results)
     keep = pd.Series(True, index=long.index)
     names = {m: (m, m.rpartition("/")[2]) for m in dict.fromkeys(long["model"].astype(str))}
-    wanted = list(dict.fromkeys(_matching("model in these results", models, names)))
-    keep &= long["model"].isin(wanted)
+    selected = list(dict.fromkeys(_matching("model in these results", models, names)))
+    keep &= long["model"].isin(selected)
     keep &= long["grammar"].isin(
         _matching("grammar in these results", grammars, {g: (g, short_name(g)) for g in sorted(set(long["grammar"]))})
     )
     for column, value in (where or {}).items():
         keep &= _equal(long, column, value)
     if not keep.any():
-        raise InvalidSettingError("Each of these choices fits some results, and all together none: leave one out.")
+        raise InvalidSettingError("Each of these choices matches results, but no result matches all; leave one out.")
     places: list[int] = keep.to_numpy().nonzero()[0].tolist()
     if models:
         names_of = long["model"].astype(str).tolist()
-        places.sort(key=lambda place: wanted.index(names_of[place]))
+        places.sort(key=lambda place: selected.index(names_of[place]))
     records = records_in(results)
     if records is None:
         return long.iloc[places]
@@ -81,16 +81,18 @@ def select(
 
 
 def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the names that match one of the patterns; all if there are none."""
-    found: list[str] = [] if patterns else list(names)
+    """Return the names that match one of the patterns; all names if `patterns` is empty."""
+    matches: list[str] = [] if patterns else list(names)
     for pattern in words(patterns):
         wanted = {pattern.lower(), canonical(pattern).lower()}
-        fit = [n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), p) for f in forms for p in wanted)]
-        if not fit and pattern != "all":
+        fits = [
+            n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), p) for f in forms for p in wanted)
+        ]
+        if not fits and pattern != "all":
             shortest = [forms[0] if "/" in pattern else forms[-1] for forms in names.values()]
             raise unknown(what, pattern, list(dict.fromkeys(shortest)))
-        found += fit or list(names)
-    return found
+        matches += fits or list(names)
+    return matches
 
 
 def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
@@ -98,7 +100,7 @@ def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
     if column not in long:
         raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
     if (whole := _equal_to(long[column], value)).any():
-        return whole  # also of a text with commas, such as settings
+        return whole  # for example the text of settings, which has commas
     each = {part: _equal_to(long[column], part) for part in words(value) or [str(value)]}
     for part, equal in each.items():
         if not equal.any():
@@ -108,7 +110,7 @@ def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
 
 
 def _equal_to(values: Column, value: object) -> pd.Series[bool]:
-    """Return which rows of a column have one value."""
+    """Return which rows of a column have a value."""
     import pandas as pd
 
     text = str(value).lower()
@@ -116,6 +118,6 @@ def _equal_to(values: Column, value: object) -> pd.Series[bool]:
     if pd.api.types.is_numeric_dtype(values):
         number = pd.to_numeric(pd.Series([value if isinstance(value, (int, float)) else text]), errors="coerce").iloc[0]
         equal |= values.eq(number).fillna(False).astype(bool)
-    if not equal.any() and text in NOTHING:  # unless that is a name
+    if not equal.any() and text in NOTHING:  # unless a name is 'none'
         equal = values.isna()
     return equal

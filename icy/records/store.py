@@ -1,7 +1,7 @@
-"""The store: one JSON file per finished replicate, written whole or not at all.
+"""The store: one JSON file per finished replicate, written atomically.
 
-A replicate (one model, one grammar, one seed) is filed under a hash of everything that determines its numbers: the
-merged configuration and the versions of model, grammar and protocol. Work that is on file is not done again.
+The key of a replicate (one model, one grammar, one seed) is a hash of everything that determines its numbers: the
+merged configuration and the versions of model, grammar and protocol. A replicate with a record is not trained again.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from pathlib import Path
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import free_name, is_inside, require_room, write_atomically
 
-from .check import LARGEST, checked, tell_left_out
+from .check import LARGEST, checked, warn_left_out
 from .record import INTERRUPTED, Record, by_filing, filing_of, is_better, model_file, plain_key
 from .versions import NONE, Versions, newest
 
 log = logging.getLogger(__name__)
 RECORDS = "records"
-CHECKPOINTS = "checkpoints"  # of trainings that are under way: a file per key
+CHECKPOINTS = "checkpoints"  # folder of the checkpoints of unfinished trainings, a file per key
 STALE_SECONDS = 3600
 RERUN = {
     "missing": "train replicates that have no record, or an interrupted one (the default)",
-    "failed": "run what has no record, and what failed",
-    "always": "run everything again",
-    "never": "run nothing, and show what is on file",
+    "failed": "train replicates that have no record, or a failed one",
+    "always": "train all replicates again",
+    "never": "train nothing, and show the saved results",
 }
-ODD = "odd"  # after the name of a file that was no record, and is kept beside the record that took its place
-_last: dict[Path, int] = {}  # by folder, the number that was filed last, as far as this process knows
+ODD = "odd"  # suffix of an unreadable file that is kept when a record replaces it
+_last: dict[Path, int] = {}  # largest `filed` of each folder that this process knows
 
 
 class Store:
     """A results folder.
 
     Args:
-        folder: made when the first result is written.
+        folder: path of the folder; it is created when the first result is written.
         packed: further records by key, which are not in the folder yet.
-        warn: whether files that are no readable records are named in a warning, each once.
+        warn: whether to warn about unreadable records, once per file.
 
     Attributes:
-        asked: versions of the running plan, which tables show before others (`newest`).
+        plan_versions: versions in the running plan, which tables prefer to others (`newest`).
 
     Raises:
-        InvalidSettingError: `folder` is no path.
+        InvalidSettingError: `folder` is not a path.
 
     Example:
         >>> import tempfile
@@ -60,21 +60,21 @@ class Store:
 
     def __init__(self, folder: str | Path, packed: Mapping[str, Record] | None = None, warn: bool = True) -> None:
         self.folder, self._packed, self._warn = folder_of(folder), packed or {}, warn
-        self.asked: Versions = NONE
-        self._told: set[Path] = set()  # files that a warning has named
+        self.plan_versions: Versions = NONE
+        self._told: set[Path] = set()  # files with a warning
 
     def prepare(self) -> None:
-        """Make the folder and check that it can be written, before hours are spent.
+        """Make the folder and check that it is writable, before a long training.
 
-        Half-written files of a process that was killed are swept out, once they are too old to be someone's work.
+        Remove incomplete files of killed processes if they are old enough that no process can be writing them.
 
         Raises:
-            StoreError: it cannot.
+            StoreError: the folder cannot be written.
         """
         require_room(self.folder / RECORDS)
-        self._look_for_the_last()  # now, as workers are copies of this process
+        self._look_for_the_last()  # now, because workers are copies of this process
         for path in (self.folder / RECORDS).glob(".*.tmp"):
-            with contextlib.suppress(OSError):  # another process may be sweeping too
+            with contextlib.suppress(OSError):  # another process may remove it at the same time
                 if time.time() - path.stat().st_mtime > STALE_SECONDS:
                     path.unlink()
 
@@ -82,39 +82,38 @@ class Store:
         """Return the file of a key.
 
         Raises:
-            StoreError: the key is no name of a file.
+            StoreError: the key cannot be the name of a file.
         """
         return self.folder / RECORDS / f"{plain_key(key)}.json"
 
     def put(self, record: Record, files: Mapping[str, bytes] | None = None, number: bool = True) -> None:
-        """Store a record under its key. A file of its name that is no record is kept beside it.
+        """Save a record under its key. If its file exists and is not a record, this file is renamed and kept.
 
         Args:
-            record: what to store.
-            files: what belongs to it, by path in the folder; written before it.
-            number: whether it is given its place after those on file (`filed`), unless it has one; not for what is
-                copied.
+            record: the record to save.
+            files: files of the record, by path in the folder. They are written before the record.
+            number: whether to set `filed`, if the record does not have it; False for copies of records.
 
         Raises:
-            StoreError: it cannot be written, or a path leads out of the folder.
+            StoreError: the record cannot be written, or a path is outside of the folder.
         """
         path = self.path(record["key"])
         for place, content in (files or {}).items():
             if not is_inside(place):
-                raise StoreError(f"'{place}' is no path within the results folder {self.folder}.")
+                raise StoreError(f"'{place}' is not a path in the results folder {self.folder}.")
             write_atomically(self.folder / place, content)
         self._remember(record, number)
         text = json.dumps(record, indent=1, allow_nan=False)
-        _keep_if_odd(path)
+        _keep_unreadable(path)
         write_atomically(path, text.encode())
 
     def get(self, key: str) -> Record | None:
-        """Return the record of a key; None if there is none, or, with a warning, none that can be read."""
-        here, packed = self._in_the_folder(key), self._packed.get(key)
-        return packed if packed is not None and is_better(packed, here) else here
+        """Return the record of a key; None if it does not exist or, with a warning, if it cannot be read."""
+        saved, packed = self._in_the_folder(key), self._packed.get(key)
+        return packed if packed is not None and is_better(packed, saved) else saved
 
     def lacks_model(self, record: Record) -> bool:
-        """Whether the model of a result was not kept, or is no longer there."""
+        """Return whether the model of a result was not saved, or no longer exists."""
         if record["failed"]:
             return False
         file = model_file(record)
@@ -136,10 +135,10 @@ class Store:
     def _leave_out(self, path: Path, error: Exception) -> None:
         if self._warn and path not in self._told:
             self._told.add(path)
-            tell_left_out(path, error)
+            warn_left_out(path, error)
 
     def _remember(self, record: Record, number: bool) -> None:
-        """Remember the largest number in the folder, and give a record the next one if it is to have one."""
+        """Set `filed` of a record, if wanted, and remember the largest number in the folder."""
         folder = self.folder.absolute()
         if folder not in _last:
             self._look_for_the_last()
@@ -152,13 +151,13 @@ class Store:
         _last[folder] = max([_last.get(folder, 0), *map(filing_of, self._read_all(lambda *_: None))])
 
     def records(self) -> list[Record]:
-        """Return the records that tables show: the newest of each configuration (see `newest`)."""
-        return sorted(newest(self.all_records(), self.asked), key=by_filing)
+        """Return the newest record of each configuration, for tables (see `newest`)."""
+        return sorted(newest(self.all_records(), self.plan_versions), key=by_filing)
 
     def all_records(self) -> list[Record]:
-        """Return all records in the folder, in the order they were filed.
+        """Return all records in the folder, in the order of saving.
 
-        A file that is not a record is left out, with a warning.
+        Unreadable records are left out, with a warning.
         """
         return sorted(self._read_all(self._leave_out), key=by_filing)
 
@@ -174,10 +173,12 @@ def folder_of(given: object) -> Path:
     """Return the path of a results folder.
 
     Raises:
-        InvalidSettingError: it is no path.
+        InvalidSettingError: `given` is not a path.
     """
     if not isinstance(given, str | os.PathLike) or "\0" in str(given) or not str(given).strip():
-        raise InvalidSettingError(f"out is the folder for results, such as 'icy-results', the default; not {given!r}.")
+        raise InvalidSettingError(
+            f"out must be a folder for results, such as 'icy-results', the default; not {given!r}."
+        )
     return Path(given)
 
 
@@ -185,8 +186,9 @@ def _read(path: Path) -> Record:
     """Return the record in a file.
 
     Raises:
-        ValueError: there is something else: no record, a folder, a device or a pipe, whose reading might never end.
-        OSError: there is nothing, or it cannot be read.
+        ValueError: the path is not a regular file (a folder, or a device or pipe, which might never end), or the file
+            is not a record.
+        OSError: the file does not exist, or cannot be read.
     """
     try:
         is_file = stat.S_ISREG(path.stat().st_mode)
@@ -195,31 +197,33 @@ def _read(path: Path) -> Record:
             raise ValueError("it is a link to itself") from error
         raise
     if not is_file:
-        raise ValueError("it is no file")
+        raise ValueError("it is not a file")
     return checked(path.read_bytes(), path.stem)
 
 
-def _keep_if_odd(path: Path) -> None:
-    """Give a file that is no record, and about to be replaced, another name."""
+def _keep_unreadable(path: Path) -> None:
+    """Rename a file that is not a record, before it is replaced."""
     try:
         _read(path)
     except FileNotFoundError:
         return
     except (OSError, ValueError):
-        kept = free_name(path, ODD)
+        renamed = free_name(path, ODD)
         with contextlib.suppress(OSError):
-            os.replace(path, kept)
-            log.warning("What was in %s, no readable result, is kept as %s.", path, kept.name)
+            os.replace(path, renamed)
+            log.warning("%s was not a readable result; it is kept as %s.", path, renamed.name)
 
 
-def to_run(found: Mapping[str, Record | None], store: Store, rerun: str, keep_models: bool = False) -> set[str]:
+def keys_to_train(
+    records: Mapping[str, Record | None], store: Store, rerun: str, keep_models: bool = False
+) -> set[str]:
     """Return the keys to train now.
 
     Args:
-        found: the record of every key; None if there is none.
-        store: where the records are.
+        records: the record of every key; None without a record.
+        store: store of the records.
         rerun: one of the words of RERUN.
-        keep_models: whether results without a kept model are trained again.
+        keep_models: whether to train results without a saved model again.
 
     Raises:
         InvalidSettingError: `rerun` is not one of the words of RERUN.
@@ -229,11 +233,11 @@ def to_run(found: Mapping[str, Record | None], store: Store, rerun: str, keep_mo
     if rerun == "never":
         return set()
     if rerun == "always":
-        return set(found)
+        return set(records)
 
     def wanted(record: Record | None) -> bool:
         if record is None or record.get("reason") == INTERRUPTED:
             return True
         return (keep_models and store.lacks_model(record)) or (rerun == "failed" and record["failed"])
 
-    return {key for key, record in found.items() if wanted(record)}
+    return {key for key, record in records.items() if wanted(record)}

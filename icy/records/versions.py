@@ -1,7 +1,8 @@
-"""Versions of models, grammars, protocols and kinds of jobs: which of several on file is shown.
+"""Versions of models, grammars, protocols and kinds of jobs: choose the version to show.
 
-Results of different versions are not comparable, so of each part one version is shown. What is asked for now goes
-before what was filed last, and no clock decides, but for records of older versions of icy, which have no number.
+Results of different versions are not comparable, so only one version of each part is shown. The version in the running
+plan is preferred to the version that was saved last. Clocks do not matter, except for records of older versions of icy,
+which have no number.
 """
 
 from __future__ import annotations
@@ -17,62 +18,62 @@ from icy.core.registry import registry
 
 from .record import Record, by_filing, config_text
 
-Part: TypeAlias = tuple[str, ...]  # what has versions: "model" with its side and name, "grammar" with its name, ...
+Part: TypeAlias = tuple[str, ...]  # something with versions: ("model", side, name), ("grammar", name), ...
 Versions: TypeAlias = Mapping[Part, str]
 NONE: Versions = MappingProxyType({})
-Rank: TypeAlias = tuple[bool, tuple[int, str]]  # whether there is a result, and the last filing
+Rank: TypeAlias = tuple[bool, tuple[int, str]]  # whether there is a result, and the sort key of the last record
 
 
-def newest(records: Sequence[Record], asked: Versions = NONE) -> list[Record]:
-    """Return the last record of each configuration, of one version of each model, grammar and protocol.
+def newest(records: Sequence[Record], plan_versions: Versions = NONE) -> list[Record]:
+    """Return the last record of each configuration, with only one version of each model, grammar and protocol.
 
-    Of several versions with a result this is the one that is asked for; else the one that is registered now; else the
-    one that was filed last. The others stay on file.
+    If several versions have a result, it is the version in the running plan; otherwise the version that is registered
+    now; otherwise the version that was saved last. Records of other versions are not deleted.
 
     Args:
-        records: of any versions.
-        asked: versions of the running plan.
+        records: records of any versions.
+        plan_versions: versions in the running plan.
     """
-    found: dict[Part, dict[str | None, Rank]] = {}
+    ranks_of: dict[Part, dict[str | None, Rank]] = {}
     for record in records:
         rank = not record["failed"], by_filing(record)
         for part, version in versions_of(record).items():
-            ranks = found.setdefault(part, {})
+            ranks = ranks_of.setdefault(part, {})
             ranks[version] = max(rank, ranks.get(version, rank))
-    shown = {part: _shown(part, ranks, asked) for part, ranks in found.items()}
+    shown = {part: _shown(part, ranks, plan_versions) for part, ranks in ranks_of.items()}
     current = [r for r in records if all(shown[part] == version for part, version in versions_of(r).items())]
     return list({config_text(record["config"]): record for record in current}.values())
 
 
 def versions_of(record: Mapping[str, Any]) -> dict[Part, str | None]:
-    """Return the versions of model, grammar, protocol and kind of job that a record was measured with."""
+    """Return the versions of model, grammar, protocol and kind of job of a record."""
     names = {"model": ("side", "model"), "grammar": ("grammar",), "protocol": ("protocol",)}
     if kind := record.get("kind"):
         names[kind] = ("side", "model")  # jobs of other kinds have the version of their kind
-    found = record.get("versions", {})
-    return {(what, *(str(record.get(name)) for name in parts)): found.get(what) for what, parts in names.items()}
+    versions = record.get("versions", {})
+    return {(what, *(str(record.get(name)) for name in parts)): versions.get(what) for what, parts in names.items()}
 
 
-def _shown(part: Part, ranks: Mapping[str | None, Rank], asked: Versions) -> str | None:
-    """Return the version of a part to show, of those that are on file."""
+def _shown(part: Part, ranks: Mapping[str | None, Rank], plan_versions: Versions) -> str | None:
+    """Return the version of a part to show, from the versions with records."""
     if len(ranks) == 1:
         return next(iter(ranks))
-    wanted = asked.get(part) or registered_version(part)
+    preferred = plan_versions.get(part) or registered_version(part)
 
     def rank(version: str | None) -> tuple[bool, bool, Rank]:
-        return ranks[version][0], version == wanted, ranks[version]
+        return ranks[version][0], version == preferred, ranks[version]
 
     return max(ranks, key=rank)
 
 
 def registered_version(part: Part) -> str | None:
-    """Return the version of a part that is registered now; None if nothing is registered under its name.
+    """Return the registered version of a part; None if its name is not registered.
 
     Example:
         >>> registered_version(("grammar", "rot")), registered_version(("model", "sender", "sender/NoSuchModel"))
         ('1', None)
     """
-    from icy.grammars import grammar_version  # only here, as it is seldom asked for
+    from icy.grammars import grammar_version  # imported here because it is rarely needed
 
     what, *names = part
     try:

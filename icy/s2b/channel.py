@@ -30,14 +30,14 @@ def library_of(array: Array) -> ModuleType:
 def regular(tokens: Int[Array, "batch length"]) -> Int[Array, "batch length"]:
     """Set everything after a sentence's first end to the end, [B, L]."""
     columns, going = [tokens[:, 0]], True
-    for place in range(1, tokens.shape[1]):  # column by column, as reducing along such a short axis is slower
+    for place in range(1, tokens.shape[1]):  # by column, because reducing along this short axis is slower
         going = going & (tokens[:, place - 1] != END)
         columns.append(tokens[:, place] * going)
     return library_of(tokens).stack(columns, 1)
 
 
 def permutations(streams: EpisodeStreams, vocab_size: int, asked: bool = True) -> Int64[Wholes, "batch vocab"]:
-    """Draw the token that the listener hears for each of the speaker's: the end stays, others are renamed, [B, V + 1].
+    """Draw the token that the listener hears for each token: the end stays, others are renamed, [B, V + 1].
 
     The authors' program renames the tokens of each player. Two random renamings compose to one, so one is drawn here.
     """
@@ -47,7 +47,7 @@ def permutations(streams: EpisodeStreams, vocab_size: int, asked: bool = True) -
 
 
 def inverses(mappings: Int64[Wholes, "batch vocab"]) -> Int64[Wholes, "batch vocab"]:
-    """Return the token that the speaker hears for each of the listener's, [B, V + 1]."""
+    """Return the token that the speaker hears for each token of the listener, [B, V + 1]."""
     return np.argsort(mappings, axis=1)
 
 
@@ -66,7 +66,7 @@ def sentence_count(vocab_size: int, length: int) -> int:
 
 @cache
 def sentences(vocab_size: int, length: int) -> Int64[NDArray[np.int64], "sentence length={length}"]:
-    """Return every regular sentence by its number, [sentences, L]: shorter ones first, the first token runs fastest.
+    """Return every regular sentence by its number, [sentences, L]: shorter ones first; the first token varies fastest.
 
     Example:
         >>> sentences(2, 2).tolist()

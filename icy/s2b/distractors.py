@@ -1,4 +1,4 @@
-"""Distractors: the stimuli shown beside a target, drawn without replacement from those that an episode plays."""
+"""Distractors: the stimuli shown in addition to a target, drawn without replacement from the episode's stimuli."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from .episode_streams import OfGames, Reals, Wholes
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The stimuli that each episode may show beside its targets, of all episodes in one sorted array.
+    """The possible distractors of each episode, for all episodes in one sorted array.
 
     A stimulus is numbered within its episode: meaning times O, plus the sample.
 
@@ -34,31 +34,31 @@ class Candidates:
         samples: int,
         distinct: bool = True,
     ) -> "Candidates":
-        """Collect stimuli [P] of episodes [P]: each once, or if not `distinct` as often as it occurs."""
+        """Collect stimuli [P] of episodes [P]: each once with `distinct`, otherwise as often as it occurs."""
         keys = episodes * size + stimuli
         return cls(_distinct(keys) if distinct else np.sort(keys), size, samples)
 
     def without(self, episodes: OfGames, targets: OfGames, one: bool = False) -> "Rest":
-        """Leave out the target's meaning in each of some games.
+        """Leave out the target's meaning in some games.
 
         Args:
             episodes: episode of each game, [T].
             targets: target of each game, as a stimulus number, [T].
-            one: leave out a single entry of the target instead, and keep whatever shares its meaning.
+            one: leave out only one entry of the target, and keep other stimuli of its meaning.
         """
         base = episodes * self.size
         meaning = base + targets - targets % self.samples
         ends = np.stack([base, base + self.size], 1)
         first, last = np.searchsorted(self.keys, ends).T
         low = np.searchsorted(self.keys, base + targets if one else meaning)
-        # Widened candidates may lack the target's meaning, in which case there is nothing to leave out.
+        # Widened candidates may lack the target's meaning; then there is nothing to leave out.
         high = low + 1 if one else np.searchsorted(self.keys, meaning + self.samples)
         return Rest(self, base, first, low, high, (last - first) - (high - low))
 
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """What is left to draw from in each of some games: its episode's candidates without a slice in the middle.
+    """The remaining candidates of some games: the candidates of its episode without a slice in the middle.
 
     Attributes:
         candidates: the candidates of all episodes.
@@ -77,16 +77,17 @@ class Rest:
     count: OfGames
 
     def draw(self, uniform: Float64[Reals, "game draw"]) -> Int64[Wholes, "game draw"]:
-        """Draw stimuli without replacement, by uniform numbers [T, draws]: [T, draws].
+        """Draw stimuli without replacement, by uniform numbers [T, draws]; return [T, draws].
 
-        A game that runs out of candidates repeats one of its draws after the first; one without any shows its target.
+        A game that runs out of candidates repeats one of its draws after the first; a game without candidates shows its
+        target.
         """
         chosen: list[Wholes] = []
         for k in range(uniform.shape[1]):
             left = self.count - k
             place = (uniform[:, k] * np.maximum(left, 1)).astype(np.int64)
             for other in np.sort(np.stack(chosen, 1), 1).T if chosen else ():
-                place += place >= other  # skip what is drawn already
+                place += place >= other  # skip the candidates that were drawn
             if chosen:
                 later = min(1, k - 1) + (uniform[:, k] * max(k - 1, 1)).astype(np.int64)
                 again = np.stack(chosen, 1)[np.arange(len(place)), later]
@@ -110,9 +111,9 @@ def _distinct(keys: Wholes) -> Wholes:
 def widened(
     candidates: Candidates, short: Int64[Wholes, " short"], eligible: Bool[NDArray[np.bool_], "batch meaning"]
 ) -> Candidates:
-    """Add the stimuli of the eligible meanings [B, M] that the episodes in `short` lack to their candidates.
+    """Add the eligible meanings' stimuli [B, M] that the episodes in `short` lack to their candidates.
 
-    The candidates that are there remain, each as often as it was, so that no episode depends on another.
+    The present candidates remain, each as often as it was, so that no episode depends on another.
     """
     if not len(short):
         return candidates

@@ -1,7 +1,7 @@
 """Random numbers for thousands of episodes at once, each episode a function of its own seed.
 
 An episode must be the same whether it is drawn alone or in a batch, so its draws must not depend on other episodes.
-Numbers are therefore computed by index, not taken from a generator in turn: the n-th number of a stream is a hash
+Numbers are therefore computed by index instead of taken in turn from a generator: the n-th number of a stream is a hash
 (splitmix64) of the episode's key, the stream's name and n.
 """
 
@@ -23,7 +23,7 @@ Wholes = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 Seeds = NDArray[np.integer[Any]]  # int64 or uint64
 OfGames = Int64[Wholes, " game"]
-SavedState = dict[str, Any]  # of a game or a training: tensors, numbers, text, and lists and dicts of these
+SavedState = dict[str, Any]  # state of a game or a training: tensors, numbers, text, and lists and dicts of these
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -41,19 +41,20 @@ def checked_seed(seed: object) -> int:
         return whole_number("seed", seed, 0, LARGEST_SEED)
     except InvalidSettingError:
         raise InvalidSettingError(
-            f"A seed is a whole number from 0 to {LARGEST_SEED} (64 bits), not {quoted(seed)}."
+            f"A seed must be a whole number from 0 to {LARGEST_SEED} (64 bits), not {quoted(seed)}."
         ) from None
 
 
 def seeds_of(
     episodes: int, seed: int | None = None, seeds: Iterable[int] | None = None
 ) -> Integer[Seeds, "batch={episodes}"]:
-    """Return a seed per episode, [B]: `seeds`, or `seed` and the seeds that follow, or without either random ones.
+    """Return a seed per episode, [B]: `seeds`; or `seed` and the seeds that follow; or, without both, random seeds.
 
     They are int64, or uint64 if one of them needs all 64 bits.
 
     Raises:
-        InvalidSettingError: not one seed per episode, or a seed that is not a whole number from 0 to 2**64 - 1.
+        InvalidSettingError: the number of seeds differs from the number of episodes, or a seed that is not a whole
+            number from 0 to 2**64 - 1.
     """
     if seeds is None:
         first = int(np.random.default_rng().integers(2**31)) if seed is None else checked_seed(seed)
@@ -64,7 +65,7 @@ def seeds_of(
             )
         seeds = range(first, first + episodes)
     elif isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise InvalidSettingError(f"Seeds are a list of {counted(episodes, 'seed')}, not {quoted(seeds)}.")
+        raise InvalidSettingError(f"seeds must be a list of {counted(episodes, 'seed')}, not {quoted(seeds)}.")
     found = [checked_seed(each) for each in seeds]
     if len(found) != episodes:
         raise InvalidSettingError(f"{counted(episodes, 'episode', 'need')} as many seeds, not {len(found)}.")
@@ -114,13 +115,13 @@ class EpisodeStreams:
     def uniform_of_games(
         self, name: str, episodes: OfGames, games: OfGames, count: int
     ) -> Float64[Reals, "game count={count}"]:
-        """Draw uniform numbers in [0, 1) for some games, [T, count], the same for a game whatever the other games are.
+        """Draw uniform numbers in [0, 1) for some games, [T, count]. Each game's numbers depend on no other game.
 
         Args:
             name: name of the stream.
             episodes: index of each game's episode, [T].
             games: number of each game in its episode, [T].
-            count: how many numbers to draw per game.
+            count: number of numbers to draw per game.
         """
         places = games.astype(np.uint64)[:, None] * np.uint64(count) + np.arange(count, dtype=np.uint64)
         return self._at(name, self.keys[episodes][:, None], places)

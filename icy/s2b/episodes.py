@@ -1,4 +1,4 @@
-"""Deal episodes: draw everything they will show before their first step, for many episodes at once.
+"""Deal episodes: draw everything that they will show before their first step, for many episodes at once.
 
 The games of all episodes are concatenated in flat arrays. A step of the game is then a look-up, and episodes with few
 games take no more memory than they need.
@@ -37,8 +37,8 @@ class Episodes:
         sizes: number of values of each dimension of its space, [E, N].
         first: index of its first game, [E].
         games: number of games, [E].
-        heard: the token that the listener hears for each of the speaker's, [E, V + 1].
-        heard_back: the token that the speaker hears for each of the listener's, [E, V + 1].
+        heard: the token that the listener hears for each token of the speaker, [E, V + 1].
+        heard_back: the token that the speaker hears for each token of the listener, [E, V + 1].
 
     Attributes per game:
         query: whether it belongs to the query phase, [T].
@@ -71,8 +71,8 @@ class Episodes:
     def take(self, which: Int64[Wholes, " some"]) -> "Episodes":
         """Return the episodes at these indices, in that order, with their games."""
         games = ragged(self.first[which], self.games[which])
-        own = {name: getattr(self, name)[which] for name in OF_EPISODES if name != "first"}
-        return replace(self, **own, first=_firsts(own["games"]), **{n: getattr(self, n)[games] for n in OF_GAMES})
+        own = {name: getattr(self, name)[which] for name in EPISODE_FIELDS if name != "first"}
+        return replace(self, **own, first=_firsts(own["games"]), **{n: getattr(self, n)[games] for n in GAME_FIELDS})
 
     @staticmethod
     def join(parts: Sequence["Episodes"]) -> "Episodes":
@@ -87,9 +87,9 @@ class Episodes:
         return Episodes(**{f.name: torch.as_tensor(getattr(self, f.name)).to(device) for f in fields(self)})
 
 
-BYTES, BYTES_PER_SAMPLE = 160, 40  # memory that dealing an episode takes per meaning, as measured
-OF_EPISODES = tuple(f.name for f in fields(Episodes))[:7]
-OF_GAMES = tuple(f.name for f in fields(Episodes))[7:]
+BYTES, BYTES_PER_SAMPLE = 160, 40  # measured memory that dealing an episode takes per meaning
+EPISODE_FIELDS = tuple(f.name for f in fields(Episodes))[:7]
+GAME_FIELDS = tuple(f.name for f in fields(Episodes))[7:]
 
 
 def ragged(first: Int64[Wholes, " part"], counts: Int64[Wholes, " part"]) -> Int64[Wholes, " whole"]:
@@ -105,15 +105,15 @@ def _firsts(counts: Wholes) -> Wholes:
 def deal(
     settings: GameSettings, seeds: Integer[Seeds, " episode"], numbers: Int64[Wholes, " episode"] | None = None
 ) -> Episodes:
-    """Draw episodes, each a function of its seed and number alone, whatever else is in the batch.
+    """Draw episodes. Each is a function of its seed and number alone; the rest of the batch has no effect.
 
     Args:
         settings: settings of the game.
         seeds: seed of each episode, [E].
-        numbers: number of each episode among those of its seed, [E]; by default 0, the first.
+        numbers: number of each episode within its seed, [E]; by default 0, the first.
 
     Raises:
-        InvalidSettingError: the shots cannot be met.
+        InvalidSettingError: no targets show every value often enough.
     """
     numbers = np.zeros(len(seeds), dtype=np.int64) if numbers is None else numbers
     count = settings.most**settings.dimensions
@@ -145,7 +145,7 @@ def deal(
 
 
 def space_streams(settings: GameSettings, streams: EpisodeStreams) -> EpisodeStreams:
-    """Return the streams for spaces and stimuli: the episodes' own, or in a common game the shared ones."""
+    """Return the streams for spaces and stimuli: per episode, or shared by all episodes in a common game."""
     return (
         streams if settings.kind == "meta" else EpisodeStreams.of_seeds(np.full(len(streams.keys), settings.space_seed))
     )
@@ -155,7 +155,7 @@ def space_streams(settings: GameSettings, streams: EpisodeStreams) -> EpisodeStr
 
 
 def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) -> tuple[Targets, NDArray[np.bool_]]:
-    """Draw the targets of every episode, and return them with which of them belong to the query, [E, G]."""
+    """Draw the targets of every episode. Return them, and whether each belongs to the query, [E, G]."""
     support, query = eligible(settings, spaces)
     if settings.kind == "common":
         return _of_one_split(settings, support, query, streams)
@@ -172,7 +172,7 @@ def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) ->
 def eligible(
     settings: GameSettings, spaces: Spaces
 ) -> tuple[Bool[NDArray[np.bool_], "episode meaning"], Bool[NDArray[np.bool_], "episode meaning"]]:
-    """Split the meanings of every episode into those of the support and those of the query, [E, M] each."""
+    """Split the meanings of every episode into support and query, [E, M] each."""
     if settings.threshold > settings.dimensions:  # a common game of all meanings, which has no query
         return spaces.valid, np.zeros_like(spaces.valid)
     test = targets.query_meanings(spaces, settings.threshold)
@@ -184,8 +184,9 @@ def _some(
 ) -> Targets:
     """Draw the query's targets as the authors' program does.
 
-    Where the query has fewer stimuli than the shots of all values add up to, it shows all of them (in their program,
-    every meaning O times in samples drawn at random); elsewhere as many as it takes to show every value S times.
+    Where the query has fewer stimuli than the shots of all values require, it shows all of them (their program shows
+    every meaning O times, in samples drawn at random). Elsewhere it shows as many as needed to show every value S
+    times.
     """
     few = settings.shots * spaces.sizes.sum(1) > query.sum(1) * settings.samples
     if not settings.distinct:
@@ -216,7 +217,7 @@ def _of_one_split(
 
 @dataclass(frozen=True, eq=False)
 class _Views:
-    """What both players see, as stimulus numbers within their episodes, [T, K + 1], and the right decision, [T]."""
+    """Stimulus numbers that both players see, within their episodes, [T, K + 1], and the right decision, [T]."""
 
     speaker: Wholes
     listener: Wholes
@@ -224,7 +225,7 @@ class _Views:
 
 
 class _Games:
-    """The games of all episodes, concatenated, and the draws of what they show beside their targets."""
+    """The games of all episodes, concatenated, and the draws of the other stimuli that they show."""
 
     def __init__(
         self,
@@ -236,14 +237,15 @@ class _Games:
     ) -> None:
         self.settings, self.spaces, self.streams = settings, spaces, streams
         self.episode, column = np.nonzero(targets.meanings != NOTHING)
-        # A game's number in its episode. Its column may differ, as supports are padded to the longest of the batch.
+        # A game's number in its episode. Its column may differ, because supports are padded to the longest of the
+        # batch.
         self.place = np.arange(len(column)) - _firsts(targets.counts)[self.episode]
         self.query = query[self.episode, column]
         meaning, sample = (part[self.episode, column] for part in (targets.meanings, targets.samples))
         self.target = meaning * settings.samples + sample
 
     def views(self) -> _Views:
-        """Draw what both players see, and whether the listener sees the target's meaning."""
+        """Draw the stimuli that both players see, and whether the listener sees the target's meaning."""
         settings, slots = self.settings, self.settings.slots
         keep = self._uniform("ratio", 1)[:, 0] < settings.kept
         drawn = self._others()
@@ -252,7 +254,7 @@ class _Games:
         first = np.where(keep, self._same_meaning(self.target), stand_in)
         seen, meant = np.concatenate([first[:, None], distractors], axis=1), np.zeros(len(keep), dtype=np.int64)
         if settings.kind == "meta" and settings.query_of == "listener":
-            turned, *views = self._turned(keep, stand_in, distractors)
+            turned, *views = self._schedule_for_listener(keep, stand_in, distractors)
             of_game = turned[:, None]
             speaker, seen = np.where(of_game, views[0], speaker), np.where(of_game, views[1], seen)
             meant = np.where(turned, views[2], meant)
@@ -261,22 +263,22 @@ class _Games:
         answer = np.where(keep, (order == meant[:, None]).argmax(1), slots)
         return _Views(speaker, listener, answer)
 
-    def _turned(
+    def _schedule_for_listener(
         self, keep: NDArray[np.bool_], stand_in: Wholes, distractors: Wholes
     ) -> tuple[NDArray[np.bool_], Wholes, Wholes, Wholes]:
-        """Let the listener see what is scheduled, and the speaker speak of any of what it sees, or of none.
+        """Show the scheduled stimulus to the listener; the speaker describes any of the listener's stimuli, or another.
 
         Returns:
-            In which games this is so: those of the query, but for a few in small spaces where what would stand in for
-            the target shares a distractor's meaning; what the speaker sees there; what the listener sees, before its
-            slots are shuffled; and which of these is meant, if any.
+            The games where this is done: all games of the query, except a few in small spaces where the target's
+            stand-in shares a distractor's meaning; the speaker's stimuli there; the listener's stimuli, before its
+            slots are shuffled; and the index of the stimulus that is meant.
         """
         samples, seen = self.settings.samples, np.concatenate([self.target[:, None], distractors], axis=1)
         meanings = seen // samples
         alone = (meanings[:, :, None] == meanings[:, None]).sum(-1) == 1
         meant = np.where(alone, self._uniform("meant", seen.shape[1]), -1.0).argmax(1)
         chosen = np.take_along_axis(seen, meant[:, None], 1)[:, 0]
-        # What is scheduled takes the place of the distractor that is meant.
+        # The scheduled stimulus takes the place of the distractor that is meant.
         beside = np.where(np.arange(1, seen.shape[1]) == meant[:, None], self.target[:, None], distractors)
         target = np.where(keep, self._same_meaning(chosen), stand_in)
         speaker = np.concatenate([target[:, None], np.where(keep[:, None], beside, distractors)], axis=1)
@@ -289,7 +291,7 @@ class _Games:
         return self.streams.uniform_of_games(name, self.episode, self.place, count)
 
     def _same_meaning(self, stimuli: Wholes) -> Wholes:
-        """Draw a stimulus of the same meaning in each game; with `distinct`, never the same if there is another."""
+        """Draw a stimulus of the same meaning in each game; with `distinct`, another sample if there is one."""
         count = self.settings.samples
         if count == 1:
             return stimuli
@@ -310,19 +312,19 @@ class _Games:
         for query in (False, True):
             games = np.flatnonzero(self.query == query)
             if len(games):
-                found[games] = self._drawn_from(self._candidates(query), games, uniform[games])
+                found[games] = self._draw(self._candidates(query), games, uniform[games])
         return found if settings.distinct else self._fetched(found)
 
     def _fetched(self, stimuli: Wholes) -> Wholes:
-        """Draw the samples of stimuli [T, K + 1] anew, as the authors' program does each time it shows a meaning."""
+        """Draw the samples of stimuli [T, K + 1] again, as the authors' program does each time it shows a meaning."""
         count = self.settings.samples
         drawn = self._uniform("fetched", stimuli.shape[1]) * count
         return stimuli - stimuli % count + drawn.astype(np.int64)
 
-    def _drawn_from(self, candidates: Candidates, games: Wholes, uniform: Reals) -> Wholes:
+    def _draw(self, candidates: Candidates, games: Wholes, uniform: Reals) -> Wholes:
         episode, target, settings = self.episode[games], self.target[games], self.settings
-        # In the authors' program the stand-in for the target is drawn apart from the distractors, so it may share their
-        # meanings. At O = 1 distractors differ from the target by their index in the list alone, so they may share its.
+        # The authors' program draws the stand-in for the target separately from the distractors, so it may share their
+        # meanings. At O = 1 distractors differ from the target only by their index in the list, so they may share its.
         apart = not settings.distinct
         loose = apart and settings.samples == 1
         count, stands_in = settings.distractors, int(settings.kept < 1)
@@ -349,7 +351,7 @@ class _Games:
         return {"support": support, "query": query, "all": self.spaces.valid}[self.settings.split]
 
     def _candidates(self, query: bool) -> Candidates:
-        """Return what a phase may show: in the support its targets, in the query all targets of the episode."""
+        """Return the stimuli that a phase may show: the support its targets, the query all targets of the episode."""
         settings = self.settings
         size = len(self.spaces.meanings) * settings.samples
         if settings.kind == "common":

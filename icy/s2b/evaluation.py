@@ -31,7 +31,7 @@ MOST_EPISODES = 1_000_000  # episodes per seed at most
 NEVER_LISTENING = ("novelty", "novelty-meaning", "order")  # listeners
 SCORE_NAMES = ("zsct", "support", "yes", "kept")
 ProgressCallback = Callable[[int, int], None]  # called with the number of episodes played, and their total
-# Called before each step with the game, what the players see, and the actions of the speaker and the listener.
+# Called before each step with the game, its turn, and the actions of the speaker and the listener.
 StepCallback = Callable[[BatchedGame, Turn, Action, Action], None]
 
 
@@ -139,7 +139,8 @@ def evaluate(
         listener: name of a registered listener, or a `Player`.
         settings: settings of the game; or give them by name.
         episodes: number of episodes per seed.
-        seeds: how many seeds, from 123 on, or which. Episode i of seed s is the episode of seed s * 1,000,000 + i.
+        seeds: number of seeds, starting at 123, or the seeds. Episode i of seed s is the episode of seed s * 1,000,000
+            + i.
         told: progress callback, called after each batch with the number of episodes played and their total.
         **given: settings by name, see GameSettings.
 
@@ -168,15 +169,15 @@ def never_listening(
     seeds: int | str | Iterable[int] = 5,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
-    """Return what listeners score in the query that hear nothing: the floor of a score, as chance is.
+    """Return the query scores of listeners that hear nothing: a floor for scores, like chance.
 
-    A game may give answers away without a word, by what it shows when (`query_of`). A listener that hears nothing, and
-    remembers what it was shown, then scores above chance.
+    A game may reveal answers without any message, by its schedule (`query_of`). A listener that hears nothing and
+    remembers its stimuli then scores above chance.
 
     Args:
         settings: settings of the game; or give them by name.
-        episodes: number of episodes per seed, as in `evaluate`, whose episodes these are.
-        seeds: how many seeds, or which.
+        episodes: number of episodes per seed; they are the episodes of `evaluate`.
+        seeds: number of seeds, or the seeds.
         **given: settings by name, see GameSettings.
 
     Returns:
@@ -202,7 +203,7 @@ def never_listening(
 def batches(
     settings: GameSettings, seeds: Int64[Wholes, " episode"], told: ProgressCallback | None = None
 ) -> Iterator[tuple[BatchedGame, Int64[Wholes, " batch"]]]:
-    """Yield games for all episodes and their seeds, as many at once as memory allows: fewer if spaces are large.
+    """Yield games for all episodes and their seeds, as many at once as memory allows: fewer where spaces are large.
 
     Args:
         settings: settings of the games.
@@ -222,9 +223,9 @@ def episode_seeds(seed: int, episodes: int) -> Int64[Wholes, "batch={episodes}"]
     """Return the seed of each episode for one seed of an evaluation, [episodes].
 
     Raises:
-        InvalidSettingError: more episodes than a seed has.
+        InvalidSettingError: more episodes than a seed can have.
     """
     if whole_number("number of episodes", episodes) > MOST_EPISODES:
-        raise InvalidSettingError(f"A seed has {MOST_EPISODES:,} episodes; take more seeds for more.")
+        raise InvalidSettingError(f"A seed has at most {MOST_EPISODES:,} episodes; take more seeds.")
     whole_number("seed", seed, least=0)
     return seed * MOST_EPISODES + np.arange(episodes)

@@ -1,6 +1,6 @@
 """The referential game for thousands of episodes at once: a step is a handful of look-ups.
 
-Everything random is drawn when an episode is dealt (`icy.s2b.episodes`). The game itself keeps counters, messages and
+All random numbers are drawn when an episode is dealt (`icy.s2b.episodes`). The game itself keeps counters, messages and
 scores, in NumPy arrays or in torch tensors on any device.
 """
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 OfEpisodes = Int[Array, "batch={self.episodes}"]
 
 STATE = ("_round", "_result", "_previous", "_done", "_fresh", "_idle", "_heard", "_heard_back", "_counts")
-OF_STEP = ("decided", "correct", "reward")  # what a turn says of the step before it
-REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # of a wrong and a right decision, in the support and in the query
+OUTCOME_FIELDS = ("decided", "correct", "reward")  # outcome of the previous step, in a turn
+REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # for a wrong and a right decision, in the support and in the query
 
 
 class BatchedGame:
@@ -48,7 +48,7 @@ class BatchedGame:
         autoreset: begin the next episode of a seed at the step after an episode has ended; the actions of that step are
             ignored. Otherwise an episode that has ended stays as it is.
         ahead: with autoreset, number of episodes to deal in advance per slot, as dealing many at once is faster.
-        device: torch device, as in "cuda", if all arrays are to be tensors; by default they are NumPy arrays.
+        device: torch device, such as "cuda", for tensors; by default all arrays are NumPy arrays.
         **given: settings by name, see GameSettings.
 
     Raises:
@@ -84,8 +84,8 @@ class BatchedGame:
         self.autoreset, self.ahead = autoreset, whole_number("ahead", ahead, least=0) if autoreset else 0
         self.device = device
         self._turn: Turn | None = None
-        self._episode: Array  # index of each slot's episode among those dealt, [B]
-        self._at: Array  # index of each slot's game among those dealt, [B]
+        self._episode: Array  # index of each slot's episode among the dealt episodes, [B]
+        self._at: Array  # index of each slot's game among the dealt games, [B]
         self._false: Array
         self._no_reward: Array
 
@@ -96,11 +96,12 @@ class BatchedGame:
 
         Args:
             seed: seed of the first slot; the others take the seeds that follow. Without a seed, the next episodes of
-                the current seeds begin, or at the first reset those of random seeds.
+                the current seeds begin; at the first reset, the seeds are random.
             seeds: seed of every slot.
 
         Raises:
-            InvalidSettingError: not one seed per slot, or a seed that is not a whole number from 0 to 2**64 - 1.
+            InvalidSettingError: the number of seeds differs from the number of slots, or a seed that is not a whole
+                number from 0 to 2**64 - 1.
         """
         if seed is None and seeds is None and self._turn is not None:
             start = self._dealt.numbers[self.cpu(self._episode)] + 1
@@ -112,12 +113,12 @@ class BatchedGame:
         return self._observe(self._false, self._false, self._no_reward)
 
     def _deal(self, start: Wholes, counts: Wholes) -> tuple[Episodes, Wholes]:
-        """Deal some episodes for every slot, from number `start` of its seed on, and return the slot of each."""
+        """Deal some episodes for every slot, from number `start` of its seed, and return the slot of each episode."""
         slots = np.repeat(np.arange(self.episodes), counts)
         return deal(self.settings, self.seeds[slots], ragged(start, counts)), slots
 
     def _hold(self, dealt: Episodes, slots: Wholes) -> None:
-        """Hold these episodes, sorted by slot, as those to be played."""
+        """Store these episodes, sorted by slot, as the episodes to play."""
         self._dealt, self._slots = dealt, slots
         self._first_of_slot, after = (
             np.searchsorted(slots, np.arange(self.episodes), side=s) for s in ("left", "right")
@@ -140,7 +141,7 @@ class BatchedGame:
         self._counts = self._array(np.zeros((self.episodes, 2, KEPT + 1), dtype=np.int64))
 
     def _begin_next(self, ended: Array) -> None:
-        """Begin the next episode in the slots whose episode has ended."""
+        """Begin the next episode in the slots that have ended one."""
         if bool((ended & (self._episode == self._last)).any()):
             self._refill()
         where, column = self._xp.where, ended[:, None]
@@ -155,7 +156,7 @@ class BatchedGame:
         self._counts = self._counts * (1 * ~ended)[:, None, None]
 
     def _refill(self) -> None:
-        """Deal ahead again in every slot, and drop the episodes that are over."""
+        """Deal ahead again in every slot, and drop the episodes that have ended."""
         episode, at = self.cpu(self._episode), self.cpu(self._at)
         played = at - self._dealt.first[episode]
         kept = np.flatnonzero(np.arange(len(self._dealt)) >= episode[self._slots])
@@ -170,10 +171,9 @@ class BatchedGame:
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def step(self, said: Array = None, decided: Array = None, answered: Array = None) -> Turn:
-        """Let both players act, in all episodes.
+        """Play one step of both players in all episodes.
 
-        Actions that are illegal now, or invalid, count as none (an empty message, decision 0) and are counted in
-        `illegal`.
+        Illegal and invalid actions are replaced (by an empty message, or decision 0) and counted in `illegal`.
 
         Args:
             said: the speaker's message, [B, L]; None is the empty message.
@@ -201,7 +201,7 @@ class BatchedGame:
         return self._observe(asked, correct, reward)
 
     def _count(self, asked: Array, correct: Array, decided: Array) -> None:
-        """Count games, right decisions, and how often the listener chose a stimulus and should have, per phase."""
+        """Count games, right decisions, and how often the listener chose a stimulus and should have, by phase."""
         if not bool(asked.any()):
             return
         slots, query = self.settings.slots, self._data.query[self._at]
@@ -210,7 +210,7 @@ class BatchedGame:
         self._counts = self._counts + self._xp.stack((~query[:, None] * counted, query[:, None] * counted), 1)
 
     def _hear(self, said: Array, answered: Array) -> None:
-        """Rename the tokens of both messages for whoever hears them."""
+        """Rename the tokens of both messages for the player that hears them."""
         rows = self._episode[:, None]
         self._heard = self._data.heard[rows, said]
         self._heard_back = self._data.heard_back[rows, answered] if self.settings.listener_messages else said
@@ -231,7 +231,7 @@ class BatchedGame:
     # -- actions -------------------------------------------------------------------------------------------------------
 
     def taken(self, said: Array = None, decided: Array = None, answered: Array = None) -> tuple[Array, Array, Array]:
-        """Return what the game makes of actions, without playing them.
+        """Return the actions that the game would use, without playing them.
 
         Args:
             said: the speaker's message, [B, L], or None.
@@ -239,20 +239,20 @@ class BatchedGame:
             answered: the listener's message, [B, L], or None.
 
         Returns:
-            The same three: messages made regular, and empty where illegal now or invalid; decisions, 0 where invalid.
+            The same three: messages made regular, and empty where illegal or invalid; decisions, 0 where invalid.
 
         Raises:
-            InvalidSettingError: other shapes, or no whole numbers.
+            InvalidSettingError: other shapes, or numbers that are not whole.
         """
         said, answered = (self._message(p, tokens)[0] for p, tokens in ((SPEAKER, said), (LISTENER, answered)))
         return said, self._decision(decided)[0], answered
 
     def _message(self, player: str, tokens: Array) -> tuple[Array, Array]:
-        """Return a message as the game takes it, and where it was illegal or had unknown tokens."""
+        """Return a message as the game uses it, and where it was illegal or had unknown tokens."""
         nothing = self._zeros(self.settings.length)
         if tokens is None:
             return nothing, self._false
-        tokens = self._given(tokens, (self.episodes, self.settings.length), f"The messages of the {player}")
+        tokens = self._checked_array(tokens, (self.episodes, self.settings.length), f"The messages of the {player}")
         known, some, legal = ~self._false, self._false, self.turn.seen_by(player).may_speak
         for column in tokens.T:
             known = known & (column >= 0) & (column <= self.settings.vocab_size)
@@ -262,19 +262,19 @@ class BatchedGame:
         return regular(tokens * (1 * (legal & known))[:, None]), ~known | (some & ~legal)
 
     def _decision(self, decided: Array) -> tuple[Array, Array]:
-        """Return a decision as the game takes it, and where it was illegal or unknown."""
+        """Return a decision as the game uses it, and where it was illegal or unknown."""
         if decided is None:
             return self._zeros(), self._false
-        decided = self._given(decided, (self.episodes,), "Decisions")
+        decided = self._checked_array(decided, (self.episodes,), "Decisions")
         known = (decided >= 0) & (decided < self.settings.decisions)
         return decided * (1 * known), ~known | (~self.turn.listener.may_decide & (decided != 0))
 
-    def _given(self, array: Array, shape: tuple[int, ...], what: str) -> Array:
+    def _checked_array(self, array: Array, shape: tuple[int, ...], what: str) -> Array:
         array = self._array(array)
         if tuple(array.shape) != shape:
-            raise InvalidSettingError(f"{what} have the shape {shape}, not {tuple(array.shape)}.")
+            raise InvalidSettingError(f"{what} must have the shape {shape}, not {tuple(array.shape)}.")
         if not str(array.dtype).rpartition(".")[2].startswith(("int", "uint", "bool")):
-            raise InvalidSettingError(f"{what} are whole numbers, not {array.dtype}.")
+            raise InvalidSettingError(f"{what} must be whole numbers, not {array.dtype}.")
         return 1 * array
 
     def _count_illegal(self, player: str, unwanted: Array) -> None:
@@ -283,7 +283,7 @@ class BatchedGame:
     # -- observations --------------------------------------------------------------------------------------------------
 
     def _observe(self, decided: Array, correct: Array, reward: Array) -> Turn:
-        """Make the turn of the present state."""
+        """Create the turn of the present state."""
         speaker, listener = self._stimuli()
         settings, query = self.settings, self._data.query[self._at]
         going = ~self._done
@@ -302,7 +302,7 @@ class BatchedGame:
         return self._turn
 
     def _stimuli(self) -> tuple[Array, Array]:
-        """Return what the speaker and the listener see; at the end of a game the listener sees what the speaker saw."""
+        """Return the stimuli of the speaker and the listener; at the end of a game the listener sees the speaker's."""
         speaker, listener = self._data.speaker[self._at], self._data.listener[self._at]
         if not self.settings.feedback:
             return speaker, listener
@@ -336,9 +336,9 @@ class BatchedGame:
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def state(self) -> SavedState:
-        """Return all that the game goes on from to the same bits: lists of numbers, and dicts of these.
+        """Return the state to continue from, bit for bit: lists of numbers, and dicts of lists.
 
-        An episode is a function of its seed and number, so what it shows need not be in it.
+        An episode is a function of its seed and number, so the state does not include its stimuli.
         """
         last = self.turn
         now = {name: self.cpu(getattr(self, name)).tolist() for name in STATE}
@@ -347,11 +347,11 @@ class BatchedGame:
             "episodes": self.cpu(self.episode_number).tolist(),
             "games": self.cpu(self.game_number).tolist(),
             "illegal": {player: self.cpu(count).tolist() for player, count in self.illegal.items()},
-            "turn": {name: self.cpu(getattr(last, name)).tolist() for name in OF_STEP},
+            "turn": {name: self.cpu(getattr(last, name)).tolist() for name in OUTCOME_FIELDS},
         }
 
     def load(self, state: SavedState) -> Turn:
-        """Go on from the state of a game with the same settings and as many episodes, and return its turn."""
+        """Continue from the state of a game with the same settings and as many episodes, and return its turn."""
         self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         start = np.asarray(state["episodes"], dtype=np.int64)
         self._hold(*self._deal(start, np.full(self.episodes, 1 + self.ahead)))
@@ -362,10 +362,10 @@ class BatchedGame:
             setattr(self, name, self._like(getattr(self, name), state[name]))
         self.illegal = {player: self._like(count, state["illegal"][player]) for player, count in self.illegal.items()}
         blank = self._false, self._false, self._no_reward
-        return self._observe(*(self._like(b, state["turn"][n]) for b, n in zip(blank, OF_STEP, strict=True)))
+        return self._observe(*(self._like(b, state["turn"][n]) for b, n in zip(blank, OUTCOME_FIELDS, strict=True)))
 
     def _like(self, array: Array, values: ArrayLike) -> Array:
-        """Return values as an array of the type of another."""
+        """Return values as an array of the same type as another."""
         return self._array(np.asarray(values, dtype=self.cpu(array).dtype))
 
     def scores(self) -> Scores:
@@ -381,7 +381,7 @@ class BatchedGame:
 
     @property
     def dealt(self) -> Episodes:
-        """The episodes as dealt, one per slot if there is no autoreset. Privileged."""
+        """The dealt episodes, one per slot without autoreset. Privileged."""
         self._require_begun()
         return self._data
 
@@ -392,12 +392,12 @@ class BatchedGame:
 
     @property
     def episode_number(self) -> OfEpisodes:
-        """Number of the present episode among those of its seed, from 0, [B]."""
+        """Number of the present episode within its seed, from 0, [B]."""
         return self._data.numbers[self._episode]
 
     @property
     def sizes(self) -> Int[Array, "batch={self.episodes} dimension={self.settings.dimensions}"]:
-        """Number of values of each dimension, [B, N]. Privileged: no player sees it."""
+        """Number of values of each dimension, [B, N]. Privileged: no player sees them."""
         self._require_begun()
         return self._data.sizes[self._episode]
 
@@ -409,7 +409,7 @@ class BatchedGame:
 
     @property
     def heard_as(self) -> Int[Array, "batch={self.episodes} vocab={self.settings.vocab_size+1}"]:
-        """The token that the listener hears for each of the speaker's, [B, V + 1]. Privileged."""
+        """The token that the listener hears for each token of the speaker, [B, V + 1]. Privileged."""
         return self._data.heard[self._episode]
 
     def latents(
@@ -417,12 +417,12 @@ class BatchedGame:
     ) -> Int[Array, "batch={self.episodes} slot={self.settings.slots} dimension={self.settings.dimensions}"]:
         """Return the meanings of a player's stimuli, [B, K + 1, N]; the first of the speaker's is the target's.
 
-        In a partial view they include those of the distractors, which the speaker does not see. Privileged.
+        In a partial view they include the distractors' meanings, which the speaker does not see. Privileged.
         """
         return self._meanings[self._numbers(player) // self.settings.samples]
 
     def sample_numbers(self, player: str) -> Int[Array, "batch={self.episodes} slot={self.settings.slots}"]:
-        """Return which sample of its meaning each of a player's stimuli is, [B, K + 1]. Privileged."""
+        """Return the sample number of each of a player's stimuli, [B, K + 1]. Privileged."""
         return self._numbers(player) % self.settings.samples
 
     def _numbers(self, player: str) -> Array:
@@ -440,7 +440,7 @@ class BatchedGame:
 
     @property
     def _xp(self) -> ModuleType:
-        """NumPy or torch. Not an attribute, as modules can be neither copied nor pickled."""
+        """NumPy or torch. Not an attribute, because modules cannot be copied or pickled."""
         if self.device is None:
             return np
         import torch
@@ -448,7 +448,7 @@ class BatchedGame:
         return torch
 
     def _array(self, array: Array) -> Array:
-        """Convert to an array of this game: of NumPy, or a tensor on its device."""
+        """Convert to an array of this game: a NumPy array, or a tensor on its device."""
         if self.device is None:
             return np.asarray(array)
         return self._xp.as_tensor(array, device=self.device)

@@ -44,7 +44,7 @@ def probe_language(
     permutations: int | None = None,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
-    """Score the language of a speaker: it plays an episode, and then names every stimulus of its space (MetaRG24).
+    """Score the language of a speaker: it plays an episode, and then names every stimulus of the space (MetaRG24).
 
     Args:
         speaker: name of a registered speaker, or a `Player`; it must have `utter`.
@@ -84,15 +84,15 @@ def probe_language(
 
 @dataclass(frozen=True, eq=False)
 class FrozenLanguage:
-    """What a speaker that was frozen at the end of an episode says of every stimulus of its space.
+    """Messages about every stimulus of a space, by a speaker that is frozen at the end of an episode.
 
     Attributes:
         seed: seed of the episode.
         sizes: number of values of each dimension, [N].
-        meanings: meaning of each stimulus, [n, N]; the samples of a meaning follow each other.
+        meanings: meaning of each stimulus, [n, N]; the samples of a meaning are next to each other.
         stimuli: the stimuli, [n, W].
-        query: which of them belong to the query, [n].
-        messages: what the speaker says of each, [n, tokens].
+        query: whether each stimulus belongs to the query, [n].
+        messages: the speaker's message about each stimulus, [n, tokens].
     """
 
     seed: int
@@ -111,7 +111,7 @@ class FrozenLanguage:
 def frozen_languages(
     speaker: str | Player, settings: GameSettings, seeds: Int64[Wholes, " episode"]
 ) -> list[FrozenLanguage]:
-    """Let a speaker play an episode of each seed with a listener that is always right, and freeze it at their ends.
+    """Let a speaker play one episode per seed with a listener that is always right, and freeze it at each end.
 
     Args:
         speaker: name of a registered speaker, or a `Player`; it must have `utter`.
@@ -128,7 +128,7 @@ def frozen_languages(
     uttered: dict[int, Wholes] = {}
     while not turn.done.all():
         turn = game.step(player.act(turn.speaker).message, game.answer)
-        for episode in set(np.flatnonzero(turn.done).tolist()) - set(uttered):  # as the speaker is when this one ends
+        for episode in set(np.flatnonzero(turn.done).tolist()) - set(uttered):  # when this episode ends
             meanings, stimuli, _ = datasets[episode]
             uttered[episode] = player.utter(stimuli, meanings, episode)
     return [
@@ -147,11 +147,12 @@ def disentanglement(
     seed: int = 123,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
-    """Score how disentangled stimuli are: whether each of their numbers codes one dimension (MetaRG22, table of SCS).
+    """Score how disentangled stimuli are: whether each number encodes one dimension (MetaRG22, table of SCS).
 
     Args:
         settings: settings of the game; or give them by name. The papers use `least=5, most=5, samples=5`.
-        rows: number of stimuli to draw with replacement; or "all" of an episode, each once; or those of its "support".
+        rows: number of stimuli to draw with replacement; "all" stimuli of an episode, each once; or the stimuli of its
+            "support".
         metrics: names or wildcards.
         episodes: number of episodes.
         seed: seed of the episodes and of the rows.
@@ -186,7 +187,7 @@ def disentanglement(
 
 
 def _datasets(settings: GameSettings, seeds: Wholes) -> Iterable[tuple[Wholes, NDArray[np.float32], NDArray[np.bool_]]]:
-    """Yield for every episode the meanings [n, N] and the stimuli [n, W] of its space, and which are of the query."""
+    """Yield for every episode the meanings [n, N] and stimuli [n, W] of its space, and whether each is in the query."""
     streams = space_streams(settings, EpisodeStreams.of_seeds(seeds).nth(np.zeros_like(seeds)))
     spaces = Spaces.draw(streams, settings.dimensions, settings.least, settings.most)
     show = shown(settings, streams, spaces)

@@ -27,12 +27,12 @@ from .stimuli import Sections, Spaces, Stimuli, Truncation, all_meanings, one_ho
 SHOWN, ASKED = 0, 1  # the two steps of a game
 STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "illegal", "_right")
 
-# What the authors' program chooses differently from their papers (s2b-facts 8).
+# Where the authors' program departs from their papers (s2b-facts 8).
 NEAR32: dict[str, Departure] = {
     "split": Departure({"split": "support"}, "only stimuli of the support are shown"),
     "order": Departure({"replacement": True}, "every shot draws its stimuli with replacement"),
     "rewards": Departure({"right": 0.0, "wrong": -1.0}, "a right answer is not rewarded, a wrong one is punished"),
-    "samples": Departure({"truncate": "none"}, "samples may leave their section, some seven in ten thousand"),
+    "samples": Departure({"truncate": "none"}, "samples may leave their section (about seven in ten thousand do)"),
 }
 
 
@@ -44,12 +44,12 @@ class RecallSettings(CompatSettings):
         dimensions: number of dimensions of the symbolic space, N.
         least: smallest number of values of a dimension.
         most: largest number of values of a dimension. The authors' program sets `least` to it with one-hot stimuli.
-        shots: how often every stimulus is shown; the last shot is scored.
+        shots: number of times every stimulus is shown; the last shot is scored.
         representation: "scs" or "ohe", see GameSettings.
-        truncate: what to do about samples outside their section: "resample", "clip" or "none", see GameSettings.
+        truncate: treatment of samples outside their section: "resample", "clip" or "none", see GameSettings.
         split: the stimuli to show: "all", or the "support" of the meta-referential game.
         replacement: whether a shot draws its stimuli with replacement.
-        games_per_shot: largest number of games in a shot; None, as many as there are stimuli.
+        games_per_shot: largest number of games in a shot; None: one per stimulus.
         right: reward of a right answer.
         wrong: reward of a wrong answer.
 
@@ -58,7 +58,7 @@ class RecallSettings(CompatSettings):
     """
 
     called = "the recall task"
-    # What networks of the referential game ask of a game: one stimulus, an answer after one step, and no messages.
+    # Networks of the referential game read these attributes: one stimulus, an answer after one step, and no messages.
     slots: ClassVar[int] = 1
     rounds: ClassVar[int] = 1
     length: ClassVar[int] = 1
@@ -88,9 +88,9 @@ class RecallSettings(CompatSettings):
     def __post_init__(self) -> None:
         check_fields(self)
         if self.most < self.least:
-            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
+            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, an empty range.")
         if self.split == "support" and self.dimensions < targets.TEST_VALUES:
-            raise InvalidSettingError("With one dimension there is no support to take stimuli from; take split 'all'.")
+            raise InvalidSettingError("A space of one dimension has no support; take split 'all'.")
 
     @property
     def width(self) -> int:
@@ -113,8 +113,8 @@ class RecallTurn:
     """The result of a step, in all B episodes.
 
     Attributes:
-        stimulus: the stimulus that is shown, or ones where the dimension that is asked for has its numbers, [B, W].
-        asked: SHOWN (0) if a stimulus is shown, ASKED (1) if an answer is asked for, [B].
+        stimulus: the stimulus that is shown; at the question, ones for the numbers of the dimension asked for, [B, W].
+        asked: SHOWN (0) at a stimulus, ASKED (1) at a question, [B].
         result: result of the previous game: 0 none, 1 wrong, 2 right, [B].
         reward: reward of the step, [B].
         done: whether the episode has ended, [B].
@@ -132,11 +132,11 @@ class RecallDeal:
     """All games of B episodes, padded to the longest episode. Privileged.
 
     Attributes:
-        numbers: the numbers of the stimulus in the dimension that is asked for, [B, G, w]: one, or a one-hot block.
-        dimension: the dimension that is asked for, [B, G].
+        numbers: the numbers of the stimulus in the dimension asked for, [B, G, w]: one number, or a one-hot block.
+        dimension: the dimension asked for, [B, G].
         answers: the right answers, [B, G].
-        there: which games there are, [B, G].
-        last: which games are of the last shot, [B, G].
+        there: whether a game exists, as opposed to padding, [B, G].
+        last: whether a game belongs to the last shot, [B, G].
     """
 
     numbers: Float32[NDArray[np.float32], "batch game number"]
@@ -148,7 +148,7 @@ class RecallDeal:
 
 @dataclass(eq=False)
 class _Schedule:
-    """What the episodes show, padded to the longest, [B, G]."""
+    """Stimuli and questions of the episodes, padded to the longest, [B, G]."""
 
     meanings: Wholes
     dimension: Wholes
@@ -196,25 +196,25 @@ class BatchedRecall:
             self.number = np.zeros(self.episodes, dtype=np.int64)
         else:
             self.number = self.number + 1
-        self._schedule = self._drawn(np.arange(self.episodes))
+        self._schedule = self._draw_episodes(np.arange(self.episodes))
         self._at, self._asked, self._result = (np.zeros(self.episodes, dtype=np.int64) for _ in range(3))
         self._done = np.zeros(self.episodes, dtype=bool)
         self.illegal = np.zeros(self.episodes, dtype=np.int64)
         self._right = np.zeros((self.episodes, self.settings.shots), dtype=np.int64)
-        return self._turned(np.zeros(self.episodes, dtype=np.float32))
+        return self._make_turn(np.zeros(self.episodes, dtype=np.float32))
 
     def step(self, actions: ArrayLike) -> RecallTurn:
         """Answer in all episodes, with a value or with the action for no answer, [B].
 
         Raises:
             IcyError: before the first reset.
-            InvalidSettingError: not one action per episode.
+            InvalidSettingError: the number of actions differs from the number of episodes.
         """
         if self.turn is None:
             raise IcyError("The task has not begun; call reset() first.")
         given = np.asarray(actions)
         if given.shape != (self.episodes,):
-            raise InvalidSettingError(f"Answers have the shape ({self.episodes},), not {given.shape}.")
+            raise InvalidSettingError(f"Answers must have the shape ({self.episodes},), not {given.shape}.")
         ended = self._done
         asked = (self._asked == ASKED) & ~ended
         right = asked & (given == self.answers)
@@ -231,7 +231,7 @@ class BatchedRecall:
         self._asked = np.where(self._done, self._asked, 1 - self._asked)
         if self.autoreset and ended.any():
             self._again(ended)
-        return self._turned(rewards)
+        return self._make_turn(rewards)
 
     @property
     def answers(self) -> Int64[Wholes, "batch={self.episodes}"]:
@@ -277,14 +277,14 @@ class BatchedRecall:
         self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         for name in STATE[1:]:
             setattr(self, name, np.array(state[name], dtype=bool if name == "_done" else np.int64))
-        self._schedule = self._drawn(np.arange(self.episodes))
-        return self._turned(np.array(state["reward"], dtype=np.float32))
+        self._schedule = self._draw_episodes(np.arange(self.episodes))
+        return self._make_turn(np.array(state["reward"], dtype=np.float32))
 
     def _again(self, rows: NDArray[np.bool_]) -> None:
         """Begin the next episode in some slots."""
         which = np.flatnonzero(rows)
         self.number[which] += 1
-        new, old = self._drawn(which), self._schedule
+        new, old = self._draw_episodes(which), self._schedule
         for name in ("meanings", "dimension"):
             table, more = getattr(old, name), getattr(new, name)
             if more.shape[1] > table.shape[1]:
@@ -297,7 +297,7 @@ class BatchedRecall:
             state[which] = 0
         self._done = self._done & ~rows
 
-    def _drawn(self, which: Wholes) -> _Schedule:
+    def _draw_episodes(self, which: Wholes) -> _Schedule:
         """Draw the present episodes of some slots."""
         settings = self.settings
         streams = EpisodeStreams.of_seeds(self.seeds[which]).within("recall").nth(self.number[which])
@@ -322,14 +322,14 @@ class BatchedRecall:
         number = self._schedule.meanings[np.arange(self.episodes), self._at]
         return all_meanings(self.settings.most, self.settings.dimensions)[number]
 
-    def _turned(self, rewards: NDArray[np.float32]) -> RecallTurn:
+    def _make_turn(self, rewards: NDArray[np.float32]) -> RecallTurn:
         asked = self._asked == ASKED
-        stimulus = np.where(asked[:, None], self._question(), self._shown()).astype(np.float32)
+        stimulus = np.where(asked[:, None], self._question(), self._visible_stimulus()).astype(np.float32)
         stimulus[self._done] = 0
         self.turn = RecallTurn(stimulus, self._asked.copy(), self._result.copy(), rewards, self._done.copy())
         return self.turn
 
-    def _shown(self) -> NDArray[np.float32] | Reals:
+    def _visible_stimulus(self) -> NDArray[np.float32] | Reals:
         values = self._values()
         if self.settings.representation == "ohe":
             table = one_hot(Spaces(np.full((1, self.settings.dimensions), self.settings.most), self.settings.most))
@@ -339,14 +339,14 @@ class BatchedRecall:
         return found
 
     def _question(self) -> Reals:
-        """Return ones for the numbers of the dimension that is asked for, zeros elsewhere, [B, W]."""
+        """Return ones for the numbers of the dimension asked for, zeros elsewhere, [B, W]."""
         of_one = self.settings.width // self.settings.dimensions
         rows = np.arange(self.episodes)
         return np.eye(self.settings.dimensions).repeat(of_one, 1)[self._schedule.dimension[rows, self._at]]
 
 
 def _order(streams: EpisodeStreams, shown: NDArray[np.bool_], replacement: bool) -> Wholes:
-    """Draw an order of meanings, [B, M]: those to be shown first, each once; or drawn with replacement."""
+    """Draw an order of meanings, [B, M]: the shown ones first, each once; or draw with replacement."""
     count = shown.shape[1]
     uniform = streams.uniform("order", (count,))
     order = np.argsort(np.where(shown, uniform, 2.0), axis=1, kind="stable")

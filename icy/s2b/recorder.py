@@ -35,7 +35,7 @@ class Recorder:
         self._said: Wholes = np.zeros((0, 0), dtype=np.int64)
 
     def __call__(self, game: BatchedGame, turn: Turn, said: Action, heard: Action) -> None:
-        """Record the step that is about to be made."""
+        """Record the coming step."""
         settings = game.settings
         width = settings.rounds * settings.length
         if self._said.shape != (game.episodes, width):
@@ -152,7 +152,7 @@ def write(table: "pd.DataFrame", path: str | Path) -> Path:
     """Write recorded games as parquet, atomically.
 
     Raises:
-        InvalidSettingError: a file of another kind, or a folder that does not exist.
+        InvalidSettingError: the file is not .parquet, or a folder that does not exist.
         OSError: the file cannot be written.
     """
     file = checked_target(path)
@@ -169,7 +169,7 @@ def checked_target(path: str | Path) -> Path:
     """
     file = Path(path)
     if file.suffix.lower() != ".parquet":
-        raise InvalidSettingError(f"Games are recorded as .parquet; not as '{file.name}'.")
+        raise InvalidSettingError(f"Games are recorded as .parquet, not as '{file.name}'.")
     if not file.absolute().parent.is_dir():
         raise InvalidSettingError(f"The folder {file.absolute().parent} does not exist.")
     return file

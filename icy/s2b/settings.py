@@ -1,4 +1,4 @@
-"""Settings of the game, and those that the authors' program chooses differently."""
+"""Settings of the game, and where the authors' program departs from their papers."""
 
 import math
 from collections.abc import Mapping
@@ -22,26 +22,25 @@ Compat = Literal["near32"]
 MOST_MEANINGS = 1_000_000
 MOST_SHOTS = 1000
 
-# What the authors' program chooses differently from their papers (s2b-facts 3, 4, 6 and 12).
+# Where the authors' program departs from their papers (s2b-facts 3, 4, 6 and 12).
 NEAR32: dict[str, Departure] = {
-    "samples": Departure({"truncate": "none"}, "samples may leave their section, some seven in ten thousand"),
+    "samples": Departure({"truncate": "none"}, "samples may leave their section (about seven in ten thousand do)"),
     "schedule": Departure(
         {"query_of": "speaker"},
-        "the query's schedule is of the speaker's stimuli, as the papers have it; where the answer is no, the listener "
-        "sees another, often one that it has seen before, so that novelty alone tells the answer",
+        "the query schedules the speaker's stimuli, as in the papers; where the answer is no, the listener sees "
+        "another stimulus, often one that it has seen before, so novelty alone reveals the answer",
     ),
     "query": Departure(
         {"query": "tss", "query_order": "index"},
-        "the query shows as many meanings as show every value S times, or all of them in order where they are few",
+        "the query shows as many meanings as it takes to show every value S times, or all of them in order where "
+        "there are few",
     ),
-    "ratio": Departure({"ratio": None}, "a target is kept as often as any answer is right: in 1 of K + 2 games"),
-    "masks": Departure(
-        {"masks": "near32"}, "the speaker may speak at every step; the listener when it decides, and at no other"
-    ),
+    "ratio": Departure({"ratio": None}, "all answers are equally often right: the target is kept in 1 of K + 2 games"),
+    "masks": Departure({"masks": "near32"}, "the speaker may speak at every step; the listener only when it decides"),
     "duplicates": Departure(
         {"distinct": False},
-        "distractors may share the target's meaning, or that of the stimulus in its place; samples are drawn anew when "
-        "they are shown, so the listener may see the speaker's own",
+        "distractors may share the meaning of the target, or of the stimulus in its place; samples are drawn again "
+        "when they are shown, so the listener may see the speaker's own sample",
     ),
 }
 COMPATS: dict[str, dict[str, Departure]] = {"near32": NEAR32}
@@ -51,7 +50,7 @@ class CompatSettings:
     """Base of settings dataclasses that can be completed with the choices of the authors' program.
 
     Attributes:
-        called: what they are settings of, for error messages.
+        called: name of the game or task with these settings, for error messages.
         compats: the departures from the defaults, by name of the compat.
     """
 
@@ -60,7 +59,7 @@ class CompatSettings:
 
     @classmethod
     def of(cls, settings: Self | None = None, *, compat: str | None = None, **given: Any) -> Self:
-        """Return settings as given, whole or by name, completed with those of `compat`.
+        """Return settings, given as a whole or by name, and completed with the settings of `compat`.
 
         Args:
             settings: whole settings, which are returned unchanged.
@@ -73,9 +72,9 @@ class CompatSettings:
         """
         if settings is not None:
             if given or compat:
-                raise InvalidSettingError(f"Give {cls.__name__}, or settings by name; not both.")
+                raise InvalidSettingError(f"Give either {cls.__name__} or settings by name, not both.")
             if not isinstance(settings, cls):
-                raise InvalidSettingError(f"settings are {cls.__name__}, not {quoted(settings)}.")
+                raise InvalidSettingError(f"settings must be {cls.__name__}, not {quoted(settings)}.")
             return settings
         known = names(cls)
         for name in given:
@@ -86,7 +85,7 @@ class CompatSettings:
         return cls(**{**(cls._of_compat(compat, given) if compat else {}), **given})
 
     def changed(self, *, compat: str | None = None, **given: Any) -> Self:
-        """Return these settings with some changed, and those of `compat` unless they are given. Errors as for `of`."""
+        """Return a copy with some settings changed, and the compat's unless they are given. Errors as for `of`."""
         if compat is not None and compat not in self.compats:
             raise unknown("compat", str(compat), list(self.compats))
         own = asdict(cast(Any, self))
@@ -110,35 +109,36 @@ class GameSettings(CompatSettings):
         most: largest number of values of a dimension, V_max.
         shots: how often the support shows each value at least, S.
         samples: number of stimuli per meaning, O; with more than one the game is object-centric.
-        distractors: number of stimuli beside the target, K.
+        distractors: number of stimuli in addition to the target, K.
         rounds: number of messages in a game before the listener decides, N.
         vocab_size: number of tokens, without the one that ends a message, V; by default one more than `most`.
         length: number of tokens in a message, L; by default one per dimension.
         descriptive: whether the listener may answer that it does not see the target's meaning.
-        ratio: how often the listener of a descriptive game sees the target's meaning; None for 1 in K + 2.
-        view: "full": the speaker sees the distractors too; "partial": it sees the target alone.
-        feedback: whether a game ends by showing the listener what the speaker saw.
+        ratio: how often the listener of a descriptive game sees the target's meaning; None: in 1 of K + 2 games.
+        view: "full": the speaker sees the distractors too; "partial": it sees only the target.
+        feedback: whether the listener sees the speaker's stimuli at the end of a game.
         permutation: whether every episode renames the tokens between the players.
         listener_messages: whether the listener may send messages back.
-        query: what the query shows: "all": every meaning and sample of its split; "tss": as many as it takes to show
-            every value S times.
+        query: the stimuli that the query shows: "all": every meaning and sample of its split; "tss": as many as needed
+            to show every value S times.
         query_order: order of query "all": "random", or by "index".
-        query_of: whose stimuli the query schedules in a meta game: the "speaker"'s targets, as in the papers, where the
-            listener sees another stimulus if the answer is no, and can tell that from having seen it before; or what
-            the "listener" sees, which then tells nothing, and the speaker means any of it, or something else.
-        truncate: what to do about samples outside their section: "resample": draw them again, so that values never
+        query_of: the player that the schedule of a meta game's query is for. "speaker": the schedule gives the targets,
+            as in the papers. Where the answer is no, the listener sees another stimulus; having seen it before then
+            reveals the answer. "listener": the schedule gives the listener's stimuli, which then reveal nothing; the
+            speaker means any of them, or something else.
+        truncate: treatment of samples outside their section: "resample": draw them again, so that values never
             overlap; "clip": move them to the end of the section; "none": keep them.
         representation: representation of stimuli: "scs": one number per dimension; "ohe": one-hot blocks.
-        threshold: number of dimensions in which a meaning of the query has a test value, at least.
-        masks: rule for legal actions: that of the "paper", or of the authors' program ("near32").
+        threshold: smallest number of dimensions in which a meaning of the query has a test value.
+        masks: rule for legal actions: the "paper"'s, or the authors' program's ("near32").
         distinct: whether distractors never share the target's meaning, and the listener never sees the speaker's own
-            sample where there is another. If not, both may be, and samples are drawn anew when they are shown.
+            sample where there is another. If False, both may happen, and samples are drawn again when they are shown.
         games: number of games in an episode of a common game.
         split: the targets of a common game: "support", "query" or "all".
         space_seed: seed of the space that the episodes of a common game share.
 
     Raises:
-        InvalidSettingError, UnknownNameError: settings that are not accepted, or do not go together.
+        InvalidSettingError, UnknownNameError: settings that are not accepted, or that cannot be combined.
 
     Example:
         >>> from icy.s2b import GameSettings
@@ -168,7 +168,7 @@ class GameSettings(CompatSettings):
     listener_messages: bool = False
     query: Query = "all"
     query_order: Literal["random", "index"] = setting("random", "order of the query")
-    query_of: Literal["listener", "speaker"] = setting("listener", "player that the query is of")
+    query_of: Literal["listener", "speaker"] = setting("listener", "player that the query schedules")
     truncate: Truncation = setting("resample", "rule for samples outside their section")
     representation: Stimuli = setting("scs", "representation of stimuli")
     threshold: int = setting(TEST_VALUES, least=1)
@@ -219,7 +219,7 @@ class GameSettings(CompatSettings):
 
     @property
     def reach(self) -> int:
-        """Length of the longest sentence that a game's messages can say, as each begins one token later."""
+        """Length of the longest sentence that a game's messages can express: each round adds one token."""
         return self.length + self.rounds - 1
 
     # -- checks --------------------------------------------------------------------------------------------------------
@@ -227,8 +227,8 @@ class GameSettings(CompatSettings):
     def _check_numbers(self) -> None:
         checked_seed(self.space_seed)
         if self.most < self.least:
-            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
-        # With 2 or more values, this many dimensions are always too many: their power may be too large to compute.
+            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, an empty range.")
+        # With 2 or more values, more dimensions than this are always too many: the power may be too large to compute.
         too_many = self.dimensions >= MOST_MEANINGS.bit_length()
         if too_many or self.most**self.dimensions > MOST_MEANINGS:
             raise InvalidSettingError(
@@ -236,47 +236,47 @@ class GameSettings(CompatSettings):
                 "meanings; take fewer dimensions or values."
             )
         if self.shots > MOST_SHOTS:
-            raise InvalidSettingError(f"At most {MOST_SHOTS:,} shots of every value can be drawn, not {self.shots:,}.")
+            raise InvalidSettingError(f"shots must be at most {MOST_SHOTS:,}, not {self.shots:,}.")
         if self.ratio is not None and not (isinstance(self.ratio, (int, float)) and 0 <= self.ratio <= 1):
-            raise InvalidSettingError(f"The descriptive ratio is a share, from 0 to 1; not {self.ratio!r}.")
+            raise InvalidSettingError(f"The descriptive ratio must be from 0 to 1, not {self.ratio!r}.")
 
     def _check_combinations(self) -> None:
         if not self.descriptive and not self.distractors:
-            raise InvalidSettingError("A game without distractors that is not descriptive has one answer only.")
+            raise InvalidSettingError("A game without distractors that is not descriptive has only one answer.")
         if self.kind == "meta" and (self.games, self.split, self.space_seed) != (1, "support", 0):
-            raise InvalidSettingError("games, split and space_seed are for common games; take kind 'common'.")
+            raise InvalidSettingError("games, split and space_seed are settings of common games; take kind 'common'.")
         if self.kind == "meta" and self.threshold == 1:
             raise InvalidSettingError(
                 "With a threshold of 1 the support has no test values, and cannot show every value; take 2 or more."
             )
         if self.threshold > self.dimensions and not (self.kind == "common" and self.split == "all"):
             raise InvalidSettingError(
-                f"A query is of meanings with test values in {counted(self.threshold, 'dimension')}, and there "
+                f"Meanings of the query have test values in {counted(self.threshold, 'dimension')}, but there "
                 f"{'is' if self.dimensions == 1 else 'are'} {self.dimensions}; take more dimensions, or a threshold of "
                 f"{self.dimensions}."
             )
         if self.kind == "meta" and self.query == "tss" and self.threshold == self.dimensions and self._may_choose():
             raise InvalidSettingError(
-                f"With {counted(self.dimensions, 'dimension')} the query has no plain values, so it cannot show "
-                "each of them (query 'tss'); take query 'all', or more dimensions."
+                f"With {counted(self.dimensions, 'dimension')} the query has no plain values, so query 'tss' cannot "
+                "show each of them; take query 'all', or more dimensions."
             )
         if self.representation == "ohe" and self.samples > 1:
-            raise InvalidSettingError("One-hot stimuli are one per meaning: they go with 1 sample.")
+            raise InvalidSettingError("One-hot stimuli have one sample per meaning; take samples=1.")
 
     def _may_choose(self) -> bool:
-        """Return whether query "tss" ever chooses among stimuli: if so, then in the largest space of even sizes."""
+        """Return whether query "tss" ever chooses among stimuli; if so, then in the largest space of even sizes."""
         even = max(self.most - self.most % 2, self.least)
         return bool((even // 2) ** self.dimensions * self.samples >= self.shots * self.dimensions * even)
 
     def _check_distractors(self) -> None:
-        """Require that the smallest space that may be drawn has enough stimuli beside the target's."""
+        """Require that the smallest possible space has enough stimuli in addition to the target."""
         stimuli = (self._fewest_meanings() - 1) * self.samples
-        # A stand-in for the target, where the listener does not see its meaning, must not be a distractor.
+        # The stimulus that replaces the target, where the listener does not see its meaning, must not be a distractor.
         needed = max(self.distractors, min(self.slots, 2) if self.kept < 1 else 0)
         if stimuli < needed:
             raise InvalidSettingError(
-                f"Stimuli beside the target are to be {needed}, and the smallest space, of {self.least} values in "
-                f"{counted(self.dimensions, 'dimension')}, has {stimuli} of the same phase; take fewer distractors, "
+                f"{needed} stimuli are needed in addition to the target; the smallest space, of {self.least} values "
+                f"in {counted(self.dimensions, 'dimension')}, has {stimuli} in the same phase; take fewer distractors, "
                 "more values or more samples."
             )
 

@@ -1,8 +1,8 @@
-"""Symbolic spaces and stimuli: what an episode's meanings are, and how the players see them.
+"""Symbolic spaces and stimuli: the meanings of an episode, and the form in which the players see them.
 
 Every episode has its own symbolic space: N dimensions, each with its own number of values. A meaning is a tuple of
 values. Players never see meanings but stimuli. A continuous stimulus (SCS) has one number per dimension whatever the
-space is, so it does not reveal how many values there are (MetaRG22 and MetaRG24, section on stimuli).
+space is, so it does not reveal the number of values (MetaRG22 and MetaRG24, section on stimuli).
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ Truncation = Literal["resample", "clip", "none"]
 Stimuli = Literal["scs", "ohe"]
 TRUNCATIONS: tuple[str, ...] = get_args(Truncation)
 REPRESENTATIONS: tuple[str, ...] = get_args(Stimuli)
-SAFE = 3.0  # standard deviations between a mean and the ends of its section, at least
-INSIDE = 1e-4  # standard deviations that a clipped sample stays inside its section, as the end belongs to the next one
-WIDEST = 6.0  # standard deviations in a section with the widest density; with the narrowest there are twice as many
+SAFE = 3.0  # smallest number of standard deviations between a mean and the ends of its section
+INSIDE = 1e-4  # standard deviations between a clipped sample and the end of its section, which the next one owns
+WIDEST = 6.0  # standard deviations in a section with the widest density; twice as many with the narrowest
 
 
 def all_meanings(most: int, dimensions: int) -> Int64[Wholes, "meaning={most**dimensions} dimension={dimensions}"]:
-    """Return the meanings of a space with `most` values in every dimension, [M, N]; the last dimension runs fastest."""
+    """Return the meanings of a space with `most` values per dimension, [M, N]; the last dimension varies fastest."""
     return np.indices((most,) * dimensions).reshape(dimensions, -1).T.astype(np.int64)
 
 
@@ -43,8 +43,8 @@ def meaning_numbers(meanings: Int64[Wholes, "*lead dimension"], most: int) -> In
 class Spaces:
     """The symbolic spaces of a batch of episodes.
 
-    All episodes number meanings as if every dimension had `most` values, the last dimension running fastest. A meaning
-    that an episode does not have is not `valid` in it; leaving those out keeps the order of an episode's own numbering.
+    All episodes number meanings as if every dimension had `most` values, the last dimension varying fastest. A meaning
+    that an episode does not have is not `valid` in it. Leaving these out keeps the order of an episode's own numbering.
 
     Attributes:
         sizes: number of values of each dimension, d, [B, N].
@@ -59,12 +59,12 @@ class Spaces:
         """Draw spaces: the number of values of each dimension is uniform in least..most.
 
         Raises:
-            InvalidSettingError: not at least one dimension, or not 1 <= least <= most.
+            InvalidSettingError: fewer than one dimension, or 1 <= least <= most does not hold.
         """
         whole_number("number of dimensions", dimensions)
         whole_number("least number of values", least)
         if whole_number("greatest number of values", most) < least:
-            raise InvalidSettingError(f"Numbers of values run from {least} to {most}, which leaves none.")
+            raise InvalidSettingError(f"Numbers of values run from {least} to {most}, an empty range.")
         return cls(least + streams.integers("sizes", most - least + 1, (dimensions,)), most)
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class Spaces:
 
     @cached_property
     def valid(self) -> Bool[NDArray[np.bool_], "batch={len(self)} meaning={len(self.meanings)}"]:
-        """Which of the meanings each episode has, [B, M]."""
+        """Whether each episode has each meaning, [B, M]."""
         found: NDArray[np.bool_] = np.all(self.meanings < self.sizes[:, None], axis=-1)
         return found
 
@@ -115,12 +115,12 @@ class Sections:
             streams: the episodes' streams.
             spaces: the episodes' spaces.
             samples: number of samples per value, O.
-            truncate: what to do about samples outside their section: "resample", draw from the density truncated to
+            truncate: treatment of samples outside their section: "resample", draw from the density truncated to
                 the section, so that values never overlap; "clip", move the sample to the end of its section; "none",
-                keep it, as in the authors' program (some seven in ten thousand leave their section).
+                keep it, as in the authors' program (about seven in ten thousand samples leave their section).
 
         Raises:
-            InvalidSettingError: not at least one sample.
+            InvalidSettingError: fewer than one sample.
             UnknownNameError: an unknown `truncate`.
         """
         if truncate not in TRUNCATIONS:

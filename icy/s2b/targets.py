@@ -1,4 +1,4 @@
-"""Targets: the split of meanings into support and query, and which of them an episode plays in what order."""
+"""Targets: the split of meanings into support and query, and the targets of an episode in order."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -16,26 +16,26 @@ from .stimuli import Spaces, all_meanings, meaning_numbers
 
 Eligible = Bool[NDArray[np.bool_], "batch meaning"]
 
-TEST_VALUES = 2  # dimensions in which a meaning of the query has a test value, at least
+TEST_VALUES = 2  # smallest number of dimensions in which a meaning of the query has a test value
 WEIGHT = 100  # weight of a value that has been shown often enough
-REFUSALS = 5  # repeated targets to refuse before one is accepted, once repeats are accepted at all
-FAILURES = 10  # repeated targets to refuse before repeats are accepted
+REFUSALS = 5  # repeated targets to refuse before accepting one, once repeats are accepted
+FAILURES = 10  # repeated targets to refuse before any repeat is accepted
 MOST_ROUNDS = 20_000  # rounds of drawing before giving up; an episode takes some hundreds at most
 MOST_IN_TABLE = 1000  # meanings up to which their nearness is cached, 4 MB
 NOTHING = -1  # padding after an episode's last target
 
 
 def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> Bool[NDArray[np.bool_], " meaning"]:
-    """Return which meanings belong to the query: those with test values in at least `threshold` dimensions.
+    """Return whether meanings belong to the query: those with test values in at least `threshold` dimensions.
 
     Test values are the odd ones, counted from 0. With the default threshold of 2 every value occurs in the support, and
     combinations of test values never do.
 
     Returns:
-        A mask of all meanings, [M]; `Spaces.valid` says which of them an episode has.
+        A mask of all meanings, [M]; `Spaces.valid` marks the meanings that an episode has.
 
     Raises:
-        InvalidSettingError: a threshold that no meaning reaches, or every meaning does.
+        InvalidSettingError: a threshold that no meaning or every meaning reaches.
     """
     if not 1 <= whole_number("number of test values", threshold) <= spaces.dimensions:
         raise InvalidSettingError(
@@ -65,7 +65,7 @@ class Targets:
         return found
 
     def followed_by(self, others: "Targets") -> "Targets":
-        """Append other targets of the same episodes; NOTHING may remain between the two."""
+        """Append other targets of the same episodes; the result may have NOTHING between the two."""
         return Targets(
             *(np.concatenate([getattr(t, n) for t in (self, others)], axis=1) for n in ("meanings", "samples"))
         )
@@ -130,13 +130,13 @@ def _check_reachable(spaces: Spaces, eligible: NDArray[np.bool_]) -> None:
             shown = (eligible & (spaces.meanings[:, i] == value)).any(1)
             if (~shown & (value < spaces.sizes[:, i])).any():
                 raise InvalidSettingError(
-                    f"No meaning to choose from has value {value} in dimension {i}, so it can never be shown; "
+                    f"No eligible meaning has value {value} in dimension {i}, so it can never be shown; "
                     "show every meaning instead."
                 )
 
 
 class _Drawing:
-    """The state of target sampling; it holds the episodes that are not done yet, and drops each one that is."""
+    """The state of target sampling. It holds the unfinished episodes, and drops each when it finishes."""
 
     def __init__(
         self, streams: EpisodeStreams, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int
@@ -159,7 +159,7 @@ class _Drawing:
         return not len(self.episodes)
 
     def round(self) -> None:
-        """Draw a target for every episode, and accept or refuse it."""
+        """Draw one target for every episode, and accept or refuse it."""
         rows = np.arange(len(self.episodes))
         drawn = self._draw()
         again = self.before[rows, drawn]
@@ -171,7 +171,7 @@ class _Drawing:
         self._keep(np.any(self.weights > WEIGHT, axis=(1, 2)))
 
     def _repeated(self, again: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which of the repeated draws are accepted; the others are refused and drawn again."""
+        """Return which of the repeated draws are accepted. The others are drawn again."""
         ready: NDArray[np.bool_] = again & self.repeats & (self.failures >= REFUSALS)
         self.failures += again & ~ready
         opened = again & ~self.repeats & (self.failures > FAILURES)
@@ -187,7 +187,7 @@ class _Drawing:
         return meaning_numbers((sums <= at[:, :, None]).sum(2), self.most)
 
     def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
-        """Draw an eligible meaning for some episodes, likelier the nearer its values are to those drawn."""
+        """Draw an eligible meaning for some episodes; meanings with values near the drawn ones are likelier."""
         weights = (nearness(self.meanings, drawn) * self.eligible[rows]).cumsum(1)
         at = self.streams.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
         found: Wholes = (weights <= at).sum(1)
@@ -225,7 +225,7 @@ class _Drawing:
 def nearness(
     meanings: Int64[Wholes, "meaning dimension"], drawn: Int64[Wholes, " drawn"]
 ) -> Float32[NDArray[np.float32], "drawn meaning"]:
-    """Return the relative odds that each meaning [M, N] replaces a drawn one, given by number [n]: [n, M]."""
+    """Return the relative odds that each meaning [M, N] replaces a drawn meaning, given by number [n]: [n, M]."""
     if len(meanings) <= MOST_IN_TABLE:
         return _table_of_nearness(int(meanings.max()) + 1, meanings.shape[1])[drawn]
     return _nearness(meanings, meanings[drawn])

@@ -19,7 +19,7 @@ SIZE, LINES = (800, 360), 14  # width and height of a picture, and the number of
 
 
 class Transcript:
-    """A transcript of the first episode of a game: what the players see, say, hear and decide.
+    """A transcript of a game's first episode: the stimuli, messages and decisions of the players.
 
     Args:
         game: the game.
@@ -30,7 +30,7 @@ class Transcript:
     def __init__(self, game: BatchedGame, views: Sequence[str] = PLAYERS, latents: bool = True) -> None:
         self.game, self.views, self.latents = game, views, latents
         self.lines: list[str] = []  # of the last step
-        self.told: list[str] = []  # of the episode
+        self.episode_lines: list[str] = []  # of the episode
         self.new_game = False
 
     def begin(self, turn: Turn) -> None:
@@ -40,7 +40,7 @@ class Transcript:
         space = f" in a space of {sizes} values" if self.latents else ""
         self.lines = [f"Episode of seed {seed}: {counted(games, 'game')}{space}."]
         self._game(turn)
-        self.told = list(self.lines)
+        self.episode_lines = list(self.lines)
 
     def add(self, before: Turn, turn: Turn, said: ArrayLike | None, decided: ArrayLike | None) -> None:
         """Write the lines of a step: the players' actions, and their outcome."""
@@ -58,7 +58,7 @@ class Transcript:
             self._over()
         elif int(turn.listener.round[0]) == 0 and int(before.listener.round[0]) != 0:
             self._game(turn)
-        self.told += self.lines
+        self.episode_lines += self.lines
 
     def text(self) -> str:
         """Return the lines of the last step."""
@@ -78,7 +78,8 @@ class Transcript:
 
     def _decided(self, turn: Turn, decision: int) -> None:
         right = "right" if bool(turn.correct[0]) else "wrong"
-        # Without feedback the game is at its next one by now, except at the end, so the right answer is not known here.
+        # Without feedback the next game has begun, except at the end of the episode, so the right answer is unknown
+        # here.
         if right == "wrong" and (self.game.settings.feedback or bool(turn.done[0])):
             right = f"wrong, it was {answer(int(self.game.answer[0]), self.game.settings)}"
         said = answer(decision, self.game.settings)

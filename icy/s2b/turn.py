@@ -13,21 +13,21 @@ UNKNOWN, FAILURE, SUCCESS = 0, 1, 2  # the result of the previous game
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What one player observes, in all B episodes.
+    """Observations of one player, in all B episodes.
 
     Attributes:
-        stimulus: the stimuli that it sees, [B, slots, W].
-        message: the tokens that it hears, [B, L]; the speaker hears its own where the listener sends none.
+        stimulus: the stimuli that the player sees, [B, slots, W].
+        message: the tokens that the player hears, [B, L]; the speaker hears its own if the listener sends none.
         query: whether the game is in the query phase, [B].
-        round: 0..N, and N + 1 when the listener is shown what the speaker saw, [B].
+        round: 0..N, and N + 1 when the listener sees the speaker's stimuli, [B].
         result: result of the previous game, UNKNOWN (0), FAILURE (1) or SUCCESS (2), [B].
         reward: reward of the previous game, [B].
         fresh: whether this is the first observation of an episode, [B].
         may_speak: whether a message is legal now, [B].
-        may_decide: whether a decision is asked for now, [B].
+        may_decide: whether a decision counts now, [B].
         over: whether the episode has ended, so that actions have no effect, [B]; already true at its last observation.
-        feedback: whether the listener is shown now what the speaker saw, [B]: once per game.
-        idle: whether the episode had ended before this observation, which tells nothing new, [B].
+        feedback: whether the listener sees the speaker's stimuli now, [B]: once per game.
+        idle: whether the episode had ended before this observation, which is then not new, [B].
     """
 
     stimulus: Float[Array, "batch slot width"]
@@ -49,12 +49,12 @@ class Turn:
     """The result of a step, in all B episodes.
 
     Attributes:
-        speaker: what the speaker observes.
-        listener: what the listener observes.
+        speaker: the speaker's observations.
+        listener: the listener's observations.
         reward: reward of the step, the same for both players, [B].
         done: whether the episode has ended, [B].
         decided: whether the step took a decision of the listener, [B].
-        correct: whether that decision was right, [B]; False where there was none.
+        correct: whether the decision was right, [B]; False where there was none.
     """
 
     speaker: Seen
@@ -65,5 +65,5 @@ class Turn:
     correct: Bool[Array, " batch"]
 
     def seen_by(self, player: str) -> Seen:
-        """Return what the speaker or the listener observes."""
+        """Return the observations of the speaker or the listener."""
         return self.speaker if player == SPEAKER else self.listener

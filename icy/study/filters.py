@@ -1,6 +1,6 @@
-"""Which games a report keeps: by score, by attention, and by whether the language is degenerate (spycodes-facts 11).
+"""Filters that select the games of a report: by score, attention or degenerate language (spycodes-facts 11).
 
-The rules of attention are fixed before any data are seen. They never decide on pay: `icy study review` shows them.
+The attention rules are fixed before any data are seen. They never decide on pay: `icy study review` shows them.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from .measures import EXACT, GAME, HELD_OUT, MEASURES
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ALIKE = 0.8  # share of identical answers above which a game fails
-LEAST_MS = 1000  # median milliseconds from picture to answer below which it fails
-MOST_STRANGE = 0.2  # share of answers with letters that no code of the game has above which it fails
+MOST_ALIKE = 0.8  # a game fails if more than this share of its answers are identical
+LEAST_MS = 1000  # a game fails if the median time from picture to answer is shorter, in milliseconds
+MOST_STRANGE = 0.2  # a game fails if more than this share of its answers use letters that no code of the game has
 GAME_OF = ["agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person"]
-PLAYERS = ("human", "simulated")  # whose score and attention are looked at; senders have neither
-PUBLISHED = "published"  # rows of many games, which stay
+PLAYERS = ("human", "simulated")  # the kinds with a score and attention; senders have neither
+PUBLISHED = "published"  # rows that summarize many games; filters always keep them
 
 
 @dataclass(frozen=True)
 class Filter:
-    """What a game must have to be kept.
+    """Conditions that a game must meet to be kept.
 
     Attributes:
-        least_score: points of a person or simulated player, at least; Icy22 kept games of 50 and more.
-        attention: whether games of people and simulated players must pass the rules of attention.
-        degenerate: whether games in a degenerate language stay; see `icy.study.game.is_degenerate`.
+        least_score: lowest score of a person or simulated player; Icy22 kept games with 50 points or more.
+        attention: whether games of people and simulated players must pass the attention rules.
+        degenerate: whether to keep games in a degenerate language; see `icy.study.game.is_degenerate`.
     """
 
     least_score: float = 0.0
@@ -41,8 +41,10 @@ class Filter:
     def __post_init__(self) -> None:
         real_number("least score", self.least_score)
 
-    def kept(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of the games that are kept, in their order; rows of published numbers always are.
+    def select(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of the games that pass the filter, in their order.
+
+        Rows of published numbers always pass.
 
         Args:
             rows: in long form, as `icy.study.rows` makes them.
@@ -60,7 +62,7 @@ class Filter:
 
 
 def inattentive(numbers: pd.DataFrame) -> pd.Series:
-    """Return which games fail a rule of attention; what is not known of a game passes.
+    """Return which games fail an attention rule; a game passes where a number is missing.
 
     Args:
         numbers: a row per game with the columns `identical`, `reaction_ms` and `strange`.
@@ -71,15 +73,18 @@ def inattentive(numbers: pd.DataFrame) -> pd.Series:
 
 
 def _numbers(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return what filters look at, a column each, of games that are not published; NaN where it is not known."""
+    """Return a table with a row per game and a column per number that filters use; NaN where a number is missing.
+
+    Published games are left out.
+    """
     names = ("score", "identical", "reaction_ms", "strange", "degenerate")
     of_games = rows[(rows["split"] == GAME) & (rows["agent_kind"] != PUBLISHED)]
     keys = of_games[GAME_OF].astype(str)
     wide = of_games.assign(**{name: keys[name] for name in GAME_OF}).pivot_table(
         index=GAME_OF, columns="metric", values="value", aggfunc="first", sort=False
     )
-    found = wide.reindex(columns=[MEASURES[name].metric for name in names]).astype(float)
-    return found.set_axis(list(names), axis=1)
+    numbers = wide.reindex(columns=[MEASURES[name].metric for name in names]).astype(float)
+    return numbers.set_axis(list(names), axis=1)
 
 
 FILTERS: Mapping[str, Filter] = {
@@ -90,13 +95,13 @@ FILTERS: Mapping[str, Filter] = {
     "no degenerate languages": Filter(degenerate=False),
     "attention, no degenerate languages": Filter(attention=True, degenerate=False),
 }
-"""The filters of the table of sensitivity, by name."""
+"""The filters of the sensitivity table, by name."""
 
 
 def sensitivity(rows: pd.DataFrame) -> pd.DataFrame:
     """Return accuracy on held-out items under every filter: a row per agent, protocol, preset, dataset and filter.
 
-    Columns: these, `games` that are kept, and a column per grammar; NaN where no game is.
+    The other columns are `games`, the number of games kept, and one per grammar; NaN where no game is kept.
 
     Args:
         rows: in long form.
@@ -106,7 +111,7 @@ def sensitivity(rows: pd.DataFrame) -> pd.DataFrame:
     by = ["dataset", "agent", "protocol", "preset"]
     parts = []
     for name, one in FILTERS.items():
-        kept = one.kept(rows)
+        kept = one.select(rows)
         exact = kept[(kept["metric"] == EXACT) & (kept["split"] == HELD_OUT) & (kept["agent_kind"] != PUBLISHED)]
         exact = exact.assign(value=exact["value"].astype(float))
         means = exact.pivot_table(index=by, columns="grammar", values="value", sort=False)

@@ -1,4 +1,4 @@
-"""Numbers of one game, the same for people, simulated players and senders of the zoo (spycodes-facts 11)."""
+"""Measures of one game, the same for people, simulated players and senders of the zoo (spycodes-facts 11)."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +14,12 @@ EXACT = "exact"
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a game, as a column of the long table of records and as rows of the table of the study.
+    """A measure of a game: a column of the long table of records, and rows of the study table.
 
     Attributes:
-        metric: what is measured.
-        split: the items that it is a mean over; "game" for a number of the game itself.
-        items: column with the number of these items; "" for a number of the game itself.
+        metric: name of the metric.
+        split: the items that the measure is averaged over; "game" for a measure of the whole game.
+        items: column with the number of these items; "" for a measure of the whole game.
     """
 
     metric: str
@@ -51,7 +51,7 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def item_measures(trials: Sequence[Trial]) -> dict[str, float]:
-    """Return the measures of some answered items; those of no items are NaN, with their number, 0."""
+    """Return the measures of answered items, and the number of items of each; a mean over no items is NaN."""
     held_out = [trial for trial in trials if trial.held_out is not None]
     parts = {
         ("accuracy", "items"): held_out,
@@ -67,7 +67,7 @@ def item_measures(trials: Sequence[Trial]) -> dict[str, float]:
 
 
 def game_measures(game: StudyGame, state: GameState) -> dict[str, float]:
-    """Return all measures of a game; of one that is not at its end, those of what was answered."""
+    """Return all measures of a game; in an unfinished game, over the items answered so far."""
     trials = [trial for trial in state.trials if trial.graded]
     texts = [trial.text for trial in trials]
     return item_measures(trials) | {
@@ -81,7 +81,7 @@ def game_measures(game: StudyGame, state: GameState) -> dict[str, float]:
 
 
 def strange_answers(codes: Sequence[str], texts: Sequence[str]) -> int:
-    """Return the number of answers with a letter that no code of the game has.
+    """Return the number of answers with a letter that no code of the game contains.
 
     Example:
         >>> strange_answers(["abab", "baba"], ["abab", "abc", "bb"])
@@ -92,7 +92,7 @@ def strange_answers(codes: Sequence[str], texts: Sequence[str]) -> int:
 
 
 def language_measures(game: StudyGame) -> dict[str, float]:
-    """Return what is known of a language: distinct codes, whether it is degenerate, and the chance to hit a code."""
+    """Return measures of the language: distinct codes, whether it is degenerate, and chance accuracy."""
     content = game.settings.content
     return {
         "distinct": distinct_codes(game.settings, game.instance),
@@ -106,10 +106,10 @@ def _mean(trials: Sequence[Trial], of: Callable[[Trial], float]) -> float:
 
 
 def _letters(trial: Trial) -> float:
-    """Return the share of letters that are right at their places."""
+    """Return the share of letters that are correct at their position."""
     return sum(a == b for a, b in zip(trial.text, trial.code, strict=False)) / len(trial.code)
 
 
 def _distance(trial: Trial) -> float:
-    """Return the edit distance to the right code, as a share of the longer of both."""
+    """Return the edit distance to the right code, divided by the length of the longer text."""
     return float(Levenshtein.normalized_distance(trial.text, trial.code))

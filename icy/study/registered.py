@@ -1,4 +1,4 @@
-"""The kind of job that simulates players of the study."""
+"""Registration of the kind of job that simulates players of the study."""
 
 from icy.records.kinds import JobKind, register_job_kind
 

@@ -1,4 +1,4 @@
-"""Rows of the table of the study: people, simulated players and senders in one long form (spycodes-facts 18)."""
+"""Rows of the study table: people, simulated players and senders in one long form (spycodes-facts 18)."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ COLUMNS = (
     *("agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person", "metric", "split"),
     *("value", "items", "persons", "low", "high", "printed", "version"),
 )
-"""Columns of a row, which is one number of one game; `icy.study.service.codebook` describes them.
+"""Columns of a row. A row is one measure of one game. `icy.study.service.codebook` describes the columns.
 
-agent_kind is "human", "simulated", "model", or "published" for numbers of many games, whose number is `persons`.
-protocol is "played", "converged" or "yoked". For machines, `person` is the number of the instance.
+agent_kind is "human", "simulated" or "model"; or "published" for a summary of many games, where `persons` is their
+number. protocol is "played", "converged" or "yoked". For machines, `person` is the number of the instance.
 """
 
 Row = dict[str, object]
 
-OF_SENDERS = ("hidden_size", "representation", "most")  # columns of the long table in which one player may differ
+SENDER_COLUMNS = ("hidden_size", "representation", "most")  # long-table columns that distinguish settings of a sender
 MISSING = ("nan", "<NA>", "None", "")
 TEXTS = tuple(name for name in COLUMNS if name not in ("instance", "value", "items", "persons", "low", "high"))
 
 
-def rows_of_game(game: StudyGame, state: GameState, identity: Mapping[str, str], **beside: float) -> list[Row]:
+def rows_of_game(game: StudyGame, state: GameState, identity: Mapping[str, str], **measures: float) -> list[Row]:
     """Return the rows of one game.
 
     Args:
-        game: the rules.
-        state: what it has come to.
-        identity: agent_kind, agent, person, and what else is no default: protocol ("played") and preset ("clean").
-        **beside: further numbers of the game, such as its minutes.
+        game: the rules of the game.
+        state: the state of the game.
+        identity: agent_kind, agent and person; optionally protocol (default "played") and preset (default "clean").
+        **measures: further measures of the game, such as `minutes`.
     """
     about = {
         "protocol": "played",
@@ -57,7 +57,7 @@ def rows_of_game(game: StudyGame, state: GameState, identity: Mapping[str, str],
         "instance": game.instance.number,
         **identity,
     }
-    return list(_melted(about, {**game_measures(game, state), **beside}))
+    return list(_melted(about, {**game_measures(game, state), **measures}))
 
 
 def _melted(about: Mapping[str, object], numbers: Mapping[str, float]) -> Iterator[Row]:
@@ -79,9 +79,9 @@ def frame_of(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
 
 
 def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a long table of simulated games (kind of job "study"); those of other kinds are left out.
+    """Return the rows of simulated games (kind of job "study") in a long table; rows of other kinds are left out.
 
-    Agents are told apart by what varies among the settings of one player, which is added to its name.
+    If one player appears with several settings, the settings that vary are added to its name.
     """
     games = long[(long["kind"] == "study") & ~long["failed"].astype(bool)]
     varying = _varying(games)
@@ -107,23 +107,23 @@ def _rows_of(game: pd.Series, varying: Mapping[str, set[str]]) -> Iterator[Row]:
 
 
 def _varying(games: pd.DataFrame) -> dict[str, set[str]]:
-    """Return the options in which the rows of each player differ, but those that are columns."""
+    """Return the options that vary among the rows of each player, except those with a column of their own."""
     found: dict[str, set[str]] = {}
     for name, part in games.groupby("model"):
-        tables = [_facts(game) for _, game in part.drop_duplicates(["options", *OF_SENDERS]).iterrows()]
+        tables = [_facts(game) for _, game in part.drop_duplicates(["options", *SENDER_COLUMNS]).iterrows()]
         keys = {key for table in tables for key in table} - {"dataset", "protocol", "preset"}
         found[str(name)] = {key for key in keys if len({table.get(key) for table in tables}) > 1}
     return found
 
 
 def _facts(game: pd.Series) -> dict[str, str]:
-    """Return the facts by which the settings of a player differ, of a row of a long table."""
-    of_senders = {name: str(game.get(name)) for name in OF_SENDERS}
-    return _options(game["options"]) | {name: value for name, value in of_senders.items() if value not in MISSING}
+    """Return the settings of the player in a row of a long table."""
+    columns = {name: str(game.get(name)) for name in SENDER_COLUMNS}
+    return _options(game["options"]) | {name: value for name, value in columns.items() if value not in MISSING}
 
 
 def _options(text: str) -> dict[str, str]:
-    """Return what the column of options says, by name."""
+    """Parse the column of options into values by name."""
     return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
 
 
@@ -131,7 +131,7 @@ def read_rows(path: str | Path) -> pd.DataFrame:
     """Return rows from a .csv or .parquet file.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the file cannot be read.
         InvalidSettingError: columns are missing.
     """
     import pandas as pd
@@ -143,12 +143,12 @@ def read_rows(path: str | Path) -> pd.DataFrame:
         raise StoreError(f"The rows in '{path}' cannot be read: {error}.") from error
     missing = [name for name in COLUMNS if name not in found]
     if missing:
-        raise InvalidSettingError(f"'{path}' holds no rows of a study: it lacks {listed(missing)}.")
+        raise InvalidSettingError(f"'{path}' does not hold rows of a study: it lacks {listed(missing)}.")
     return found[list(COLUMNS)]
 
 
 def items_of_records(records: Iterable[Record]) -> pd.DataFrame:
-    """Return the items of games that were played, from the curves of their records."""
+    """Return the items of played games, from the curves of their records."""
     import pandas as pd
 
     rows = [

@@ -1,4 +1,4 @@
-"""The course of simulated games: played, learned by heart, or yoked to another player's."""
+"""Simulated games: played as people play, with all cards learned first, or yoked to another player's game."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,13 +20,13 @@ from .study_task import CONVERGED, PLAYED, YOKED, StudyTask, player_entry
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one game.
+    """The result of one game.
 
     Attributes:
-        trials: items that were asked, with answers.
+        trials: answered items.
         numbers: measures by name.
-        updates: that a sender made.
-        cut: whether it stopped before all cards were exact.
+        updates: number of updates of a sender.
+        cut: whether training stopped before all cards were exact.
     """
 
     trials: tuple[Trial, ...]
@@ -49,7 +49,7 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
 
 
 def result_of(task: StudyTask, replicate: Replicate) -> tuple[StudyGame, Result]:
-    """Play one game, and return its rules and what came of it."""
+    """Play one game, and return its rules and its result."""
     game = _game_of(task, replicate)
     return game, PROTOCOL_RESULTS[task.protocol](task, game, replicate)
 
@@ -62,7 +62,7 @@ def _game_of(task: StudyTask, replicate: Replicate) -> StudyGame:
 
 @lru_cache(maxsize=2)
 def games_in(path: str, digest: str) -> list[Log]:
-    """Return the games of a file, read once; the digest tells another version of it."""
+    """Return the games of a file. They are cached; the digest identifies the version of the file."""
     return read_logs(path)
 
 
@@ -84,16 +84,16 @@ def _outcome(replicate: Replicate, game: StudyGame, result: Result, seconds: flo
 # -- protocols ---------------------------------------------------------------------------------------------------------
 
 
-def _played(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
+def _play(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Play the game as people do."""
-    player = task.made()
+    player = task.make_player()
     state = play(game, player, game.seed).state
     return Result(state.trials, game_measures(game, state), _updates(player))
 
 
-def _converged(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
-    """Learn all cards by heart, then answer the held-out items."""
-    player, cut = task.made(), False
+def _converge(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
+    """Learn all cards, then answer the held-out items."""
+    player, cut = task.make_player(), False
     player.begin(StudySeat(game.settings.content, game.seed))
     order = card_order(game.settings, game.instance, game.seed)
     cards = order[: game.settings.cap]
@@ -107,46 +107,46 @@ def _converged(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result
         cut = not player.converge(task.most)
     held_out = game.instance.held_out or order[game.settings.cap :]
     full = replace(game.new(), cards=len(cards), exposures=tuple(int(m in cards) for m in range(len(game.codes))))
-    asked = [game.item(full, example, m, None) for example, m in enumerate(cards)]
-    asked += [game.item(full, len(cards) + j, m, j) for j, m in enumerate(held_out)]
-    trials = tuple(_answered(trial, player, values) for trial in asked)
+    items = [game.item(full, example, m, None) for example, m in enumerate(cards)]
+    items += [game.item(full, len(cards) + j, m, j) for j, m in enumerate(held_out)]
+    trials = tuple(_answer_trial(trial, player, values) for trial in items)
     return Result(trials, item_measures(trials), _updates(player), cut)
 
 
-def _yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
-    """Follow another player's game: be shown what it was shown, and asked when it was asked."""
-    player, values = task.made(), game.settings.content.values
+def _play_yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
+    """Follow another player's game: see the same cards and answer the same items, in the same order."""
+    player, values = task.make_player(), game.settings.content.values
     player.begin(StudySeat(game.settings.content, game.seed))
     theirs: list[Trial] = []
     ours: list[Trial] = []
-    for step in evidence(game, _followed(task, game, replicate).events):
+    for step in evidence(game, _game_to_follow(task, game, replicate).events):
         if isinstance(step, Exposure):
             player.learn(step.item, step.code)
         else:
             theirs.append(step)
-            ours.append(_answered(step, player, values))
+            ours.append(_answer_trial(step, player, values))
     numbers = item_measures(ours)
     pairs = [(a.correct, b.correct) for a, b in zip(ours, theirs, strict=True) if a.held_out is not None]
     agreement = {"agreement": sum(a == b for a, b in pairs) / len(pairs)} if pairs else {}
     return Result(tuple(ours), numbers | agreement, _updates(player))
 
 
-def _followed(task: StudyTask, game: StudyGame, replicate: Replicate) -> PlayedGame:
-    """Return the game that is followed: one of a file, or one that a simulated player plays now."""
+def _game_to_follow(task: StudyTask, game: StudyGame, replicate: Replicate) -> PlayedGame:
+    """Return the game to follow: a game of a file, or a game that a simulated player plays now."""
     if task.digest:
         return games_in(task.yoked_to, task.digest)[replicate.seed].played()
     return play(game, player_entry(task.yoked_to).create(), game.seed)
 
 
 PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, StudyGame, Replicate], Result]] = {
-    PLAYED: _played,
-    CONVERGED: _converged,
-    YOKED: _yoked,
+    PLAYED: _play,
+    CONVERGED: _converge,
+    YOKED: _play_yoked,
 }
 
 
-def _answered(trial: Trial, player: StudyPlayer, values: int) -> Trial:
-    """Return an item with the answer of a player to it."""
+def _answer_trial(trial: Trial, player: StudyPlayer, values: int) -> Trial:
+    """Return an item with the player's answer."""
     text = player.answer(divmod(trial.meaning, values))
     correct = text == trial.code
     return replace(trial, raw=text, text=text, correct=correct, points=(trial.cards - 1) * correct)

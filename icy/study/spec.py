@@ -1,4 +1,4 @@
-"""What players to simulate, and in what conditions: the arguments of the kind of job "study"."""
+"""Players and conditions to simulate: the arguments of the kind of job "study"."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,26 +10,26 @@ from icy.config.specs import RunSpec
 
 @dataclass(frozen=True)
 class StudySpec(RunSpec):
-    """What players play Secret Spy Codes: all combinations of what is several become rows.
+    """Settings of simulated games of Secret Spy Codes. Every combination of several values becomes a row.
 
     Attributes:
         player: simulated players, as in `icy list study-players`, and senders of the zoo, as in HierZero:GRU.
         dataset: "synth", three colours and shapes with random words; "eng", five with English words; or both.
         grammar: names or chains of grammars.
-        protocol: "played", the game as people play it; "converged", all cards are learnt by heart and then the held-out
-            items are asked; "yoked", shown what another player was shown and asked when it was; or several.
+        protocol: "played", the game as people play it; "converged", all cards are learned first, then the held-out
+            items are asked; "yoked", the cards and items of another player's game, in the same order; or several.
         instances: number of instances (language and held-out items) of every dataset and grammar: one game on each.
-        list_seed: of the list of instances, which people and machines share.
+        list_seed: seed of the list of instances, which people and machines share.
         preset: "clean", or "published" for the authors' service; or both.
         game: further settings of the game, as in examples=30; see icy.study.game.StudyGameSettings.
-        yoked_to: whose games are followed by the protocol "yoked": a simulated player, or a file of exported games.
+        yoked_to: player that the protocol "yoked" follows: a simulated player, or a file of exported games.
         hidden: hidden size E of senders.
-        representation: of senders: "soft", "gumb" or "discr", or several.
-        updates: of senders, per item that is asked; when yoked, per card that is shown.
-        most: of senders, updates after which the protocol "converged" stops.
+        representation: representation of senders: "soft", "gumb" or "discr", or several.
+        updates: updates of senders per test item; when yoked, per card shown.
+        most: maximum number of updates of senders under the protocol "converged".
         options: further arguments of the players, as in slip=0.1.
         settings: changes to the training settings of senders, as in learning_rate=0.002.
-        quick: few instances, grammars and updates wherever these are not given, to try things out.
+        quick: few instances, grammars and updates unless these are set, for a quick trial.
     """
 
     function = "icy study simulate"

@@ -1,7 +1,7 @@
 """Pictures of coloured shapes, as SVG: sharp at any size, a function of their seed (Icy22 section 4.3).
 
-The text of a picture names neither colour nor shape: every figure is a path, ids are of the seed alone, and the
-alternative text is the one it is given.
+The SVG text does not name the colour or the shape: every figure is a path, ids depend on the seed alone, and the caller
+sets the alternative text.
 """
 
 import math
@@ -24,11 +24,11 @@ PaletteName = Literal["primary", "safe"]
 
 SIZE = 400  # side of a picture, in units of its drawing
 BACKGROUND = (230, 230, 230)
-RADII = (50, 150)  # of the circle around a figure
-OFFSETS = (-50, 50)  # of its centre, to both sides
-SHADES = (-10, 10)  # which every channel of the colour is off by
-TURNS = (0, 360)  # degrees
-CORNERS = (0, 3, 4, 5, 6)  # of the shapes; a circle has none
+RADII = (50, 150)  # range of the radius of the circle around a figure
+OFFSETS = (-50, 50)  # range of the offset of a figure's centre in each direction
+SHADES = (-10, 10)  # range of the offset added to every channel of the colour
+TURNS = (0, 360)  # range of the rotation in degrees
+CORNERS = (0, 3, 4, 5, 6)  # number of corners of the shapes; a circle has 0
 SPACING = 24  # between the lines of a pattern
 LABEL = "Picture"
 
@@ -38,8 +38,8 @@ class Palette:
     """Colours of the figures.
 
     Attributes:
-        colours: of the values, in their order.
-        outline: of the line around a figure; None for the figure's own colour.
+        colours: colour of each value, in the order of the values.
+        outline: colour of the line around a figure; None for no line.
     """
 
     colours: tuple[Colour, ...]
@@ -59,13 +59,13 @@ PATTERNS: tuple[tuple[int, ...], ...] = ((), (0,), (90,), (45,), (0, 90))  # dir
 
 @dataclass(frozen=True)
 class Figure:
-    """Place, size and shade of one figure, none of which means anything.
+    """Place, size and shade of one figure. These carry no meaning.
 
     Attributes:
-        centre: of the figure.
-        radius: of the circle around it.
-        turn: in degrees; a circle has none.
-        shade: what is added to the channels of its colour.
+        centre: centre of the figure.
+        radius: radius of the circle around the figure.
+        turn: rotation in degrees; it does not change a circle.
+        shade: offsets added to the channels of the colour.
     """
 
     centre: Point
@@ -89,15 +89,15 @@ def svg(
     """Return a picture as the text of an SVG element.
 
     Args:
-        picture: what to draw.
-        palette: "primary", the published colours; or "safe", which most colour-blind people can tell apart, with a dark
-            outline.
-        label: the alternative text, which should tell nothing.
+        picture: the picture to draw.
+        palette: "primary", the published colours; or "safe", colours that most colour-blind people can distinguish,
+            with a dark outline.
+        label: the alternative text; it should not reveal the colour or the shape.
         patterns: whether every colour also has a pattern of lines.
         side: width and height, in pixels.
 
     Raises:
-        UnknownNameError: there is no such palette.
+        UnknownNameError: the palette is unknown.
 
     Example:
         >>> text = svg(Picture(colour=0, shape=1, seed=7))
@@ -138,7 +138,7 @@ def _polygon(figure: Figure, corners: int) -> list[Point]:
 
 
 def _pattern(picture: Picture, path: str) -> str:
-    """Return the lines over a figure that stand for its colour, cut off at its edge."""
+    """Return the pattern of lines for the colour of a figure, clipped to the figure."""
     directions = PATTERNS[picture.colour]
     if not directions:
         return ""
@@ -151,7 +151,7 @@ def _pattern(picture: Picture, path: str) -> str:
 
 
 def _within(rng: np.random.Generator, ends: tuple[int, int]) -> int:
-    """Draw a whole number, both ends included."""
+    """Draw a whole number from a range that includes both ends."""
     return int(rng.integers(ends[0], ends[1] + 1))
 
 

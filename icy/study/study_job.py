@@ -24,7 +24,7 @@ from .players.logs import digest_of, read_logs
 from .spec import StudySpec
 from .study_task import CONVERGED, PROTOCOLS, YOKED, StudyTask, player_entry
 
-LOGS = ".jsonl"  # suffix of files of games
+LOGS = ".jsonl"  # suffix of game files
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class StudyJob(Job):
     """Games of one player in one condition; a replicate is a grammar and the number of an instance.
 
     Attributes:
-        task: who plays, and how.
+        task: the player and the settings of the game.
     """
 
     task: StudyTask
@@ -50,7 +50,7 @@ class StudyJob(Job):
 
     @property
     def facts(self) -> dict[str, str]:
-        """What rows of one player may differ in."""
+        """Settings that distinguish rows of one player."""
         zoo = {"representation": self.task.representation} if self.task.learns else {}
         return {"dataset": self.task.game.dataset, "protocol": self.task.protocol, "preset": self.preset, **zoo}
 
@@ -63,7 +63,7 @@ class StudyJob(Job):
         return [*super().entries, entry, *([entry.cell] if entry.cell else []), *grammars]
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change the numbers of a game."""
+        """Return all choices that can change the measures of a game."""
         task, content = self.task, self.task.game.content
         zoo = {"hidden_size": task.hidden, "representation": task.representation} if task.learns else {}
         most = {"most": task.most} if task.learns and task.protocol == CONVERGED else {}
@@ -78,12 +78,12 @@ class StudyJob(Job):
             "word_length": content.word_length,
             **zoo,
             **most,
-            "options": {**task.options, **self._shown_changes()},
+            "options": {**task.options, **self._changed_settings()},
             "settings": task.config(),
         }
 
-    def _shown_changes(self) -> Choices:
-        """Return the settings that tables show: those of the game that are not of its preset, and of training."""
+    def _changed_settings(self) -> Choices:
+        """Return the settings that tables show: game settings that differ from the preset, and training settings."""
         task, game = self.task, self.task.game
         usual = StudyGameSettings.of(self.preset, dataset=game.dataset).to_json()
         changed = {f"game.{n}": v for n, v in game.to_json().items() if n != "grammar" and usual[n] != v}
@@ -97,14 +97,14 @@ class StudyJob(Job):
         return super().versions(replicate) | own
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the number of updates, or of items, as far as it is known."""
+        """Return the number of updates or items, if it is known."""
         if self.task.protocol == CONVERGED:
             return None
         examples = self.task.game.examples
         return examples * self.task.updates if self.task.learns else examples
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return the number of updates, or of items."""
+        """Return the expected number of updates or items."""
         return ExpectedSteps(self.length(None) or self.task.most, False)
 
     def summary(self, record: Record) -> str:
@@ -142,20 +142,22 @@ def _jobs(spec: StudySpec) -> list[StudyJob]:
         replicates = _replicates_in(task, grammars)
     else:
         for grammar in grammars:
-            instance_of(replace(task.game, grammar=grammar), 0, task.list_seed)  # that it suits the dataset
+            instance_of(replace(task.game, grammar=grammar), 0, task.list_seed)  # raises if it does not fit the dataset
         replicates = [Replicate(grammar, number) for grammar, number in product(grammars, range(spec.instances))]
     return [StudyJob(task, replicates=tuple(replicates), parameters=_parameters(task), preset=str(spec.preset))]
 
 
 def _replicates_in(task: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
-    """Return the games of a file that are of the condition; their numbers are those of the lines."""
+    """Return a replicate for every game of a file that belongs to the condition; its number is the line's."""
     found = [
         Replicate(log.game.settings.grammar, number)
         for number, log in enumerate(read_logs(task.yoked_to))
         if log.game.settings.dataset == task.game.dataset and log.game.settings.grammar in set(grammars)
     ]
     if not found:
-        raise InvalidSettingError(f"'{task.yoked_to}' holds no game of {task.game.dataset} in these grammars.")
+        raise InvalidSettingError(
+            f"'{task.yoked_to}' does not hold a game of the dataset '{task.game.dataset}' in these grammars."
+        )
     return found
 
 
@@ -183,20 +185,20 @@ def _task(spec: StudySpec) -> StudyTask:
     )
 
 
-def _yoked_to(given: str) -> tuple[str, str]:
-    """Return whom to follow: a player's name, or a file with its digest."""
-    if given.endswith(LOGS):
-        return str(Path(given).resolve()), digest_of(given)
-    return registry.get(given, STUDY_PLAYER).name, ""
+def _yoked_to(source: str) -> tuple[str, str]:
+    """Return the player to follow: its name and "", or the path of a game file and its digest."""
+    if source.endswith(LOGS):
+        return str(Path(source).resolve()), digest_of(source)
+    return registry.get(source, STUDY_PLAYER).name, ""
 
 
 def _parameters(task: StudyTask) -> dict[str, int]:
-    """Count the parameters of a sender, which shows as well that the player can be made.
+    """Count the parameters of a sender; a player without parameters is only created, to check its settings.
 
     Raises:
-        IcyError: it cannot.
+        IcyError: the player cannot be created.
     """
-    player = task.made()
+    player = task.make_player()
     if not task.learns:
         return {"true": 0, "published": 0}
     from .players.zoo import ZooPlayer  # imports torch

@@ -1,4 +1,4 @@
-"""What tells one row of simulated games from another: the player, the condition, and how it is played."""
+"""The settings that distinguish rows of simulated games: the player, the condition and the protocol."""
 
 from dataclasses import dataclass, field, replace
 
@@ -20,28 +20,28 @@ def player_entry(name: str) -> Entry:
     """Return the entry of a simulated player or of a sender.
 
     Raises:
-        UnknownNameError: nothing of the name is registered.
+        UnknownNameError: the name is not registered.
     """
     return registry.get(name, STUDY_PLAYER, "sender")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyTask:
-    """All that can change the numbers of a game, but grammar and instance.
+    """All settings that can change the measures of a game, except grammar and instance.
 
     Attributes:
         player: canonical name of the player or sender.
-        game: settings of the game, whose grammar each replicate has its own of.
+        game: settings of the game; each replicate replaces the grammar.
         protocol: one of PROTOCOLS.
-        list_seed: of the list of instances.
-        yoked_to: name of the player, or path of the file of games, that is followed.
-        digest: of that file; "" for a player.
+        list_seed: seed of the list of instances.
+        yoked_to: player to follow: its name, or the path of a game file.
+        digest: digest of the game file; "" for a player.
         options: arguments of the player.
-        hidden: of a sender, hidden size.
-        representation: of a sender.
-        updates: of a sender, per item or card.
-        most: of a sender, updates at most under the protocol "converged".
-        training: of a sender, changes to the training settings.
+        hidden: hidden size of a sender.
+        representation: representation of a sender.
+        updates: updates of a sender per item or card.
+        most: maximum number of updates of a sender under the protocol "converged".
+        training: changes to the training settings of a sender.
     """
 
     player: str
@@ -67,19 +67,19 @@ class StudyTask:
         """Whether the player is a sender of the zoo."""
         return self.entry.kind != STUDY_PLAYER
 
-    def made(self) -> StudyPlayer:
-        """Make the player.
+    def make_player(self) -> StudyPlayer:
+        """Create the player.
 
         Raises:
-            IcyError: it cannot be made.
+            IcyError: the player cannot be created.
         """
         if not self.learns:
-            made: StudyPlayer = self.entry.create(**self.options)
-            return made
+            player: StudyPlayer = self.entry.create(**self.options)
+            return player
         from .players.zoo import ZooPlayer, ZooSettings  # imports torch
 
         training = settings_for("default", batch_size=self.training.get("batch_size", BATCH_SIZE), **self._changes)
-        updates = 0 if self.protocol == CONVERGED else self.updates  # there what is asked follows what is learnt
+        updates = 0 if self.protocol == CONVERGED else self.updates  # "converged" trains before the first question
         per_card, sizes = self.protocol == YOKED, (self.hidden, self.representation, updates)
         return ZooPlayer(self.entry, ZooSettings(*sizes, per_card, training, dict(self.options)))
 
@@ -93,11 +93,11 @@ class StudyTask:
         return StudyGame(settings, instance_of(settings, number, self.list_seed), self.seed_of(number))
 
     def seed_of(self, number: int) -> int:
-        """Return the seed of the person who plays an instance, the same for every player and grammar."""
+        """Return the seed of a game on an instance: the same for every player and grammar."""
         return person_seed(self.game.dataset, number, self.list_seed)
 
     def config(self) -> Choices:
-        """Return what a record keeps beside the columns of its own."""
+        """Return the settings that a record stores in addition to its columns."""
         game = {name: value for name, value in self.game.to_json().items() if name not in ("dataset", "grammar")}
         yoked = {"yoked_to": self.digest or self.yoked_to} if self.protocol == YOKED else {}
         zoo = {"updates": self.updates, "training": {"batch_size": BATCH_SIZE, **self.training}} if self.learns else {}

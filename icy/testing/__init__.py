@@ -1,14 +1,14 @@
-"""The contract that every plug-in keeps, as small named checks that anyone can run.
+"""The contract of every plug-in, as small named checks that anyone can run.
 
     >>> from icy.testing import check
     >>> results = check("rot")
     >>> all(result.passed for result in results)
     True
 
-`check` takes the name of any plug-in, or a class or function that is not registered. `icy check NAME` runs the same
-checks from the command line, and `parametrize_with_checks` makes each of them a test of its own in pytest. If a plug-in
-cannot pass a check, declare the check and the reason, in the argument `expected_failures` or in an attribute of that
-name on the factory; the failure is then reported as excused.
+`check` takes the name of any plug-in, or an unregistered class or function. `icy check NAME` runs the same
+checks from the command line, and `parametrize_with_checks` makes each check a separate pytest test. If a plug-in
+cannot pass a check, declare the check and the reason in the argument `expected_failures`, or in an attribute of this
+name on the factory. The failure is then reported as excused.
 """
 
 import warnings
@@ -63,7 +63,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Callable[..., list[CheckResult]]:
-    """Return the function for one kind, as versions before 0.3 had it."""
+    """Return the function for one kind of plug-in, as in versions before 0.3."""
     kind = name.removeprefix("check_").replace("_", "-")
     if not name.startswith("check_") or kind not in (*CONTRACTS, "model"):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

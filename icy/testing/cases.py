@@ -1,4 +1,4 @@
-"""What all checks share: how to fail, how to compare, and what to watch while a plug-in runs."""
+"""Shared parts of all checks: failures, comparisons, and watches on a running plug-in."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class CheckFailure(AssertionError):
 
 
 class NotApplicable(unittest.SkipTest):
-    """A check does not apply to this plug-in; pytest and unittest take it for a skip."""
+    """A check does not apply to this plug-in; pytest and unittest treat it as a skip."""
 
 
 class Unsupported(NotApplicable):
-    """A plug-in does not support something optional; the message says what, and gives the error."""
+    """A plug-in does not support an optional feature; the message names the feature and the error."""
 
 
 def require(condition: object, sentence: str) -> None:
@@ -72,11 +72,11 @@ class RegisteredCase(Protocol):
         """Whether the registry knows the plug-in."""
 
     def make(self) -> object:
-        """Make the plug-in; fail if its class is wrong."""
+        """Create the plug-in; fail if its class is wrong."""
 
 
 def check_made_by_name(case: RegisteredCase) -> None:
-    """The registry knows the name and every alias, and the factory makes an object of the right class."""
+    """The registry knows the name and every alias, and the factory creates an object of the right class."""
     case.make()
     require_registered(case.entry, case.registered)
 
@@ -85,14 +85,14 @@ def require_registered(entry: Entry, registered: bool) -> None:
     """Fail the check unless the registry knows an entry by its name and by every alias.
 
     Raises:
-        CheckFailure: a name stands for another entry.
-        NotApplicable: the entry was made for the occasion.
+        CheckFailure: a name belongs to another entry.
+        NotApplicable: the entry was made for this run of the checks.
     """
     if not registered:
         raise NotApplicable(f"the {entry.kind} is not registered")
     for name in (entry.qualified, *(f"{entry.kind}/{alias}" for alias in entry.aliases)):
         found = registry.get(name, entry.kind).qualified
-        require(found == entry.qualified, f"'{name}' stands for {found}.")
+        require(found == entry.qualified, f"'{name}' is the name of {found}.")
 
 
 def run(model: nn.Module, inputs: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ def same_random_state(what: str) -> Iterator[None]:
     """Fail if a `with` block draws from a global random state."""
     before = torch.random.get_rng_state(), repr(np.random.get_state()), random.getstate()
     yield
-    require(torch.equal(torch.random.get_rng_state(), before[0]), f"{what} moves torch's global random state.")
+    require(torch.equal(torch.random.get_rng_state(), before[0]), f"{what} changes torch's global random state.")
     for library, found, expected in (
         ("NumPy", repr(np.random.get_state()), before[1]),
         ("Python", random.getstate(), before[2]),
@@ -119,10 +119,10 @@ def same_random_state(what: str) -> Iterator[None]:
 
 
 class MadeTensors(TorchFunctionMode):
-    """Note, within a `with` block, which functions make a tensor on the default device; a GPU needs it elsewhere.
+    """Record, in a `with` block, the functions that create a tensor on the default device instead of the inputs'.
 
     Attributes:
-        by: the functions, by name.
+        by: names of the functions.
     """
 
     makers = frozenset(getattr(torch, name) for name in ("arange", "empty", "eye", "full", "ones", "tensor", "zeros"))
@@ -138,7 +138,7 @@ class MadeTensors(TorchFunctionMode):
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
-        """Call the function; torch calls this in its place."""
+        """Call the function; torch calls this method instead of the function."""
         found = func(*args, **(kwargs or {}))
         if func in self.makers and "device" not in (kwargs or {}) and isinstance(found, Tensor) and found.dim():
             self.by.append(f"torch.{func.__name__}")
@@ -146,5 +146,5 @@ class MadeTensors(TorchFunctionMode):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, without its full stop."""
+    """Return the first line of an error's message, without its final period."""
     return str(error).strip().partition("\n")[0].rstrip(".")

@@ -23,12 +23,12 @@ from .modules import TrainedCase, require_gradients
 from .other_loops import OtherLoopCase, other_loop_checks
 
 BATCH, STEPS = 5, 4
-LONG = 20  # steps, as in the papers' messages
+LONG = 20  # steps, the length of the papers' messages
 
 
 @dataclass(frozen=True)
 class CellCase(TrainedCase[Cell]):
-    """A recurrent cell under test, and the sizes it is tested at.
+    """A recurrent cell under test, and its sizes in the tests.
 
     Attributes:
         entry: the cell's registry entry.
@@ -44,17 +44,17 @@ class CellCase(TrainedCase[Cell]):
     registered: bool = True
 
     def make(self, seed: int | None = None, fed: bool = True, sizes: tuple[int, int] | None = None) -> Cell:
-        """Make the cell as the families do, with the initial weights of a seed."""
+        """Create the cell as the families do, with the initial weights of a seed."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(stream_key(self.seed if seed is None else seed, "testing", "cell"))
             made: Cell = self.entry.load()(*(sizes or (self.size, self.size)), fed=fed)
         require(
-            isinstance(made, Cell), f"The factory makes a {type(made).__name__}; derive it from icy.models.cells.Cell."
+            isinstance(made, Cell), f"The factory made a {type(made).__name__}; derive it from icy.models.cells.Cell."
         )
         return made
 
     def ready(self, fed: bool = True, state_only: bool = False) -> Cell:
-        """Make the cell with weights away from their first values, since biases often start from zero."""
+        """Create the cell with weights other than the initial ones, because biases often start from zero."""
         cell = self.make(fed=fed)
         if state_only:
             cell.keep_state_only()
@@ -64,11 +64,11 @@ class CellCase(TrainedCase[Cell]):
         return cell
 
     def forms(self) -> dict[str, Cell]:
-        """Make the forms that families use: with input, without, and told that only the state is read."""
+        """Create the forms that families use: with input, without input, and with only the state read."""
         return {
             "with input": self.ready(),
             "without input": self.ready(fed=False),
-            "told that only its state is read": self.ready(state_only=True),
+            "with only its state read": self.ready(state_only=True),
         }
 
     def numbers(self, *shape: int, draw: int = 0) -> Tensor:
@@ -84,16 +84,16 @@ class CellCase(TrainedCase[Cell]):
         return self.numbers(batch, self.size, draw=1)
 
     def run(self, cell: Cell, steps: int = STEPS) -> list[State]:
-        """Run a cell on the usual inputs, and return its first state and that after every step."""
+        """Run a cell on the usual inputs, and return its first state and the state after every step."""
         return run_cell(cell, self.start(), self.inputs(steps))
 
-    def given(self, cell: Cell) -> tuple[Tensor, ...]:
-        """Draw the output to start from, and inputs."""
+    def draw_inputs(self, cell: Cell) -> tuple[Tensor, ...]:
+        """Draw an initial output, and inputs."""
         return self.start(), self.inputs()
 
     @torch.no_grad()
     def outputs(self, cell: Cell, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Return the members of the first state and of that after every step."""
+        """Return the members of the first state and of the state after every step."""
         return tuple(member for state in run_cell(cell, *given) for member in state)
 
     def rows(self, given: tuple[Tensor, ...], which: Sequence[int]) -> tuple[Tensor, ...]:
@@ -101,7 +101,7 @@ class CellCase(TrainedCase[Cell]):
         return given[0][list(which)], given[1][:, list(which)]
 
     def trainable(self, seed: int) -> nn.Module:
-        """Make a net of a cell with input and one without."""
+        """Create a net of one cell with input and one without."""
         return _Net(self, seed)
 
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
@@ -112,11 +112,11 @@ class CellCase(TrainedCase[Cell]):
 
 
 def run_cell(cell: Cell, start: Tensor, inputs: Tensor) -> list[State]:
-    """Run a cell, and return its first state and that after every step.
+    """Run a cell, and return its first state and the state after every step.
 
     Args:
-        cell: the cell; one without input reads none of the inputs.
-        start: output to start from, [batch, E].
+        cell: the cell; a cell without input ignores the inputs.
+        start: initial output, [batch, E].
         inputs: one per step, [step, batch, E].
     """
     states = [cell.start(start)]
@@ -146,18 +146,18 @@ def check_gates(case: CellCase) -> None:
 
 
 def check_states(case: CellCase) -> None:
-    """`start` and `step` give a tuple of tensors [batch, E], the first of which is the output; `start` keeps that."""
+    """`start` and `step` give a tuple of tensors [batch, E], and the first one is the output; `start` keeps it."""
     for form, cell in case.forms().items():
         states = case.run(cell)
-        require(torch.equal(states[0][0], case.start()), f"`start` does not hold the output it is given ({form}).")
+        require(torch.equal(states[0][0], case.start()), f"`start` does not keep the output that it receives ({form}).")
         _require_states(states, (BATCH, case.size), form)
 
 
 def check_project_is_weigh_and_a_constant(case: CellCase) -> None:
-    """`project` is `weigh`, which is linear, plus a constant: families fold an embedding into it."""
+    """`project` is `weigh`, which is linear, plus a constant. Families fold an embedding into it."""
     cell, x, y = case.ready(), case.inputs(1)[0], case.inputs(2)[1]
     parts = cell.weigh(x) * 2 - cell.weigh(y)
-    require_close(cell.weigh(2 * x - y), parts, "`weigh` of a sum, and the sum of what `weigh` gives; it is not linear")
+    require_close(cell.weigh(2 * x - y), parts, "`weigh` of a sum, and the sum of `weigh`; it is not linear")
     constant = cell.project(torch.zeros(1, case.size, dtype=torch.float32, device="cpu"))
     require_close(cell.project(x), cell.weigh(x) + constant, "`project`, and `weigh` plus `project` of zero")
 
@@ -171,13 +171,13 @@ def check_unfed_is_a_zero_input(case: CellCase) -> None:
 
 
 def check_inert_parameters(case: CellCase) -> None:
-    """`inert` counts the parameters that are left out where there is no input, or only the state is read."""
+    """`inert` counts the parameters that are left out without input, or if only the state is read."""
     whole = sum(p.numel() for p in case.make().parameters())
     for form, cell in case.forms().items():
         there = sum(p.numel() for p in cell.parameters())
         require(
             there + cell.inert == whole,
-            f"A cell {form} has {there} parameters and says inert = {cell.inert}; together they must be the {whole} of "
+            f"A cell {form} has {there} parameters and inert = {cell.inert}; their sum must be the {whole} of "
             "the whole cell.",
         )
 
@@ -203,13 +203,13 @@ def check_inputs_unchanged(case: CellCase) -> None:
 
 
 def check_gradients_reach_parameters(case: CellCase) -> None:
-    """In every form that families use, each parameter gets a gradient that is finite and not all zero."""
+    """In every form that families use, each parameter gets a finite gradient that is not all zero."""
     for form, cell in case.forms().items():
         require_gradients(cell, case.run(cell)[-1][0], case.seed, f" in a cell {form}")
 
 
 def check_reads_input_and_state(case: CellCase) -> None:
-    """The output depends on every input so far, and on the state that the run started from."""
+    """The output depends on every input so far, and on the initial state."""
     for form, cell in case.forms().items():
         start, inputs = case.start().requires_grad_(), case.inputs().requires_grad_()
         output = run_cell(cell, start, inputs)[-1][0].sum()
@@ -221,9 +221,9 @@ def check_reads_input_and_state(case: CellCase) -> None:
 
 
 def check_scan_equals_steps(case: CellCase) -> None:
-    """`scan`, where the cell has it, gives what `step` gives, step by step."""
+    """If the cell has `scan`, it equals `step`, step by step."""
     if not case.make().scans:
-        raise NotApplicable("the cell says `scans = False`")
+        raise NotApplicable("the cell has `scans = False`")
     symbols, embedding = case.numbers(STEPS, BATCH, 3, draw=3), case.numbers(3, case.size, draw=4)
     x = symbols @ embedding
     for form, cell in case.forms().items():
@@ -239,7 +239,7 @@ def check_scan_equals_steps(case: CellCase) -> None:
 
 
 def check_other_sizes(case: CellCase) -> None:
-    """Other sizes work; an input of another size than the state works, or is refused with an IcyError."""
+    """Other sizes work; an input with another size than the state works, or is refused with an IcyError."""
     for inputs, hidden in ((5, 5), (13, 13), (3, 5)):
         for fed in (True, False):
             try:
@@ -252,7 +252,7 @@ def check_other_sizes(case: CellCase) -> None:
 
 
 def check_every_family(case: CellCase) -> str:
-    """Every family of icy that takes a cell works with this one."""
+    """Every family of icy that takes a cell works with this cell."""
     families = _families(case.entry)
     for entry in families:
         used = first_representation(entry)
@@ -267,7 +267,7 @@ def check_every_family(case: CellCase) -> str:
 
 
 class _Net(nn.Module):
-    """A cell with input and one without, started from the same numbers: [*stack, batch, E] to [..., 2 E]."""
+    """A cell with input and a cell without, with the same initial numbers: [*stack, batch, E] to [..., 2 E]."""
 
     broadcasts = True
 
@@ -284,7 +284,7 @@ class _Net(nn.Module):
 
 
 def _families(cell: Entry) -> list[Entry]:
-    """Return every family of icy that takes a cell, with this one."""
+    """Return every family of icy that takes a cell, with this cell."""
     found = {}
     for entry in registry.entries(*SIDES):
         if entry.cell is not None and entry.origin.startswith("icy."):
@@ -304,7 +304,7 @@ def _require_states(states: Sequence[State], shape: tuple[int, int], what: str) 
         require(isinstance(state, tuple), f"{name} gives a {type(state).__name__}, not a tuple ({what}).")
         require(
             len(state) == len(states[0]),
-            f"{name} gives a state of {len(state)} tensors, and `start` one of {len(states[0])} ({what}).",
+            f"{name} gives a state of {len(state)} tensors, and `start` a state of {len(states[0])} ({what}).",
         )
         for i, member in enumerate(state):
             _require_shape(member, shape, f"Tensor {i} of the state that {name} gives ({what})")

@@ -1,4 +1,4 @@
-"""Run the contract of plug-ins, registered or not, of whatever kind: one by one, or as tests of pytest."""
+"""Run the contract of plug-ins of any kind, registered or not: one by one, or as pytest tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Space = MeaningSpace | str | tuple[int, int]
 Report = Callable[[CheckResult], None]
-FIRST_CHOICE = (*SIDES, "grammar")  # of a name that stands for a model or grammar and for something else too
+FIRST_CHOICE = (*SIDES, "grammar")  # kinds that a name shared by several kinds prefers
 
 
 def _model_case(
@@ -47,7 +47,7 @@ def _model_case(
     options: Mapping[str, object] | None = None,
 ) -> ModelCase:
     used = representation or first_representation(entry)
-    given = dict(options or {}) if registered else {}  # an entry made for the occasion has them already
+    given = dict(options or {}) if registered else {}  # an entry made for these checks has its options already
     task = Task(entry, MeaningSpace.of(space), vocab_size, word_length, hidden_size, used, given)
     return ModelCase(task, seed, registered)
 
@@ -64,7 +64,7 @@ def _grammar_case(
     return GrammarCase(entry.name, MeaningSpace.of(space), vocab_size, word_length, seed)
 
 
-CONTRACTS: dict[str, tuple[dict[str, Check], Callable[..., object]]] = {  # of each kind, its checks and what they take
+CONTRACTS: dict[str, tuple[dict[str, Check], Callable[..., object]]] = {  # by kind: checks, maker of their case
     **dict.fromkeys(SIDES, (MODEL_CHECKS, _model_case)),
     "cell": (CELL_CHECKS, CellCase),
     "grammar": (GRAMMAR_CHECKS, _grammar_case),
@@ -93,16 +93,16 @@ def check(
 
     Args:
         plugin: a registered name such as "sender/FC2L", "rot" or "metric/posdis"; or a class or function, registered or
-            not, that makes the thing, as `icy.register_sender` and its kin describe it.
+            registered or not, that creates the thing, as for `icy.register_sender` and similar functions.
         kind: "sender", "receiver", "cell", "grammar", "metric", "speaker", "listener", "text-model", "core", "world",
-            "perception" or "study-player"; needed for a class or function that is not registered, and for a name that
+            "perception" or "study-player"; needed for an unregistered class or function, and for a name that
             several kinds have.
-        expected_failures: names of checks that the plug-in cannot pass, each with the reason.
-        raise_on_failure: whether to raise if a check failed, once all have run.
-        report: called with each result as it comes.
-        begin: called before each check with its name, its number from 1, and the number of checks.
+        expected_failures: reasons by name of the checks that the plug-in cannot pass.
+        raise_on_failure: whether to raise an error after all checks, if one failed.
+        report: callback for each result, as it comes.
+        begin: callback before each check with its name, its number from 1, and the number of checks.
         seconds: time after which the remaining checks are left out; None for no limit.
-        **setting: the setting of the checks. All kinds but players and text models take `seed`, a whole number.
+        **setting: the setting of the checks. All kinds except players and text models take `seed`, a whole number.
             Models: `space`, "3x4"; `vocab_size`, V; `word_length`, w (messages have A * w tokens); `hidden_size`, E;
             `representation`, by default the first that the model works with; `options`, further arguments of the
             factory. Grammars: `space`, `vocab_size`, `word_length`. Cells: `size`, of the input and the state.
@@ -112,9 +112,9 @@ def check(
         One result per check.
 
     Raises:
-        ContractError: a check failed; the message lists those that did.
-        UnknownNameError: no such plug-in, no such kind or setting, or no such check in `expected_failures`.
-        InvalidSettingError: a class or function that does not say its kind.
+        ContractError: a check failed; the message lists the failures.
+        UnknownNameError: unknown plug-in, kind, setting, or check in `expected_failures`.
+        InvalidSettingError: a class or function without a kind.
 
     Example:
         >>> from icy.testing import check
@@ -130,20 +130,20 @@ def check(
         if name not in known:
             raise unknown(f"setting of checks of a {entry.kind}", name, known)
     case = make(entry, registered=registered, **setting)
-    held = entry.kind == "grammar" and not registered  # languages are made by the name of their grammar
+    held = entry.kind == "grammar" and not registered  # a language is made from the name of its grammar
     with registry.holding(entry) if held else contextlib.nullcontext():
         bound = bind(entry, case, checks, expected_failures)
         return run_all(bound, entry.qualified, raise_on_failure, report, begin, seconds)
 
 
 def matching(names: str | Iterable[str]) -> list[Entry]:
-    """Return the registered plug-ins that names and shell patterns stand for, of every kind.
+    """Return the registered plug-ins of every kind that match names and shell patterns.
 
-    A name that several kinds have is that of a model or grammar if there is one; otherwise the kind must be said, as in
+    A name that several kinds share means a model or grammar if there is one. Otherwise give the kind too, as in
     "metric/posdis".
 
     Raises:
-        UnknownNameError: nothing is called that, or several plug-ins are.
+        UnknownNameError: no plug-in has this name, or several have it.
     """
     found: dict[str, Entry] = {}
     for name in [names] if isinstance(names, str) else names:
@@ -170,12 +170,12 @@ def bound_checks(
 
     Args:
         names: names or shell patterns, as in `"sender/Mine*"`, `"rot"` or `"metric/*"`.
-        expected_failures: names of checks that none of them can pass, each with the reason.
-        representation: the representation of models; models that do not work with it are left out. By default each is
-            checked in the first that it works with.
+        expected_failures: reasons by name of the checks that no plug-in among them can pass.
+        representation: the representation of models; models that do not support it are left out. By default each is
+            checked in the first representation that it supports.
 
     Raises:
-        UnknownNameError: nothing is called that, or several plug-ins are.
+        UnknownNameError: no plug-in has this name, or several have it.
     """
     bound: list[BoundCheck] = []
     for entry in matching(names):
@@ -194,14 +194,14 @@ def parametrize_with_checks(
     expected_failures: Mapping[str, str] | None = None,
     representation: str | None = None,
 ) -> pytest.MarkDecorator:
-    """Make every check of some registered plug-ins a test of its own: a decorator for pytest.
+    """Make every check of some registered plug-ins a separate test: a decorator for pytest.
 
     The test function takes an argument `check` and calls it. `-k pickles` then selects one check and `-k MyModel` one
-    model; a check that does not apply is skipped, and one that is expected to fail is marked so.
+    model. A check that does not apply is skipped, and an expected failure is marked so.
 
     Args:
         names: names or shell patterns, as in `"sender/Mine*"`, `"rot"` or `"metric/*"`.
-        expected_failures: names of checks that none of them can pass, each with the reason.
+        expected_failures: reasons by name of the checks that no plug-in among them can pass.
         representation: see `bound_checks`.
 
     Example:
@@ -226,7 +226,7 @@ def parametrize_with_checks(
 def _entry_of(
     plugin: str | Entry | Callable[..., object], kind: str | None, options: Mapping[str, object] | None
 ) -> tuple[Entry, bool]:
-    """Return an entry, and whether the registry knows it; of an unregistered factory, one made for the occasion."""
+    """Return an entry, and whether it is registered; an unregistered factory gets a new entry."""
     if kind is not None and kind not in CONTRACTS:
         raise unknown("kind of plug-ins", kind, [*CONTRACTS])
     kinds = (*CONTRACTS,) if kind is None else (kind,)
@@ -235,19 +235,19 @@ def _entry_of(
     if isinstance(plugin, str):
         found = matching(plugin) if kind is None else [registry.get(plugin, kind)]
         if len(found) > 1:
-            raise InvalidSettingError(f"'{plugin}' stands for {len(found)} plug-ins; check one at a time.")
+            raise InvalidSettingError(f"'{plugin}' matches {len(found)} plug-ins; check one at a time.")
         return found[0], True
-    known = registry.made_by(plugin, *kinds)
+    known = registry.entries_of_factory(plugin, *kinds)
     if len(known) == 1:
         return known[0], True
     if known and "cell" not in (options or {}):
         raise InvalidSettingError(
-            f"{known[0].qualified.partition(':')[0]} takes a cell; name one, as in '{known[0].qualified}'."
+            f"{known[0].qualified.partition(':')[0]} takes a cell; add it, as in '{known[0].qualified}'."
         )
     name, origin = getattr(plugin, "__name__", type(plugin).__name__), getattr(plugin, "__module__", "?")
     if kind is None and isinstance(plugin, type):
         bases = zip(SIDES, (Sender, Receiver), strict=True)
         kind = next((side for side, base in bases if issubclass(plugin, base)), None)
     if kind is None:
-        raise InvalidSettingError(f"{name} does not say what it is; give its kind, as in check({name}, 'sender').")
+        raise InvalidSettingError(f"{name} has no kind; give one, as in check({name}, 'sender').")
     return Entry(kind, name, plugin, description="", source="", defaults=dict(options or {}), origin=origin), False

@@ -17,14 +17,14 @@ from .cases import check_made_by_name, named, require, require_close
 from .modules import ModuleCase, require_gradients
 
 BATCH, STEPS, BEFORE = 4, 7, 3
-RESETS = ((0, 0), (2, 1), (5, 1), (4, 2))  # step and episode of each beginning; the last episode goes on throughout
+RESETS = ((0, 0), (2, 1), (5, 1), (4, 2))  # step and episode of each beginning; the last episode has none in the middle
 CAPACITY = 5  # less than the steps, so that memories drop their oldest entries
 LONG = 40
 
 
 @dataclass(frozen=True)
 class CoreCase(ModuleCase[Core]):
-    """A core under test, and the width it is tested at.
+    """A core under test, and its width in the tests.
 
     Attributes:
         entry: the core's registry entry.
@@ -40,7 +40,7 @@ class CoreCase(ModuleCase[Core]):
     registered: bool = True
 
     def make(self, seed: int | None = None) -> Core:
-        """Make the core with the weights of a seed, in double precision, in which different orders of sums agree."""
+        """Create the core with the weights of a seed, in double precision, where the order of sums hardly matters."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(stream_key(self.seed if seed is None else seed, "testing", "core"))
             return made_of(self.entry, self.width, capacity=CAPACITY).double().eval()
@@ -50,17 +50,17 @@ class CoreCase(ModuleCase[Core]):
         return torch.from_numpy(stream(self.seed, "testing", "core", draw).normal(size=(steps, BATCH, self.width)))
 
     def amid(self, core: Core) -> State:
-        """Return states some steps into their episodes."""
+        """Return states after some steps of their episodes."""
         _, state = steps_of(core, self.inputs(BEFORE, draw=1), core.start(BATCH))
         return tuple(member.detach() for member in state)
 
-    def given(self, core: Core) -> State:
-        """Draw inputs, and states some steps into their episodes."""
+    def draw_inputs(self, core: Core) -> State:
+        """Draw inputs, and states after some steps of their episodes."""
         return self.inputs(), *self.amid(core)
 
     @torch.no_grad()
     def outputs(self, core: Core, given: State) -> State:
-        """Return the output and state of a step, and those of an unroll with resets."""
+        """Return the outputs and states of a step and of an unroll with resets."""
         xs, *state = given
         y, stepped = core.step(xs[0], tuple(state))
         ys, unrolled = core.unroll(xs, tuple(state), resets().to(xs.device))
@@ -76,7 +76,7 @@ def resets() -> Tensor:
 
 
 def steps_of(core: Core, xs: Tensor, state: State, begins: Tensor | None = None) -> tuple[Tensor, State]:
-    """Go step by step, as nothing but `step` and `start` do it."""
+    """Compute step by step, with `step` and `start` only."""
     ys = []
     for t, x in enumerate(xs):
         if begins is not None:
@@ -99,7 +99,7 @@ def check_output_shape(case: CoreCase) -> None:
 
 
 def check_states(case: CoreCase) -> None:
-    """A state is a tuple of tensors whose first axis is the episode, of the same sizes and types all through it."""
+    """A state is a tuple of tensors with episodes on the first axis, and keeps its sizes and types in the episode."""
     core = case.make()
     start = core.start(BATCH)
     _, stepped = steps_of(core, case.inputs(), start)
@@ -117,13 +117,13 @@ def check_states(case: CoreCase) -> None:
 
 
 def check_unroll_equals_steps(case: CoreCase) -> None:
-    """`unroll` gives the outputs, the state and the gradients of stepping."""
-    _compare(case, None, "`unroll` and stepping")
+    """`unroll` gives the same outputs, state and gradients as steps."""
+    _compare(case, None, "`unroll` and single steps")
 
 
 def check_resets(case: CoreCase) -> None:
-    """A reset begins an episode at that step, in that row alone: as if the state were that of `start`."""
-    _compare(case, resets(), "`unroll` with resets, and stepping from `start` at each")
+    """A reset begins an episode at its step, in its row only, as if from the state of `start`."""
+    _compare(case, resets(), "`unroll` with resets, and single steps from `start` at each")
 
 
 def _compare(case: CoreCase, begins: Tensor | None, what: str) -> None:
@@ -143,25 +143,25 @@ def _compare(case: CoreCase, begins: Tensor | None, what: str) -> None:
         require_close(one, other, f"Tensor {i} of the state by {what}")
     for mine, theirs in zip(gradients, expected[2], strict=True):
         both = mine is None or theirs is None
-        require(not both or mine is theirs, f"{what}: a gradient is there in one of them alone.")
+        require(not both or mine is theirs, f"{what}: only one of the two has a gradient.")
         if mine is not None and theirs is not None:
             require_close(mine, theirs, f"Gradients by {what}", 1e-6)
 
 
 def check_latents(case: CoreCase) -> None:
-    """`trace` is `unroll`, with what `latent` reads off the state after each step: [batch, latent_width]."""
+    """`trace` is `unroll`, with the result of `latent` on the state after each step: [batch, latent_width]."""
     core, xs, state = case.make(), case.inputs(), case.amid(case.make())
     ys, latents, after = core.trace(xs, state, resets())
     expected, end = core.unroll(xs, state, resets())
     require_close(ys, expected, "Outputs of `trace` and of `unroll`")
     shape = (STEPS, BATCH, core.latent_width)
     require(tuple(latents.shape) == shape, f"`trace` gives latents {tuple(latents.shape)}, not {shape}.")
-    require_close(latents[-1], core.latent(end), "The last latent of `trace`, and that of the state after `unroll`")
-    require_close(latents[-1], core.latent(after), "The last latent of `trace`, and that of its state")
+    require_close(latents[-1], core.latent(end), "The last latents of `trace` and of the state after `unroll`")
+    require_close(latents[-1], core.latent(after), "The last latent of `trace`, and the latent of its state")
 
 
 def check_states_are_per_episode(case: CoreCase) -> None:
-    """The rows of a state can be taken out and put together: each episode goes on as it would have."""
+    """Rows of a state can be separated and joined: each episode continues unchanged."""
     core, xs = case.make(), case.inputs()
     state = case.amid(core)
     ys, after = core.unroll(xs, state, resets())
@@ -175,7 +175,7 @@ def check_states_are_per_episode(case: CoreCase) -> None:
 
 
 def check_remembers_its_episode(case: CoreCase) -> None:
-    """An output depends on earlier inputs of its episode, and on none of another episode or of a later step."""
+    """An output depends on earlier inputs of its episode, and not on other episodes or later steps."""
     core, xs = case.make(), case.inputs().requires_grad_()
     ys, _ = core.unroll(xs, case.amid(core), resets())
     (gradient,) = torch.autograd.grad(ys[4].square().sum() + ys[4, :, 0].sum(), xs)
@@ -195,7 +195,7 @@ def check_finite_over_many_steps(case: CoreCase) -> None:
 
 
 def check_gradients_reach_parameters(case: CoreCase) -> None:
-    """Each parameter gets a gradient that is finite and not all zero."""
+    """Each parameter gets a finite gradient that is not all zero."""
     core = case.make()
     ys, _ = core.unroll(case.inputs(), core.start(BATCH), resets())
     require_gradients(core, ys, case.seed)
@@ -203,7 +203,7 @@ def check_gradients_reach_parameters(case: CoreCase) -> None:
 
 @torch.no_grad()
 def check_single_precision(case: CoreCase) -> None:
-    """In single precision the core computes about the same, and its state holds no other numbers."""
+    """In single precision the core computes about the same, and its state has single precision too."""
     double, single = case.make(), case.make().float()
     expected, _ = double.unroll(case.inputs(), double.start(BATCH), resets())
     ys, state = single.unroll(case.inputs().float(), single.start(BATCH), resets())

@@ -19,16 +19,16 @@ from icy.languages.meanings import MeaningSpace
 
 from .cases import CheckFailure, NotApplicable, named, require, same_random_state
 
-# Errors by which a grammar may refuse sizes. A PluginError is not one: any crash of a grammar becomes one.
+# Errors by which a grammar may refuse sizes. PluginError is excluded: any crash of a grammar becomes a PluginError.
 REFUSALS = (InvalidSettingError, IncompatibleError)
 
 
 @dataclass(frozen=True)
 class GrammarCase:
-    """A grammar under test, and the small setting it is tested in.
+    """A grammar under test, and its small sizes in the tests.
 
     Attributes:
-        name: the name it is registered under, at least during the checks.
+        name: registered name, at least during the checks.
         space: the meanings.
         vocab_size: V.
         word_length: w.
@@ -62,7 +62,7 @@ def check_same_seed_same_language(case: GrammarCase) -> None:
     replace(case, seed=case.seed + 1).make()
     again = case.make()
     differing = int((first.messages != again.messages).any(1).sum())
-    require(not differing, f"{differing} meanings got another message the second time, at the same seed.")
+    require(not differing, f"{differing} meanings have another message the second time, with the same seed.")
 
 
 def check_different_seeds_differ(case: GrammarCase) -> None:
@@ -72,13 +72,13 @@ def check_different_seeds_differ(case: GrammarCase) -> None:
 
 
 def check_random_state_untouched(case: GrammarCase) -> None:
-    """Making a language leaves the global random state of torch, NumPy and Python as it was."""
+    """Making a language does not change the global random state of torch, NumPy and Python."""
     with same_random_state("Making the language"):
         case.make()
 
 
 def check_base_messages_unchanged(case: GrammarCase) -> None:
-    """A corruption does not write into the messages it is given."""
+    """A corruption does not change its input messages."""
     factory = registry.get(case.name, "grammar").load()
     if not (isinstance(factory, type) and issubclass(factory, Corruption)):
         raise NotApplicable("the grammar is not a corruption of base messages")
@@ -102,7 +102,7 @@ def check_one_attribute(case: GrammarCase) -> None:
 
 
 def check_small_vocabulary(case: GrammarCase) -> None:
-    """A vocabulary too small for different words works, or is refused with an IcyError; one token is refused."""
+    """A vocabulary too small for different words works, or is refused with an IcyError; a single token is refused."""
     with contextlib.suppress(*REFUSALS):
         replace(case, vocab_size=2, word_length=1).make()
     try:
@@ -118,7 +118,7 @@ def check_saves_and_loads(case: GrammarCase) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for suffix in (".parquet", ".csv", ".npz"):
             loaded = Language.load(language.save(Path(folder) / f"language{suffix}"))
-            require(loaded == language, f"What is loaded from {suffix} differs from what was saved.")
+            require(loaded == language, f"The language loaded from {suffix} differs from the saved one.")
 
 
 def check_chains(case: GrammarCase) -> str:
@@ -134,7 +134,7 @@ def check_chains(case: GrammarCase) -> str:
 def check_sides(case: GrammarCase) -> str:
     """The grammar is for senders, receivers or both."""
     sides = grammar_sides(case.name)
-    require(sides, f"`sides` names neither of {' and '.join(SIDES)}.")
+    require(sides, f"`sides` must name at least one of {' and '.join(SIDES)}.")
     return " and ".join(f"for {side}s" for side in sides)
 
 

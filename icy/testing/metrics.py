@@ -26,10 +26,10 @@ Wholes = NDArray[np.int64]
 Rows = tuple[Wholes | NDArray[np.float64], Wholes | list[list[int]]]  # meanings and messages
 
 VALUES, ATTRIBUTES = 3, 2
-TOKENS = 6  # different ones in the messages of a case, all of them in use
+TOKENS = 6  # number of different tokens in the messages of a case; all occur
 ROWS = 40
 CLOSE = 1e-6
-ERRORS = 6  # standard errors that two scores which are sampled may differ by
+ERRORS = 6  # largest difference of two sampled scores, in standard errors
 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 RANGE = re.compile(rf"in \[{NUMBER}, {NUMBER}\]|at least {NUMBER}|at most {NUMBER}")
@@ -37,13 +37,13 @@ RANGE = re.compile(rf"in \[{NUMBER}, {NUMBER}\]|at least {NUMBER}|at most {NUMBE
 
 @dataclass(frozen=True)
 class MetricCase:
-    """A metric under test, and the tables it is tested on.
+    """A metric under test, and its tables.
 
     Attributes:
         entry: the metric's registry entry.
         seed: seed of the tables.
         registered: whether the registry knows the metric.
-        scores: the scores of tables that several checks look at, by name; see `score_of`.
+        scores: scores of tables that several checks use, by name; see `score_of`.
     """
 
     entry: Entry
@@ -85,7 +85,7 @@ class MetricCase:
         return self.score_of("the usual table", self.rows())
 
     def score_of(self, name: str, table: Rows) -> Score:
-        """Return the score of a table with a name, measured once for all checks.
+        """Return the score of a named table, measured once for all checks.
 
         Raises:
             IcyError: the metric refuses the table.
@@ -111,12 +111,12 @@ class MetricCase:
 
     @property
     def takes_one(self) -> bool:
-        """Whether messages may be left out."""
+        """Whether the messages may be left out."""
         return [p.default for p in self.parameters().values()][1:2] == [None]
 
 
 def agree(one: Score, other: Score) -> bool:
-    """Return whether two scores are equal, up to rounding, and up to their errors if they are sampled."""
+    """Return whether two scores are equal, up to rounding, or up to their errors if they are sampled."""
     if math.isnan(one.value) or math.isnan(other.value):
         return math.isnan(one.value) and math.isnan(other.value)
     errors = sum(score.error or 0.0 for score in (one, other))
@@ -129,21 +129,21 @@ def require_same_score(found: Score, expected: Score, what: str) -> None:
 
 
 def require_score(score: Score, rows: int, where: str) -> None:
-    """Fail the check unless a score has a finite value or NaN, counts its rows, and says what its error measures."""
+    """Fail the check unless a score has a finite value or NaN, counts its rows, and names the meaning of its error."""
     require(
         not math.isinf(score.value),
-        f"{where} the value is {score.value}; where it is undefined, return NaN and say why.",
+        f"{where} the value is {score.value}; if it is undefined, return NaN and give the reason.",
     )
-    require(score.rows == rows, f"{where} the score says rows = {score.rows}, and there are {rows}.")
+    require(score.rows == rows, f"{where} the score has rows = {score.rows}, but there are {rows}.")
     if score.error is not None:
         require(math.isfinite(score.error) and score.error >= 0, f"{where} the standard error is {score.error}.")
-        require(score.error_of, f"{where} the score has an error and does not say in `error_of` what it measures.")
+        require(score.error_of, f"{where} the score has an error but no `error_of`; name its source.")
 
 
 def check_made_by_name(case: MetricCase) -> None:
     """The registry knows the metric by its name and its aliases, and its scores have that name."""
     found, name = case.usual().metric, case.entry.name
-    require(found == name, f"The score is one of '{found}', and the metric is called '{name}'.")
+    require(found == name, f"The score has the name '{found}', but the metric is called '{name}'.")
     require_registered(case.entry, case.registered)
 
 
@@ -160,7 +160,7 @@ def check_arguments(case: MetricCase) -> None:
 
 
 def check_score(case: MetricCase) -> None:
-    """The score of a common table is a finite number, and says how many rows it rests on."""
+    """The score of a common table is a finite number, and states its number of rows."""
     score = case.usual()
     require(not score.why, f"A common table of {ROWS} rows has no value: {score.why}.")
     require_score(score, ROWS, f"On a common table of {ROWS} rows")
@@ -176,7 +176,7 @@ def check_documented_range(case: MetricCase) -> str:
         except IcyError:
             continue
         inside = math.isnan(value) or least - CLOSE <= value <= most + CLOSE
-        require(inside, f"The value is {value:.6g} ({what}), and the docstring says from {least:g} to {most:g}.")
+        require(inside, f"The value is {value:.6g} ({what}), but the docstring says from {least:g} to {most:g}.")
     return f"from {least:g} to {most:g}"
 
 
@@ -198,14 +198,12 @@ def check_conventions_repeat_the_value(case: MetricCase) -> None:
     given = {name: value for name, value in score.conventions.items() if value is not None}
     free = any(p.kind == p.VAR_KEYWORD for p in case.parameters().values())
     for name in given:
-        require(
-            free or name in case.conventions(), f"The convention '{name}' of the score is no argument of the metric."
-        )
+        require(free or name in case.conventions(), f"The convention '{name}' of the score is not an argument.")
     require_same_score(case.score(*case.rows(), **given), score, f"With the conventions stated, {given}, and without")
 
 
 def check_choices_are_conventions(case: MetricCase) -> str:
-    """An argument that moves the value is among the conventions of the score."""
+    """An argument that changes the value is among the score's conventions."""
     score, tried = case.usual(), []
     for name, other in _others(case):
         try:
@@ -216,8 +214,8 @@ def check_choices_are_conventions(case: MetricCase) -> str:
         stated = dict(moved.conventions) != dict(score.conventions)
         require(
             stated or agree(moved, score),
-            f"{name}={other} moves the value from {score.value:.6g} to {moved.value:.6g}, and the conventions of the "
-            f"score do not say so; add '{name}' to them.",
+            f"{name}={other} changes the value from {score.value:.6g} to {moved.value:.6g}, but is not among the "
+            f"conventions of the score; add '{name}' to them.",
         )
     if not tried:
         raise NotApplicable("no argument could be tried with another value")
@@ -225,7 +223,7 @@ def check_choices_are_conventions(case: MetricCase) -> str:
 
 
 def _others(case: MetricCase) -> Iterator[tuple[str, float]]:
-    """Yield arguments, each with another value than its default if one can be guessed."""
+    """Yield arguments with a value other than their default, where a value can be guessed."""
     for name, parameter in case.conventions().items():
         default = case.entry.defaults.get(name, parameter.default)
         if isinstance(default, bool):
@@ -239,7 +237,7 @@ def _others(case: MetricCase) -> Iterator[tuple[str, float]]:
 
 
 def check_same_however_given(case: MetricCase) -> None:
-    """Arrays, lists, strings, a pair, a Table and a Language of the same rows have the same score."""
+    """Arrays, lists, strings, a pair, a Table and a Language with the same rows have the same score."""
     language = case.language()
     meanings, messages = language.space.all(), language.messages.astype(np.int64)
     expected = case.score(meanings, messages)
@@ -251,7 +249,7 @@ def check_same_however_given(case: MetricCase) -> None:
         both = meanings.copy(), messages.copy()
         forms |= {"a pair": (both,), "a Table": (Table.of(*both),), "a Language": (language,)}
     for what, given in forms.items():
-        require_same_score(case.score(*given), expected, f"Given as {what} and as two arrays")
+        require_same_score(case.score(*given), expected, f"With {what} and with two arrays")
 
 
 def check_rows_in_any_order(case: MetricCase) -> None:
@@ -259,7 +257,7 @@ def check_rows_in_any_order(case: MetricCase) -> None:
     meanings, messages = case.rows()
     order = stream(case.seed, "testing", "order").permutation(ROWS)
     found = case.score(meanings[order], messages[order])
-    require_same_score(found, case.usual(), "Rows in another order and as they were")
+    require_same_score(found, case.usual(), "Rows in another order and in the original order")
 
 
 def check_names_do_not_matter(case: MetricCase) -> None:
@@ -269,7 +267,7 @@ def check_names_do_not_matter(case: MetricCase) -> None:
     meanings, messages = case.rows()
     renamed = np.stack([names[column] for names, column in zip(values, meanings.T, strict=True)], 1)
     for what, table in {"tokens": (meanings, tokens[messages]), "values": (renamed, messages)}.items():
-        require_same_score(case.score(*copy.deepcopy(table)), case.usual(), f"With {what} renamed and as they were")
+        require_same_score(case.score(*copy.deepcopy(table)), case.usual(), f"With {what} renamed and as before")
 
 
 def check_ragged_messages(case: MetricCase) -> str | None:
@@ -317,16 +315,16 @@ def _degenerate(case: MetricCase) -> dict[str, Rows]:
 
 
 def check_resampled_rows(case: MetricCase) -> None:
-    """Some rows of a Table, and rows drawn with replacement, have a score: the bootstrap needs these."""
+    """Some rows of a Table, and rows drawn with replacement, have a score: the bootstrap needs both."""
     if not case.takes_one:
-        raise NotApplicable("the metric takes no Table alone, as the check 'arguments' says")
+        raise NotApplicable("the metric does not accept a single Table, as the check 'arguments' reports")
     table, draws = Table.of(*case.rows()), stream(case.seed, "testing", "bootstrap")
     for what, which in (("some rows", np.arange(0, ROWS, 2)), ("drawn rows", draws.integers(ROWS, size=ROWS))):
         require_score(case.score(table.rows(which)), len(which), f"With {what} of a Table")
 
 
 def check_weights(case: MetricCase) -> None:
-    """A metric registered with `weighted=True` scores rows with whole weights as it scores repeated rows."""
+    """A metric registered with `weighted=True` gives rows with whole weights the score of repeated rows."""
     if not case.entry.weighted:
         raise NotApplicable("the metric is not registered with weighted=True, so icy gives it repeated rows")
     weights = stream(case.seed, "testing", "weights").integers(1, 4, size=ROWS)
@@ -338,7 +336,7 @@ def check_weights(case: MetricCase) -> None:
 
 
 def check_refuses_what_is_no_table(case: MetricCase) -> None:
-    """More meanings than messages, or none of either, are refused with an IcyError."""
+    """More meanings than messages, or no rows at all, are refused with an IcyError."""
     meanings, messages = case.rows()
     wrong: dict[str, Rows] = {
         "more meanings than messages": (meanings, messages[:-1]),
@@ -351,13 +349,13 @@ def check_refuses_what_is_no_table(case: MetricCase) -> None:
             continue
         except Exception as error:
             raise CheckFailure(
-                f"A table with {what} ends in {type(error).__name__}; icy.metrics.Table.of refuses it in a sentence."
+                f"A table with {what} raises {type(error).__name__}; icy.metrics.Table.of raises an IcyError."
             ) from error
-        raise CheckFailure(f"A table with {what} is accepted; icy.metrics.Table.of refuses it in a sentence.")
+        raise CheckFailure(f"A table with {what} is accepted; icy.metrics.Table.of raises an IcyError.")
 
 
 def check_deterministic(case: MetricCase) -> None:
-    """The same table has exactly the same score twice, whatever is measured in between."""
+    """The same table has exactly the same score twice, even if others are measured in between."""
     first = case.score(*case.rows()).value
     case.score(*case.rows(draw=1, count=10))
     again = case.score(*case.rows()).value
@@ -365,13 +363,13 @@ def check_deterministic(case: MetricCase) -> None:
 
 
 def check_random_state_untouched(case: MetricCase) -> None:
-    """Measuring leaves the global random state of torch, NumPy and Python as it was."""
+    """Measuring does not change the global random state of torch, NumPy and Python."""
     with same_random_state("The metric"):
         case.score(*case.rows())
 
 
 def check_inputs_unchanged(case: MetricCase) -> None:
-    """The metric does not write into meanings or messages."""
+    """The metric does not change its meanings and messages."""
     meanings, messages = case.rows()
     forms: tuple[Callable[[Wholes], ArrayLike], ...] = (np.copy, np.ndarray.tolist)
     for form in forms:

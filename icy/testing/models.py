@@ -42,12 +42,12 @@ from .other_loops import OtherLoopCase, other_loop_checks
 
 EXAMPLES = 16  # in a batch
 UPDATES = {"soft": 10}  # on one batch
-UPDATES_OTHERWISE = 60  # gradients from samples are noisy, and those past rounding are not of what is emitted
+UPDATES_OTHERWISE = 60  # gradients from samples are noisy, and gradients through rounding are biased
 
 
 @dataclass(frozen=True)
 class ModelCase(TrainedCase[nn.Module]):
-    """A model under test, and the small setting it is tested in.
+    """A model under test, and its small sizes in the tests.
 
     Attributes:
         task: the model and its sizes.
@@ -65,7 +65,7 @@ class ModelCase(TrainedCase[nn.Module]):
         return make_model(self.task, self.seed if seed is None else seed, TrainingSettings()).eval()
 
     def ready(self) -> nn.Module:
-        """Make the model; one that stores examples gets some to store."""
+        """Create the model; a model that stores examples gets some."""
         model: Any = self.make()
         if not learns_by_gradient(model):
             model.observe(*self.examples(EXAMPLES, draw=1))
@@ -76,7 +76,7 @@ class ModelCase(TrainedCase[nn.Module]):
         return {"": self.ready()}
 
     def with_task(self, **changes: Any) -> ModelCase:
-        """Return the same model in another setting."""
+        """Return the same model with another task."""
         return replace(self, task=replace(self.task, **changes))
 
     def examples(self, count: int | None = None, draw: int = 0) -> tuple[Tensor, Tensor]:
@@ -111,17 +111,17 @@ class ModelCase(TrainedCase[nn.Module]):
         return scores
 
     def gradient_model(self) -> nn.Module:
-        """Make the model, if it learns by gradient.
+        """Create the model, if it learns by gradient.
 
         Raises:
-            NotApplicable: the model does not.
+            NotApplicable: the model does not learn by gradient.
         """
         model = self.make()
         if not learns_by_gradient(model):
             raise NotApplicable("the model stores examples and does not learn by gradient")
         return model
 
-    def given(self, model: nn.Module) -> tuple[Tensor, ...]:
+    def draw_inputs(self, model: nn.Module) -> tuple[Tensor, ...]:
         """Return inputs of random examples."""
         return self.examples(EXAMPLES)[:1]
 
@@ -134,12 +134,12 @@ class ModelCase(TrainedCase[nn.Module]):
         return supervised_loss(representation_of(self.task, SETTINGS), self.task.side)
 
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
-        """Return a batch for each replicate, which depends on its seed alone: [replicate, batch, ...]."""
+        """Return a batch for each replicate; it depends only on its seed: [replicate, batch, ...]."""
         drawn = [self.examples(EXAMPLES, draw=1000 * seed + update) for seed in seeds]
         return torch.stack([x for x, _ in drawn]), torch.stack([y for _, y in drawn])
 
     def stacks(self, seeds: Sequence[int]) -> list[Learner]:
-        """Return the replicates as one program; with native cores, also as on a GPU, where PyTorch runs the stack."""
+        """Return the replicates as one program; with native cores, also in PyTorch, as on a GPU."""
         found = [self.learner(seeds)]
         if found[0].engine == "native":
             try:
@@ -155,17 +155,17 @@ def learns_by_gradient(model: nn.Module) -> bool:
 
 
 def first_representation(entry: Entry) -> str:
-    """Return the representation that a model is checked in unless one is named: the first that it works with."""
+    """Return the default representation of a model's checks: the first that the model supports."""
     return entry.representations[0] if entry.representations else "soft"
 
 
 def check_made_by_name(case: ModelCase) -> None:
-    """The registry knows the model by its name and its aliases, and makes it."""
+    """The registry knows the model by its name and its aliases, and creates it."""
     entry, task = case.task.entry, case.task
     require_registered(entry, case.registered)
     sizes = (task.message_length, task.vocab_size, task.hidden_size)
     model = create(entry, task.space, *sizes, representation=task.representation, **task.options)
-    require(isinstance(model, nn.Module), f"The factory makes a {type(model).__name__}, not a torch.nn.Module.")
+    require(isinstance(model, nn.Module), f"The factory made a {type(model).__name__}, not a torch.nn.Module.")
 
 
 def check_output_shape(case: ModelCase) -> None:
@@ -179,7 +179,7 @@ def check_batch_of_one(case: ModelCase) -> None:
 
 
 def check_message_lengths(case: ModelCase) -> None:
-    """Longer and shorter messages work, each in a model made for them."""
+    """Longer and shorter messages work, each in a model created for it."""
     for word_length in (1, case.task.word_length + 3):
         case.with_task(word_length=word_length).check_shape(3)
 
@@ -191,7 +191,7 @@ def check_other_spaces(case: ModelCase) -> None:
 
 
 def check_soft_messages(case: ModelCase) -> None:
-    """A receiver takes weights over symbols, or refuses them with an IcyError that says so."""
+    """A receiver takes weights over symbols, or refuses them with an IcyError."""
     inputs, model = _receiver_inputs(case)
     weights = torch.rand(*inputs.shape, case.task.vocab_size + 1, dtype=torch.float32, device="cpu").softmax(-1)
     scores = _read_weights(model, weights)
@@ -206,7 +206,7 @@ def check_tokens_are_one_hot_weights(case: ModelCase) -> None:
     try:
         scores = _read_weights(model, weights)
     except CheckFailure as failure:
-        raise NotApplicable("the model does not read weights, as the check 'soft_messages' says") from failure
+        raise NotApplicable("the model does not read weights, as the check 'soft_messages' reports") from failure
     require_close(scores, run(model, inputs), "Scores of tokens and of one-hot weights")
 
 
@@ -220,17 +220,17 @@ def _read_weights(model: nn.Module, weights: Tensor) -> Tensor:
     try:
         return run(model, weights)
     except IcyError as refusal:
-        raise NotApplicable(f"the model takes tokens only: {refusal}") from refusal
+        raise NotApplicable(f"the model only takes tokens: {refusal}") from refusal
     except Exception as error:
         raise CheckFailure(
-            "A message given as weights over symbols [batch, length, vocab + 1] ends in "
+            "A message of weights over symbols [batch, length, vocab + 1] raises "
             f"{type(error).__name__}: {first_line(error)}. Multiply them with the embedding's weight, or raise "
-            "icy.core.errors.IncompatibleError with a sentence that says that the model takes tokens only."
+            "icy.core.errors.IncompatibleError with a sentence that the model only takes tokens."
         ) from error
 
 
 def check_values_are_one_hot_weights(case: ModelCase) -> None:
-    """A sender gives the same scores for values and for their one-hot weights, as agents of games are given them."""
+    """A sender gives the same scores for values and for their one-hot weights, as in games."""
     if case.task.side != "sender":
         raise NotApplicable("only senders read meanings")
     (values, _), model = case.examples(EXAMPLES), case.ready()
@@ -250,13 +250,13 @@ def check_finite_output(case: ModelCase) -> None:
 
 
 def check_scores_not_probabilities(case: ModelCase) -> None:
-    """The model puts out scores (logits): no softmax ends it, as the loss applies one."""
+    """The model outputs scores (logits), without a softmax at its end, because the loss applies softmax."""
     scores = run(case.gradient_model().eval(), case.examples()[0])
     require(not are_probabilities(scores), sentence_on(f"The {case.task.side}"))
 
 
 def check_gradients_reach_parameters(case: ModelCase) -> None:
-    """Every trainable parameter gets a gradient that is finite and not all zero."""
+    """Every trainable parameter gets a finite gradient that is not all zero."""
     model, (inputs, _) = case.gradient_model(), case.examples()
     require(any(p.requires_grad for p in model.parameters()), "The model has no trainable parameters.")
     require_gradients(model, model(inputs), case.seed)
@@ -270,11 +270,11 @@ def check_deepcopy(case: ModelCase) -> None:
     with torch.no_grad():
         for p in copied.parameters():
             p.add_(1)
-    require(torch.equal(run(model, inputs), expected), "Changing a deep copy changes the model.")
+    require(torch.equal(run(model, inputs), expected), "A change to a deep copy changes the model.")
 
 
 def check_moves_to_device(case: ModelCase) -> str:
-    """The model runs wherever it is moved: on the CPU, and on a GPU where there is one."""
+    """The model runs on any device: on the CPU, and on a GPU if there is one."""
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     expected, (inputs, _) = run(case.ready(), case.examples(EXAMPLES)[0]), case.examples(EXAMPLES)
     for device in devices:
@@ -285,7 +285,7 @@ def check_moves_to_device(case: ModelCase) -> str:
 
 
 def check_keep(case: ModelCase) -> None:
-    """Taking a finished replicate out of the stack changes nothing for the others."""
+    """Removing a finished replicate from the stack does not change the others."""
     whole, part, staying = case.learner(SEEDS), case.learner(SEEDS), [0, 2]
     seeds = [SEEDS[i] for i in staying]
     inputs, _ = case.batches(SEEDS, 99)
@@ -296,11 +296,11 @@ def check_keep(case: ModelCase) -> None:
     case.train(whole, SEEDS, range(2, 4))
     case.train(part, seeds, range(2, 4))
     found, expected = part.scores(inputs[staying]), whole.scores(inputs)[staying]
-    require_same_training(found, expected, before, "Replicates after another was left out, and with it")
+    require_same_training(found, expected, before, "Replicates in a stack without a finished one, and with it")
 
 
 def check_goes_on(case: ModelCase) -> None:
-    """Training that goes on from a checkpoint ends as if it had never stopped, to the bit."""
+    """Training that resumes from a checkpoint ends exactly as without the interruption."""
     whole, first, rest = (case.learner(SEEDS) for _ in range(3))
     inputs, _ = case.batches(SEEDS, 99)
     case.train(whole, SEEDS, range(4))
@@ -311,27 +311,27 @@ def check_goes_on(case: ModelCase) -> None:
     try:
         rest.resume(torch.load(held, weights_only=True))
     except IncompatibleError as error:
-        raise NotApplicable(f"{error}: it begins anew") from error
+        raise NotApplicable(f"{error}: it starts again") from error
     case.train(rest, SEEDS, range(2, 4))
     require(
         torch.equal(rest.scores(inputs), whole.scores(inputs)),
-        "It ends otherwise: the model keeps something that changes as it trains in neither parameters nor buffers.",
+        "It ends differently: some state that training changes is not a parameter or a buffer of the model.",
     )
 
 
 def check_parameter_count(case: ModelCase) -> None:
-    """`parameter_count` counts the trainable parameters, and the published total is no smaller."""
+    """`parameter_count` counts the trainable parameters, and the published total is not smaller."""
     model: Any = case.make()
     if not hasattr(model, "parameter_count"):
         raise NotApplicable("the model has no parameter_count; the sum over its parameters is reported")
     true, there = model.parameter_count("true"), sum(p.numel() for p in model.parameters() if p.requires_grad)
-    require(true == there, f"parameter_count gives {true}, and there are {there} trainable parameters.")
+    require(true == there, f"parameter_count gives {true}, but there are {there} trainable parameters.")
     published = model.parameter_count("published")
-    require(published >= true, f"The published total {published} is below the true one {true}.")
+    require(published >= true, f"The published total {published} is below the true count {true}.")
 
 
 def check_learns(case: ModelCase) -> None:
-    """Training on one batch makes its answers more likely; a model that stores examples gets more of them right."""
+    """Training on one batch makes its answers more likely; a model that stores examples gets more answers right."""
     learner = case.learner(SEEDS[:1])
     inputs, targets = case.batches(SEEDS[:1], 0)
 
@@ -347,7 +347,7 @@ def check_learns(case: ModelCase) -> None:
     if learns_by_gradient(case.make()):
         require(
             after > before,
-            f"{updates} updates on one batch took the probability of its answers from {before:.3g} to {after:.3g}.",
+            f"{updates} updates on one batch changed the probability of its answers from {before:.3g} to {after:.3g}.",
         )
     else:
         require(

@@ -1,7 +1,7 @@
-"""Checks that plug-ins made of tensors share: models, cells, cores, perceptions and worlds.
+"""Checks that are shared by plug-ins made of tensors: models, cells, cores, perceptions and worlds.
 
-A case makes and runs its plug-in; the checks compare outputs. The first line of each docstring is the claim that the
-check tests.
+A case creates and runs its plug-in, and the checks compare outputs. The first line of each docstring is the claim that
+the check tests.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Tensors: TypeAlias = tuple[Tensor, ...]
 
 
 class TensorCase(ABC, Generic[P]):
-    """A plug-in under test that reads and gives tensors.
+    """A plug-in under test that reads and returns tensors.
 
     Attributes:
-        noun: the kind of plug-in, in sentences.
+        noun: name of the kind of plug-in in messages.
         gpu_tolerance: largest difference between outputs on a GPU and on the CPU.
     """
 
@@ -44,14 +44,14 @@ class TensorCase(ABC, Generic[P]):
 
     @abstractmethod
     def make(self) -> P:
-        """Make the plug-in."""
+        """Create the plug-in."""
 
     def forms(self) -> dict[str, P]:
-        """Make each form of the plug-in that is used, by name; "" if there is only one."""
+        """Create each form of the plug-in that is used, by name; "" for the only form."""
         return {"": self.make()}
 
     @abstractmethod
-    def given(self, plugin: P) -> Tensors:
+    def draw_inputs(self, plugin: P) -> Tensors:
         """Draw inputs of the plug-in."""
 
     @abstractmethod
@@ -70,18 +70,18 @@ class ModuleCase(TensorCase[M]):
 
     @abstractmethod
     def make(self, seed: int | None = None) -> M:
-        """Make the module with the weights of a seed, by default that of the case, in evaluation mode."""
+        """Create the module with the weights of a seed (default: the case's), in evaluation mode."""
 
     def rows(self, given: Tensors, which: Sequence[int]) -> Tensors:
-        """Return the inputs of some examples: rows of each tensor, unless a case has its batch on another axis."""
+        """Return the inputs of some examples: rows of each tensor, unless the case overrides the batch axis."""
         return tuple(tensor[list(which)] for tensor in given)
 
 
 class TrainedCase(ModuleCase[M]):
-    """A module under test that is trained in stacks."""
+    """A module under test that trains in stacks."""
 
     def trainable(self, seed: int) -> nn.Module:
-        """Make the module that is trained: the plug-in, or a net that contains it."""
+        """Create the module to train: the plug-in, or a net that contains it."""
         return self.make(seed)
 
     def loss(self) -> Loss:
@@ -90,16 +90,16 @@ class TrainedCase(ModuleCase[M]):
 
     @abstractmethod
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
-        """Return inputs and targets of each replicate, which depend on its seed alone: [replicate, batch, ...]."""
+        """Return inputs and targets of each replicate, which depend only on its seed: [replicate, batch, ...]."""
 
     def learner(self, seeds: Sequence[int], engine: str = "auto") -> Learner:
         """Return replicates that are ready to train, one per seed."""
-        with log_level(logging.ERROR, "icy.training"):  # the check's remark says how the module is stacked
+        with log_level(logging.ERROR, "icy.training"):  # the check's remark reports how the module is stacked
             modules, sample = [self.trainable(seed) for seed in seeds], self.batches(seeds, 0)[0]
             return make_learner(modules, seeds, self.loss(), SETTINGS, CPU, sample, engine)
 
     def stacks(self, seeds: Sequence[int]) -> list[Learner]:
-        """Return the replicates as one program, once for each engine to compare with replicates alone."""
+        """Return the replicates as one program, once per engine to compare with separate replicates."""
         return [self.learner(seeds)]
 
     def train(self, learner: Learner, seeds: Sequence[int], updates: range) -> None:
@@ -118,20 +118,20 @@ def keys(seeds: Sequence[int], update: int) -> Tensor:
 def require_same_training(found: Tensor, expected: Tensor, before: Tensor, what: str) -> None:
     """Fail the check unless two runs ended with the same scores.
 
-    Adam takes full steps even for tiny gradients, so the difference is measured against what training changed.
+    Adam takes full steps even for tiny gradients, so the difference is relative to the change by training.
     """
     changed = (expected - before).abs().max().item()
     require_close(found, expected, what, 1e-4 + 0.01 * changed)
 
 
 def require_gradients(module: nn.Module, output: Tensor, seed: int, where: str = "") -> None:
-    """Fail the check unless a projection of an output gives each trainable parameter a finite gradient other than 0.
+    """Fail the check unless a projection of an output gives each trainable parameter a finite nonzero gradient.
 
     Args:
         module: the module.
-        output: an output of it, with gradients.
+        output: an output of the module, with gradients.
         seed: seed of the projection.
-        where: added to sentences.
+        where: text added to messages.
     """
     direction = torch.from_numpy(stream(seed, "testing", "direction").normal(size=tuple(output.shape)))
     (output * direction.to(output.dtype)).sum().backward()
@@ -158,7 +158,7 @@ def _in(form: str) -> str:
 
 
 def check_same_seed_same_weights(case: ModuleCase[M]) -> None:
-    """A seed gives the same weights every time, whatever was drawn before."""
+    """A seed gives the same weights every time, after any other draws."""
     first = case.make().state_dict()
     torch.rand(5, dtype=torch.float32, device="cpu")
     for name, value in case.make().state_dict().items():
@@ -175,37 +175,37 @@ def check_different_seeds_differ(case: ModuleCase[M]) -> None:
 
 
 def check_random_state_untouched(case: TensorCase[P]) -> None:
-    """Making and running it leaves the global random state of torch, NumPy and Python as it was."""
+    """Creating and running it does not change the global random state of torch, NumPy and Python."""
     with same_random_state(f"Making the {case.noun}"):
         plugin = case.make()
     with same_random_state(f"Running the {case.noun} in evaluation mode"):
-        case.outputs(plugin, case.given(plugin))
+        case.outputs(plugin, case.draw_inputs(plugin))
 
 
 def check_deterministic(case: TensorCase[P]) -> None:
-    """In evaluation mode the same inputs give the same outputs twice: only weights last between calls."""
+    """In evaluation mode the same inputs give the same outputs twice: calls change no state."""
     for form, plugin in case.forms().items():
-        first, again = (case.outputs(plugin, case.given(plugin)) for _ in range(2))
+        first, again = (case.outputs(plugin, case.draw_inputs(plugin)) for _ in range(2))
         lasting = "between calls, keep only weights"
         require(equal(first, again), f"The same inputs give other outputs the second time{_in(form)}; {lasting}.")
 
 
 def check_inputs_unchanged(case: TensorCase[P]) -> None:
-    """It does not write into its inputs."""
+    """It does not change its inputs."""
     for form, plugin in case.forms().items():
-        given = case.given(plugin)
+        given = case.draw_inputs(plugin)
         before = [tensor.clone() for tensor in given]
         case.outputs(plugin, given)
         require(equal(given, before), f"The {case.noun} changed its inputs in place{_in(form)}; work on new tensors.")
 
 
 def check_examples_independent(case: ModuleCase[M]) -> None:
-    """In evaluation mode the output for an example does not depend on the others in its batch."""
+    """In evaluation mode the output for an example does not depend on other examples in its batch."""
     for form, module in case.forms().items():
-        given, together = case.given(module), case.outputs(module, case.given(module))
+        given, together = case.draw_inputs(module), case.outputs(module, case.draw_inputs(module))
         places = range(len(together[0]))
         backwards = case.outputs(module, case.rows(given, places[::-1]))
-        what = f"Outputs of a batch and of the same batch backwards{_in(form)}"
+        what = f"Outputs of a batch and of the same batch in reverse order{_in(form)}"
         require_all_close(tuple(output.flip(0) for output in backwards), together, what)
         for i in places:
             alone, mine = case.outputs(module, case.rows(given, [i])), tuple(output[i : i + 1] for output in together)
@@ -215,7 +215,7 @@ def check_examples_independent(case: ModuleCase[M]) -> None:
 def check_pickles(case: TensorCase[P]) -> None:
     """A copy pickled as for a worker process, and a deep copy, give the same outputs."""
     for form, plugin in case.forms().items():
-        given = case.given(plugin)
+        given = case.draw_inputs(plugin)
         copies = {"pickled": pickle.loads(dumps(plugin)), "deep": copy.deepcopy(plugin)}
         expected = case.outputs(plugin, tuple(tensor.clone() for tensor in given))
         for what, copied in copies.items():
@@ -224,9 +224,9 @@ def check_pickles(case: TensorCase[P]) -> None:
 
 
 def check_moves_to_device(case: TensorCase[P]) -> str:
-    """It makes no tensor on the CPU when it runs elsewhere; it runs on a GPU where there is one."""
+    """It creates no tensor on the CPU when it runs on another device; it runs on a GPU if there is one."""
     for form, plugin in case.forms().items():
-        given = case.given(plugin)
+        given = case.draw_inputs(plugin)
         with MadeTensors() as made:
             expected = case.outputs(plugin, given)
         by = " and ".join(sorted(set(made.by)))
@@ -241,7 +241,7 @@ def check_moves_to_device(case: TensorCase[P]) -> str:
 def check_float64(case: ModuleCase[M]) -> None:
     """After `.double()` it computes in double precision, to about the same outputs."""
     for form, module in case.forms().items():
-        given, expected = case.given(module), case.outputs(module, case.given(module))
+        given, expected = case.draw_inputs(module), case.outputs(module, case.draw_inputs(module))
         double = module.double()
         found = case.outputs(double, tuple(x.double() if x.is_floating_point() else x for x in given))
         types = {output.dtype for output in found} if any(True for _ in double.parameters()) else {torch.float64}
@@ -251,7 +251,7 @@ def check_float64(case: ModuleCase[M]) -> None:
 
 
 def check_stacked_equals_separate(case: TrainedCase[M]) -> str:
-    """Three replicates trained as one program equal the same three trained alone, as plain modules."""
+    """Three replicates trained as one program equal the same replicates trained separately, as plain modules."""
     together, (inputs, _) = case.stacks(SEEDS), case.batches(SEEDS, 99)
     before = together[-1].scores(inputs)
     for learner in together:

@@ -1,7 +1,7 @@
 """Checks of modules in training loops other than icy's: precision, empty batches, and PyTorch's transforms.
 
 Transforms (`torch.func`, `torch.compile`, `torch.export`) and second derivatives are optional: a module that raises an
-error there is reported as not supporting them, and does not fail. Wrong numbers always fail.
+error there is reported as without support for them, and does not fail. Wrong numbers always fail.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from icy.core.streams import stream
 
 from .cases import CheckFailure, NotApplicable, Unsupported, first_line, require, require_close, run
 
-FEW = 4  # examples, where each is differentiated by itself
-EPSILON = 1e-8  # of differences, in double precision; so small that a ReLU rarely changes sides in between
+FEW = 4  # examples for derivatives one by one
+EPSILON = 1e-8  # step of differences in double precision, so small that a ReLU rarely changes sides within it
 COARSE = 0.1  # difference in bfloat16, relative to the largest score
-ENSEMBLE = 3  # models that are run together by vmap
+ENSEMBLE = 3  # number of models that vmap runs together
 
 C = TypeVar("C")
 
 
 @dataclass(frozen=True)
 class OtherLoopCase:
-    """A module in somebody else's training loop.
+    """A module in a training loop other than icy's.
 
     Attributes:
-        make: makes the module with the weights of a seed, in evaluation mode.
+        make: function from a seed to the module with its weights, in evaluation mode.
         inputs: a batch of examples.
         shape: the shape of the output of one example.
         learns: False for a model that stores examples.
-        ready: makes the module of seed 0; a model that stores examples has stored some.
+        ready: function that creates the module of seed 0; a model that stores examples has stored some.
         short: the same with a small module, for `torch.compile` and `torch.export`, which trace every step.
     """
 
@@ -53,14 +53,14 @@ class OtherLoopCase:
     short: OtherLoopCase | None = None
 
     def module(self) -> nn.Module:
-        """Make the module, ready to run."""
+        """Create the module, ready to run."""
         return self.make(0) if self.ready is None else self.ready()
 
     def trained(self) -> nn.Module:
-        """Make the module, if it learns by gradient.
+        """Create the module, if it learns by gradient.
 
         Raises:
-            NotApplicable: it does not.
+            NotApplicable: it does not learn by gradient.
         """
         if not self.learns:
             raise NotApplicable("the model stores examples and does not learn by gradient")
@@ -75,7 +75,7 @@ OTHER_LOOP_CHECKS: dict[str, Callable[[OtherLoopCase], str | None]] = {}
 
 
 def other_loop_checks(convert: Callable[[C], OtherLoopCase]) -> dict[str, Callable[[C], str | None]]:
-    """Return the checks of this module for another kind of case, which `convert` turns into an OtherLoopCase."""
+    """Return the checks of this module for another kind of case, which `convert` converts to an OtherLoopCase."""
 
     def of_case(check: Callable[[OtherLoopCase], str | None]) -> Callable[[C], str | None]:
         @wraps(check)
@@ -94,9 +94,9 @@ def _check(check: Callable[[OtherLoopCase], None]) -> Callable[[OtherLoopCase], 
 
 @contextlib.contextmanager
 def _optional(what: str) -> Iterator[None]:
-    """Report an error within the block as something optional that the module does not support.
+    """Report an error in the block as an optional feature that the module does not support.
 
-    Warnings of PyTorch within it are of its transforms, and say nothing of the module.
+    Warnings of PyTorch in the block concern its transforms, not the module.
 
     Raises:
         Unsupported: the block raised an error other than a failure of the check.
@@ -112,7 +112,7 @@ def _optional(what: str) -> Iterator[None]:
 
 
 def _loss(scores: Tensor) -> Tensor:
-    """Return a nonlinear loss of all scores."""
+    """Return a nonlinear loss over all scores."""
     weights = torch.from_numpy(stream(0, "testing", "loss").normal(size=tuple(scores.shape)))
     wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
     return (wide.log_softmax(-1) * weights.to(wide)).sum()
@@ -130,7 +130,7 @@ def _gradients(module: nn.Module, inputs: Tensor) -> dict[str, Tensor]:
 
 
 def _accumulated(module: nn.Module) -> dict[str, Tensor]:
-    """Return the gradients that a backward pass left."""
+    """Return the gradients after a backward pass."""
     return {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in _trainable(module).items()}
 
 
@@ -142,12 +142,12 @@ def _require_same(found: dict[str, Tensor], expected: dict[str, Tensor], what: s
 
 
 def _require_about(found: Tensor, expected: Tensor, what: str) -> None:
-    """Fail the check unless most scores agree to the precision of bfloat16. A sender may read back another symbol."""
+    """Fail the check unless most scores agree to the precision of bfloat16. A sender may read another symbol."""
     require(found.shape == expected.shape, f"{what}: shapes are {tuple(found.shape)} and {tuple(expected.shape)}.")
-    require(found.isfinite().all(), f"{what}: some are infinite or NaN.")
+    require(found.isfinite().all(), f"{what}: some numbers are infinite or NaN.")
     difference = (found.double() - expected.double()).abs().median().item()
     limit = COARSE * max(1.0, expected.abs().max().item())
-    require(difference <= limit, f"{what}: half of them differ by {difference:.2g} or more.")
+    require(difference <= limit, f"{what}: half of the numbers differ by {difference:.2g} or more.")
 
 
 @_check
@@ -226,7 +226,7 @@ def check_second_derivatives(case: OtherLoopCase) -> None:
                 p.add_(along[name], alpha=sign * EPSILON)
         sides.append(_gradients(moved, inputs))
     differences = {name: (sides[0][name] - sides[1][name]) / (2 * EPSILON) for name in named}
-    _require_same(_accumulated(module), differences, "Second derivatives and differences of first ones")
+    _require_same(_accumulated(module), differences, "Second derivatives and differences of first derivatives")
 
 
 @_check
@@ -312,7 +312,8 @@ def check_distributed(case: OtherLoopCase) -> None:
             module.zero_grad()
             _loss(parallel(case.inputs)).backward()
     finally:
-        # The wrapper goes first: destroying the group from its destructor can wait forever for a thread of the group.
+        # The wrapper is deleted first: if its destructor destroys the group, it can wait forever for a thread of the
+        # group.
         parallel = None
         gc.collect()
         distributed.destroy_process_group()

@@ -19,18 +19,18 @@ from .cases import check_made_by_name, named, require, run
 from .modules import SEEDS, TrainedCase, require_gradients
 from .other_loops import OtherLoopCase, other_loop_checks
 
-SHAPES = ((12,), (3, 16, 16))  # of objects that a perception may be for: features, and an image
+SHAPES = ((12,), (3, 16, 16))  # shapes of objects that a perception may support: features, and an image
 BATCH = 6
 UPDATES = 20
 
 
 @dataclass(frozen=True)
 class PerceptionCase(TrainedCase[nn.Module]):
-    """A perception under test, and the size it is tested at.
+    """A perception under test, and its size in the tests.
 
     Attributes:
         entry: the perception's registry entry.
-        size: of the vectors.
+        size: size of the vectors.
         seed: seed of weights and objects.
         registered: whether the registry knows the perception.
     """
@@ -43,10 +43,10 @@ class PerceptionCase(TrainedCase[nn.Module]):
 
     @cached_property
     def shapes(self) -> dict[tuple[int, ...], str]:
-        """The shapes of objects that were tried; those that it refuses with the refusal, and the others with "".
+        """The shapes of objects that were tried, with the refusal, or "" for supported shapes.
 
         Raises:
-            CheckFailure: it refuses all.
+            CheckFailure: it refuses all shapes.
         """
         found: dict[tuple[int, ...], str] = {}
         for shape in SHAPES:
@@ -55,22 +55,22 @@ class PerceptionCase(TrainedCase[nn.Module]):
                 found[shape] = ""
             except IcyError as refusal:
                 found[shape] = str(refusal)
-        require("" in found.values(), f"It sees nothing that was tried: {' '.join(found.values())}")
+        require("" in found.values(), f"It supports none of the tried shapes: {' '.join(found.values())}")
         return found
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The first shape that it takes."""
+        """The first supported shape."""
         return next(shape for shape, refusal in self.shapes.items() if not refusal)
 
     def make(self, seed: int | None = None, shape: tuple[int, ...] | None = None) -> nn.Module:
-        """Make the perception with the weights of a seed, in evaluation mode."""
+        """Create the perception with the weights of a seed, in evaluation mode."""
         shape = shape or self.shape
         with torch.random.fork_rng(devices=[]):
             key = stream_key(self.seed if seed is None else seed, "testing", "perception")
             torch.default_generator.manual_seed(key)
             made = self.entry.create(shape, self.size)
-        require(isinstance(made, nn.Module), f"The factory makes a {type(made).__name__}, not a torch.nn.Module.")
+        require(isinstance(made, nn.Module), f"The factory made a {type(made).__name__}, not a torch.nn.Module.")
         return made.eval()  # type: ignore[no-any-return]
 
     def objects(self, count: int = BATCH, draw: int = 0, shape: tuple[int, ...] | None = None) -> Tensor:
@@ -78,12 +78,12 @@ class PerceptionCase(TrainedCase[nn.Module]):
         numbers = stream(self.seed, "testing", "objects", draw)
         return torch.from_numpy(numbers.random(size=(count, *(shape or self.shape)))).float()
 
-    def given(self, perception: nn.Module) -> tuple[Tensor, ...]:
+    def draw_inputs(self, perception: nn.Module) -> tuple[Tensor, ...]:
         """Draw objects."""
         return (self.objects(),)
 
     def outputs(self, perception: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Return their vectors."""
+        """Return the vectors of objects."""
         return (run(perception, *given),)
 
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
@@ -93,8 +93,7 @@ class PerceptionCase(TrainedCase[nn.Module]):
 
 
 def check_output_shape(case: PerceptionCase) -> str:
-    """Objects [batch, *shape] give vectors [batch, size], whatever objects it takes; others are refused with an
-    IcyError."""
+    """Objects [batch, *shape] of every supported shape give vectors [batch, size]; other shapes raise an IcyError."""
     for shape, refusal in case.shapes.items():
         for count in (BATCH, 1) if not refusal else ():
             found = run(case.make(shape=shape), case.objects(count, shape=shape))
@@ -103,17 +102,17 @@ def check_output_shape(case: PerceptionCase) -> str:
             require(tuple(found.shape) == expected, f"Objects {shape} give {tuple(found.shape)}, not {expected}.")
             require(found.is_floating_point(), f"The vectors are {found.dtype}, not floating point.")
     taken = [str(shape) for shape, refusal in case.shapes.items() if not refusal]
-    return f"sees objects of shape {' and '.join(taken)}"
+    return f"supports objects of shape {' and '.join(taken)}"
 
 
 def check_finite_output(case: PerceptionCase) -> None:
-    """Vectors are finite, also of an object that is nothing but zeros."""
+    """Vectors are finite, even of an object of zeros."""
     objects = torch.cat([case.objects(), torch.zeros_like(case.objects(1))])
     require(run(case.make(), objects).isfinite().all(), "Some numbers of the vectors are infinite or NaN.")
 
 
 def check_objects_independent(case: PerceptionCase) -> None:
-    """In evaluation mode the vector of an object does not depend on the others in its batch."""
+    """In evaluation mode the vector of an object does not depend on other objects in its batch."""
     modules.check_examples_independent(case)
 
 
@@ -124,21 +123,21 @@ def check_objects_differ(case: PerceptionCase) -> None:
 
 
 def check_gradients_reach_parameters(case: PerceptionCase) -> None:
-    """Every trainable parameter gets a gradient that is finite and not all zero."""
+    """Every trainable parameter gets a finite gradient that is not all zero."""
     perception = case.make().train()
     require(any(p.requires_grad for p in perception.parameters()), "The perception has no trainable parameters.")
     require_gradients(perception, perception(case.objects()), case.seed)
 
 
 def check_learns(case: PerceptionCase) -> None:
-    """Training on one batch brings the vectors nearer to what was asked for."""
+    """Training on one batch brings the vectors nearer to their targets."""
     learner, losses = case.learner(SEEDS[:1]), []
     for update in range(UPDATES):
         case.train(learner, SEEDS[:1], range(update, update + 1))
         found = learner.losses()
         losses.append(float("nan") if found is None else found.item())
     first, last = losses[0], losses[-1]
-    require(last < first, f"{UPDATES} updates took the squared error from {first:.3g} to {last:.3g}.")
+    require(last < first, f"{UPDATES} updates changed the squared error from {first:.3g} to {last:.3g}.")
 
 
 def _in_another_loop(case: PerceptionCase) -> OtherLoopCase:

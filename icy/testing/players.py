@@ -1,6 +1,6 @@
 """Checks of speakers and listeners of S2B. The first line of each docstring is the claim that the check tests.
 
-Players play on NumPy arrays, so the checks give them no others.
+Players play on NumPy arrays, so the checks use no other arrays.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from .cases import (
     same_random_state,
 )
 
-SEEDS, OTHER_SEEDS = (2, 3, 12), (8, 46, 58)  # of short episodes
-REPLAYS = 8  # of an episode, in which a player that draws freely does otherwise: one is short enough to agree by chance
+SEEDS, OTHER_SEEDS = (2, 3, 12), (8, 46, 58)  # seeds of short episodes
+REPLAYS = 8  # replays of an episode that show whether a player draws freely; short ones may agree by chance
 
-# Short episodes, and messages wide enough for every language of icy's own speakers.
+# Short episodes, and messages with room for every language of icy's own speakers.
 ROOMY: dict[str, Any] = {"dimensions": 2, "least": 2, "most": 3, "vocab_size": 6}
 GAMES: dict[str, dict[str, Any]] = {
     "K = 0": {},
@@ -60,8 +60,8 @@ class PlayerCase:
     Attributes:
         entry: the player's registry entry; its kind is the role.
         registered: whether the registry knows the player.
-        seats: the settings of each game that was tried, by its name, or None if the player refused it; see `accepted`.
-        played: the record of the usual episodes, by the settings of the game; see `episodes`.
+        seats: settings of each tried game by name, or None if the player refused the game; see `accepted`.
+        played: records of the usual episodes, by settings of the game; see `episodes`.
     """
 
     entry: Entry
@@ -80,9 +80,9 @@ class PlayerCase:
         return LISTENER if self.role == SPEAKER else SPEAKER
 
     def make(self) -> Player:
-        """Make a new player."""
+        """Create a new player."""
         made: Player = self.entry.create()
-        require(isinstance(made, Player), f"The factory makes a {type(made).__name__}; derive it from icy.s2b.Player.")
+        require(isinstance(made, Player), f"The factory made a {type(made).__name__}; derive it from icy.s2b.Player.")
         return made
 
     def partner(self, game: BatchedGame) -> Player:
@@ -90,7 +90,7 @@ class PlayerCase:
         return seated("random" if self.role == SPEAKER else "posdis", self.other, game)
 
     def accepted(self, names: Iterable[str] = tuple(GAMES)) -> dict[str, GameSettings]:
-        """Return the games that the player does not refuse when it is seated."""
+        """Return the games that the player accepts when it is seated."""
         for name in names:
             if name in self.seats:
                 continue
@@ -104,14 +104,14 @@ class PlayerCase:
         return {name: found for name in names if (found := self.seats[name]) is not None}
 
     def games(self) -> dict[str, GameSettings]:
-        """Return the usual games, without and with distractors; or all that the player accepts, if it refuses both.
+        """Return the usual games, without and with distractors; or all accepted games, if the player refuses both.
 
         Raises:
             NotApplicable: the player refuses every game.
         """
         accepted = self.accepted(USUAL) or self.accepted()
         if not accepted:
-            raise NotApplicable("the player refuses every game, as the check 'plays_every_game' says")
+            raise NotApplicable("the player refuses every game, as the check 'plays_every_game' reports")
         return accepted
 
     def episodes(self, settings: GameSettings) -> PlayedEpisodes:
@@ -123,13 +123,13 @@ class PlayerCase:
 
 @dataclass(eq=False)
 class PlayedEpisodes:
-    """What a player did in some episodes.
+    """A player's actions and observations in some episodes.
 
     Attributes:
-        actions: what counted of the player's action at every step, see `counted`.
+        actions: the part of the player's action that counts at every step, see `counted`.
         seen: the player's observation at every step.
-        illegal: number of the player's actions that were illegal.
-        changed: fields of the observations that the player wrote into.
+        illegal: number of the player's illegal actions.
+        changed: fields of the observations that the player changed.
     """
 
     actions: list[Wholes] = field(default_factory=list)
@@ -150,8 +150,8 @@ def play(
     Args:
         case: the player under test.
         settings: settings of the game.
-        seeds: the episodes.
-        player: one that has played before; by default a new one.
+        seeds: seeds of the episodes.
+        player: a player that has played before; by default a new player.
         between: called with the game and the player before each step.
     """
     game, record = _begun(settings, seeds), PlayedEpisodes()
@@ -170,10 +170,10 @@ def play(
 
 
 def counted(action: Action, seen: Seen, settings: GameSettings, role: str) -> Wholes:
-    """Return what counts of an action: its tokens where a message is legal, and its decision where one is asked for.
+    """Return the part of an action that counts: its tokens where a message is legal, its decision where one counts.
 
     Returns:
-        Whole numbers [B, L], or of a listener [B, 1 + L] with the decision first; zero where nothing counts.
+        Whole numbers [B, L], or for a listener [B, 1 + L] with the decision first; 0 where the action has no effect.
     """
     rows = len(seen.over)
     message = np.zeros((rows, settings.length), dtype=np.int64) if action.message is None else action.message
@@ -203,20 +203,20 @@ def _differing(one: Seen, other: Seen) -> set[str]:
 def require_same_actions(
     found: Sequence[Wholes], expected: Sequence[Wholes], what: str, again: Callable[[], Sequence[Wholes]]
 ) -> None:
-    """Fail the check unless two played have the same actions.
+    """Fail the check unless two sequences of actions are the same.
 
     Args:
         found: the actions in question.
         expected: the actions that they must equal.
-        what: the sentence to fail with; the first step that differs is added.
-        again: plays `expected` again, to tell a player that is not deterministic, which is left to the check of that
-            name.
+        what: the failure; the first step that differs is added.
+        again: function that plays `expected` again. It detects a player that is not deterministic, which only the check
+            `deterministic` reports.
     """
     first = _first_difference(found, expected)
     if first is None:
         return
     if any(_first_difference(again(), expected) is not None for _ in range(REPLAYS)):
-        raise NotApplicable("the player is not deterministic, as the check 'deterministic' says")
+        raise NotApplicable("the player is not deterministic, as the check 'deterministic' reports")
     raise CheckFailure(f"{what}. The first difference is at step {first}.")
 
 
@@ -226,7 +226,7 @@ def _first_difference(found: Sequence[Wholes], expected: Sequence[Wholes]) -> in
 
 
 def check_plays_every_game(case: PlayerCase) -> str:
-    """Games of every kind, with K = 0 and K = 3, are played to their end, or refused with an IncompatibleError."""
+    """Games of every kind, with K = 0 and K = 3, are played to the end, or refused with an IncompatibleError."""
     accepted = case.accepted()
     refused = [name for name in GAMES if name not in accepted]
     require(accepted, f"The player refuses every game: {', '.join(refused)}.")
@@ -248,7 +248,7 @@ def check_legal_actions(case: PlayerCase) -> None:
     for name, settings in case.accepted().items():
         try:
             illegal = case.episodes(settings).illegal
-        except Exception:  # which the check 'plays_every_game' reports
+        except Exception:  # reported by the check 'plays_every_game'
             continue
         require(
             not illegal,
@@ -258,7 +258,7 @@ def check_legal_actions(case: PlayerCase) -> None:
 
 
 def check_deterministic(case: PlayerCase) -> None:
-    """The same seeds give the same actions: what a player draws comes from `seat.streams`."""
+    """The same seeds give the same actions: a player's draws come from `seat.streams`."""
     for name, settings in case.games().items():
         step = _first_difference(play(case, settings).actions, case.episodes(settings).actions)
         require(
@@ -268,39 +268,39 @@ def check_deterministic(case: PlayerCase) -> None:
 
 
 def check_random_state_untouched(case: PlayerCase) -> None:
-    """Playing leaves the global random state of torch, NumPy and Python as it was."""
+    """Playing does not change the global random state of torch, NumPy and Python."""
     for settings in case.games().values():
         with same_random_state("The player"):
             play(case, settings)
 
 
 def check_alone_and_in_a_batch(case: PlayerCase) -> None:
-    """An episode is played the same alone and in a batch with others."""
+    """An episode is the same alone and in a batch."""
     for name, settings in case.games().items():
         together = case.episodes(settings).actions
         for i, seed in enumerate(SEEDS):
             alone = partial(_actions, case, settings, [seed])
             expected = alone()
             mine = [actions[i : i + 1] for actions in together[: len(expected)]]
-            what = f"An episode is played differently alone and in a batch ({name}); keep what belongs to each apart"
+            what = f"An episode is different alone and in a batch ({name}); keep the state of episodes separate"
             require_same_actions(mine, expected, what, alone)
 
 
 def check_begins_anew(case: PlayerCase) -> None:
-    """A player that has played before acts as a new one: `begin` forgets everything."""
+    """A player that has played before acts like a new player: `begin` forgets everything."""
     for name, settings in case.games().items():
         player, new = case.make(), partial(_actions, case, settings)
         play(case, settings, OTHER_SEEDS, player)
-        what = f"A player that has played before acts differently from a new one ({name}); forget everything in `begin`"
+        what = f"A player that has played before acts differently from a new player ({name}); forget all in `begin`"
         again = play(case, settings, player=player).actions
         require_same_actions(again, case.episodes(settings).actions, what, new)
 
 
 def check_forgets_between_episodes(case: PlayerCase) -> None:
-    """Where the next episode begins at once (`seen.fresh`), nothing of the one before is remembered."""
+    """If the next episode begins at once (`seen.fresh`), the player forgets the previous one."""
     for name, settings in case.games().items():
         usual = partial(_second_episodes, case, settings, 0)
-        what = f"What the partner did in an episode changes the actions of the next ({name}); forget where `seen.fresh`"
+        what = f"A partner's actions in one episode change the next episode ({name}); forget where `seen.fresh`"
         require_same_actions(_second_episodes(case, settings, 1), usual(), what, usual)
 
 
@@ -309,7 +309,7 @@ def _actions(case: PlayerCase, settings: GameSettings, seeds: Iterable[int] = SE
 
 
 def _second_episodes(case: PlayerCase, settings: GameSettings, variant: int) -> list[Wholes]:
-    """Return the actions in the second episode of every seed, after a first one with a variant of the partner."""
+    """Return the actions in the second episode of every seed, after a first episode with a variant of the partner."""
     game = _begun(settings, SEEDS, autoreset=True)
     actions: list[Wholes] = []
     player = seated(case.make(), case.role, game)
@@ -323,45 +323,45 @@ def _second_episodes(case: PlayerCase, settings: GameSettings, variant: int) -> 
 
 
 def _scripted(settings: GameSettings, streams: EpisodeStreams, step: int) -> Action:
-    """Return a partner's action, which depends on its stream alone; where it is illegal it counts as none."""
+    """Return a partner's action, which depends only on its stream. An illegal action counts as no action."""
     message = streams.integers("say", settings.vocab_size + 1, (settings.length,), step * settings.length)
     return Action(message, streams.integers("decide", settings.decisions, (1,), step)[:, 0])
 
 
 def check_sees_only_observations(case: PlayerCase) -> None:
-    """Given the same observations without a game or a partner, the player does the same: it reads nothing hidden."""
+    """Given the same observations without a game or a partner, the player acts the same: it reads nothing hidden."""
     if case.make().privileged:
-        raise NotApplicable("the player is privileged: it is shown the game")
+        raise NotApplicable("the player is privileged: it gets the game")
     for name, settings in case.games().items():
         record, player = case.episodes(settings), case.make()
         player.begin(Seat(settings, len(SEEDS), EpisodeStreams.of_seeds(SEEDS).within("player", case.role)))
         found = [counted(player.act(copy.deepcopy(s)), s, settings, case.role) for s in record.seen]
-        what = f"Given observations alone, the player acts differently ({name}); it reads what it is not shown"
+        what = f"With observations alone, the player acts differently ({name}): it reads hidden facts"
         require_same_actions(found, record.actions, what, partial(_actions, case, settings))
 
 
 def check_observations_unchanged(case: PlayerCase) -> None:
-    """The player does not write into what it sees."""
+    """The player does not change its observations."""
     for name, settings in case.games().items():
         changed = ", ".join(sorted(case.episodes(settings).changed))
-        require(not changed, f"The player changed {changed} of what it sees in place ({name}); work on a copy.")
+        require(not changed, f"The player changed {changed} of its observations in place ({name}); work on a copy.")
 
 
 def check_utters(case: PlayerCase) -> None:
-    """What a speaker utters of stimuli is tokens [n, length], the same twice, and asking it changes no action."""
+    """`utter` returns tokens [n, length] of stimuli, the same each time, and a call changes no action."""
     if case.role != SPEAKER:
-        raise NotApplicable("only speakers utter")
+        raise NotApplicable("only speakers have `utter`")
 
     def ask(game: BatchedGame, player: Player) -> None:
         stimuli, meanings = game.turn.speaker.stimulus[:, 0], game.latents(SPEAKER)[:, 0]
         for episode in range(len(SEEDS)):
             first, again = (_uttered(player, stimuli.copy(), meanings.copy(), episode) for _ in range(2))
-            require(np.array_equal(first, again), f"The same stimuli are uttered differently the second time ({name}).")
+            require(np.array_equal(first, again), f"The same stimuli have other messages the second time ({name}).")
             _require_tokens(first, len(stimuli), settings)
 
     for name, settings in case.games().items():
         asked, plain = play(case, settings, between=ask).actions, partial(_actions, case, settings)
-        what = f"A speaker that is asked by `utter` acts differently afterwards ({name}); it must not change by that"
+        what = f"After a call of `utter` the speaker acts differently ({name}); `utter` must not change its state"
         require_same_actions(asked, case.episodes(settings).actions, what, plain)
 
 
@@ -376,12 +376,12 @@ def _require_tokens(found: Wholes, count: int, settings: GameSettings) -> None:
     tokens = np.asarray(found)
     require(
         tokens.ndim == 2 and len(tokens) == count and tokens.dtype.kind in "iu",
-        f"What is uttered of {count} stimuli are whole numbers [{count}, tokens]; found {tokens.dtype} with the shape "
+        f"`utter` must return whole numbers [{count}, tokens] for {count} stimuli, not {tokens.dtype} of shape "
         f"{tokens.shape}.",
     )
     require(
         tokens.min(initial=0) >= 0 and tokens.max(initial=0) <= settings.vocab_size,
-        f"Tokens are 0..{settings.vocab_size}; uttered were {tokens.min()} to {tokens.max()}.",
+        f"Tokens must be 0..{settings.vocab_size}; `utter` returned {tokens.min()} to {tokens.max()}.",
     )
 
 

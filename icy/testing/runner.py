@@ -1,4 +1,4 @@
-"""Run checks and report what they found."""
+"""Run checks and report their results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from icy.training.runners.base import one_thread
 from .cases import Check, CheckFailure, NotApplicable, Unsupported, first_line
 from .models import ModelCase
 
-ICY, TORCH = Path(__file__).parents[1], Path(torch.__file__).parent  # whose code is not the one to mend
+ICY, TORCH = Path(__file__).parents[1], Path(torch.__file__).parent  # folders of code that is not the plug-in's
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class CheckResult:
     Attributes:
         name: name of the check, such as "output_shape".
         passed: whether the check held or was excused.
-        message: the failure; the reason for an excuse; the optional feature that is not supported; a remark, such as
-            how a model is stacked; or nothing.
-        seconds: how long the check took.
-        excused: whether the check does not apply, is of something optional that is not supported, or was declared.
-        left_out: whether the check was not run, or not to its end, because the time was over.
+        message: the failure, the reason for an excuse, an unsupported optional feature, a remark such as
+            how a model is stacked, or "".
+        seconds: duration of the check.
+        excused: whether the check does not apply, tests an unsupported optional feature, or was expected to fail.
+        left_out: whether the check did not run, or not to its end, because the time was over.
     """
 
     name: str
@@ -74,7 +74,7 @@ class BoundCheck:
         label: name of the plug-in with its kind, as in "sender/FC2L".
         function: the check.
         case: the plug-in and its setting, which the check takes.
-        expected_failure: why the check is expected to fail, if it is.
+        expected_failure: reason why the check is expected to fail, if any.
     """
 
     name: str
@@ -84,7 +84,7 @@ class BoundCheck:
     expected_failure: str = ""
 
     def __call__(self) -> str | None:
-        """Run the check. It raises what is wrong, or NotApplicable, which pytest takes for a skip."""
+        """Run the check. Raises a failure, or NotApplicable, which pytest treats as a skip."""
         return self.function(self.case)
 
     def result(self) -> CheckResult:
@@ -100,7 +100,7 @@ class BoundCheck:
             message, passed = _sentence(error), False
         if self.expected_failure:
             declared = f"expected to fail: {self.expected_failure}"
-            message = f"declared as {declared}; but it holds" if passed else f"{declared} ({message})"
+            message = f"declared as {declared}, but it holds" if passed else f"{declared} ({message})"
             passed, excused = True, not passed
         return CheckResult(self.name, passed, message, time.perf_counter() - started, excused)
 
@@ -108,16 +108,16 @@ class BoundCheck:
 def bind(
     entry: Entry, case: object, checks: Mapping[str, Check], expected: Mapping[str, str] | None
 ) -> list[BoundCheck]:
-    """Bind every check to a case; where the factory does not take the agreed arguments, that check alone.
+    """Bind every check to a case. If the factory does not take the agreed arguments, return only that check.
 
     Args:
         entry: the plug-in's registry entry; its factory may declare `expected_failures`.
-        case: what the checks take.
+        case: argument of the checks.
         checks: the checks by name.
-        expected: names of checks that the plug-in cannot pass, each with the reason.
+        expected: reasons by name of the checks that the plug-in cannot pass.
 
     Raises:
-        UnknownNameError: an expected failure that is no check.
+        UnknownNameError: an expected failure that is not a check.
     """
     declared = {**getattr(entry.load(), "expected_failures", {}), **(expected or {})}
     for name in declared:
@@ -135,7 +135,7 @@ def _refuse(sentence: str, case: object) -> None:
 
 
 @standard_state()
-@one_thread()  # models are small; on a busy machine, threads that wait for each other take ten times as long
+@one_thread()  # models are small; on a busy machine, threads that wait for each other take ten times longer
 def run_all(
     checks: Sequence[BoundCheck],
     label: str,
@@ -149,9 +149,9 @@ def run_all(
     Args:
         checks: the checks.
         label: name of the plug-in, for the error.
-        raise_on_failure: whether to raise if a check failed, once all have run.
-        report: called with each result as it comes, except for checks that are left out.
-        begin: called before each check with its name, its number from 1, and the number of checks.
+        raise_on_failure: whether to raise an error after all checks, if one failed.
+        report: callback for each result as it comes, except for checks that are left out.
+        begin: callback before each check with its name, its number from 1, and the number of checks.
         seconds: time after which the remaining checks are left out, and the running one is stopped; None for no limit.
 
     Raises:
@@ -169,18 +169,18 @@ def run_all(
             break
         if report is not None:
             report(results[-1])
-    why = f"left out, as {seconds:.2g} s were over" if seconds is not None else ""
+    why = f"left out because {seconds:.2g} s were over" if seconds is not None else ""
     results += [CheckResult(check.name, True, why, 0.0, True, True) for check in checks[len(results) :]]
     failed = {result.name: result.message for result in results if not result.passed}
     if failed and raise_on_failure:
-        listing = "\n".join(f"  {name}: {said_once(failed, name)}" for name in failed)
+        listing = "\n".join(f"  {name}: {message_or_reference(failed, name)}" for name in failed)
         raise ContractError(f"{label} fails {len(failed)} of {counted(len(results), 'check')}:\n{listing}", results)
     return results
 
 
 @contextlib.contextmanager
 def _stopped_after(seconds: float) -> Iterator[None]:
-    """Raise an error within the block after some seconds; outside of the main thread and on Windows, only before it.
+    """Raise an error in the block after some seconds. Off the main thread and on Windows, only raise before the block.
 
     Raises:
         _OutOfTimeError: the time is over.
@@ -204,14 +204,14 @@ def _stopped_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
 
 
-def said_once(messages: Mapping[str, str], name: str) -> str:
-    """Return the message of a check; if an earlier one has the same, the name of that."""
+def message_or_reference(messages: Mapping[str, str], name: str) -> str:
+    """Return the message of a check; if an earlier check has the same message, its name."""
     first = next(earlier for earlier, message in messages.items() if message == messages[name])
     return messages[name] if first == name else f"as {first}"
 
 
 def _sentence(error: Exception) -> str:
-    """Return what went wrong, and the line of the plug-in where it did."""
+    """Return the error, and the line of the plug-in that raised it."""
     if isinstance(error, CheckFailure | IcyError):
         return str(error)
     sentence = ". ".join([f"{type(error).__name__}: {first_line(error)}", *getattr(error, "__notes__", ())]).rstrip(".")

@@ -25,9 +25,9 @@ class StudyPlayerCase:
     """A simulated player under test.
 
     Attributes:
-        entry: its registry entry.
-        seed: of the persons who play.
-        registered: whether the registry knows it.
+        entry: the player's registry entry.
+        seed: seed of the simulated persons.
+        registered: whether the registry knows the player.
     """
 
     entry: Entry
@@ -37,7 +37,7 @@ class StudyPlayerCase:
     def make(self) -> StudyPlayer:
         """Make the player."""
         made: StudyPlayer = self.entry.create()
-        require(isinstance(made, StudyPlayer), f"The factory makes a {type(made).__name__}, not a StudyPlayer.")
+        require(isinstance(made, StudyPlayer), f"The factory made a {type(made).__name__}, not a StudyPlayer.")
         return made
 
     def game(self, dataset: str = "synth", preset: str = "clean") -> StudyGame:
@@ -52,7 +52,7 @@ class StudyPlayerCase:
 
 
 def check_answers(case: StudyPlayerCase) -> None:
-    """Every answer can be sent: text of letters a to z, neither empty nor too long."""
+    """Every answer can be sent: text of letters a to z, not empty and not too long."""
     for game in case.games():
         try:
             play(game, case.make(), case.seed)
@@ -72,18 +72,18 @@ def check_begin_forgets(case: StudyPlayerCase) -> None:
     used = case.make()
     play(case.game(preset="published"), used, case.seed + 1)
     first, again = (play(case.game(), player, case.seed) for player in (case.make(), used))
-    require(first.events == again.events, "After another game it plays differently; `begin` must forget that one.")
+    require(first.events == again.events, "After another game it plays differently; `begin` must forget earlier games.")
 
 
 def check_random_state_untouched(case: StudyPlayerCase) -> None:
-    """Playing leaves the global random state of torch, NumPy and Python as it was."""
+    """Playing does not change the global random state of torch, NumPy and Python."""
     game, player = case.game(), case.make()
     with same_random_state("Playing"):
         play(game, player, case.seed)
 
 
 def check_pickles(case: StudyPlayerCase) -> None:
-    """The player can be sent to another process, and plays there as here."""
+    """The player can be sent to another process, and plays the same there."""
     here = case.make()
     there: StudyPlayer = pickle.loads(dumps(here))
     first, again = (play(case.game(), player, case.seed) for player in (here, there))

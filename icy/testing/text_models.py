@@ -34,10 +34,10 @@ class TextModelCase:
     registered: bool = True
 
     def make(self) -> TextModel:
-        """Make the model.
+        """Create the model.
 
         Raises:
-            NotApplicable: it must be told more than its name, such as a server.
+            NotApplicable: its name is not enough, for example because it needs a server.
         """
         try:
             return made_of(self.entry, "", TextSettings())
@@ -45,14 +45,14 @@ class TextModelCase:
             raise NotApplicable(f"the model needs more than its name: {first_line(refusal)}") from refusal
 
     def reading(self) -> TextModel:
-        """Make the model, if it reads prompts alone.
+        """Create the model, if it only reads prompts.
 
         Raises:
-            NotApplicable: it is given the game.
+            NotApplicable: it gets the game.
         """
         made = self.make()
         if made.privileged:
-            raise NotApplicable("the model is privileged: it is shown the game")
+            raise NotApplicable("the model is privileged: it gets the game")
         return made
 
 
@@ -64,35 +64,35 @@ def requests_of_a_game() -> list[TextRequest]:
 
 
 def answers(model: TextModel, requests: Sequence[TextRequest]) -> list[TextReply]:
-    """Return the reply to each request; fail unless there is one for each."""
+    """Return the reply to each request; fail unless each request has a reply."""
     found = list(model.answer(requests))
     places = sorted(place for place, _ in found)
     require(
         places == list(range(len(requests))),
-        f"{len(requests)} requests are answered at the places {places}; yield each place once.",
+        f"{len(requests)} requests are answered at places {places}; yield each place once.",
     )
     wrong = {type(reply).__name__ for _, reply in found if not isinstance(reply, TextReply)}
-    require(not wrong, f"The model answers with {', '.join(sorted(wrong))}; answer with an icy.s2b.TextReply.")
+    require(not wrong, f"The model returns {', '.join(sorted(wrong))}; return an icy.s2b.TextReply.")
     return [reply for _, reply in sorted(found, key=lambda one: one[0])]
 
 
 def check_answers_every_request(case: TextModelCase) -> str:
-    """Every request of a batch gets one TextReply, with the text of the answer and what was read in it."""
+    """Every request of a batch gets one TextReply, with the answer's text and its parsed parts."""
     requests = requests_of_a_game()
     replies = answers(case.reading(), requests)
     for reply in replies:
-        require(isinstance(reply.raw, str), f"`raw` is the text of the answer, not a {type(reply.raw).__name__}.")
+        require(isinstance(reply.raw, str), f"`raw` must be the text of the answer, not a {type(reply.raw).__name__}.")
         require(
             reply.decision is None or type(reply.decision) is int,
-            f"A decision is a whole number, or None; not {reply.decision!r}.",
+            f"A decision must be a whole number or None, not {reply.decision!r}.",
         )
         require(
             reply.message is None or (isinstance(reply.message, list) and all(type(t) is int for t in reply.message)),
-            f"A message is a list of whole numbers, or None; not {reply.message!r}.",
+            f"A message must be a list of whole numbers or None, not {reply.message!r}.",
         )
         require(
             reply.finish is None or isinstance(reply.finish, str),
-            f"`finish` is a text such as 'stop' or 'length', or None; not {reply.finish!r}.",
+            f"`finish` must be a text such as 'stop' or 'length', or None, not {reply.finish!r}.",
         )
     return f"{sum(map(_valid, requests, replies))} of {len(requests)} answers are valid"
 
@@ -103,12 +103,12 @@ def _valid(request: TextRequest, reply: TextReply) -> bool:
 
 
 def check_keeps_nothing(case: TextModelCase) -> None:
-    """A request is answered the same alone, in a batch, and after others: answers can be cached."""
+    """A request gets the same answer alone, in a batch, and after others: answers can be cached."""
     requests = requests_of_a_game()
     model = case.reading()
     together = answers(model, requests)
     if answers(case.make(), requests) != together:
-        raise NotApplicable("two models of the same settings answer differently, so nothing can be compared")
+        raise NotApplicable("two models with the same settings answer differently, so answers cannot be compared")
     for place in (0, len(requests) // 2, len(requests) - 1):
         (alone,) = answers(case.make(), [requests[place]])
         (after,) = answers(model, [requests[place]])
@@ -117,20 +117,20 @@ def check_keeps_nothing(case: TextModelCase) -> None:
 
 
 def check_identity(case: TextModelCase) -> None:
-    """What answers depend on is JSON, and the same for two models of the same settings."""
+    """`identity` is JSON, and equal for two models with the same settings."""
     found = [json.dumps(case.make().identity(), sort_keys=True) for _ in range(2)]
-    require(found[0] == found[1], f"`identity` is {found[0]} once and {found[1]} the other time.")
+    require(found[0] == found[1], f"`identity` is first {found[0]} and then {found[1]}.")
 
 
 def check_random_state_untouched(case: TextModelCase) -> None:
-    """Answering leaves the global random state of torch, NumPy and Python as it was."""
+    """Answering does not change the global random state of torch, NumPy and Python."""
     model, requests = case.reading(), requests_of_a_game()
     with same_random_state("The model"):
         answers(model, requests)
 
 
 def check_plays(case: TextModelCase) -> str:
-    """As a listener, the model plays episodes to their end."""
+    """As a listener, the model plays episodes to the end."""
     listener = TextListener(case.make())
     found = evaluate("posdis", listener, SMALL, episodes=2, seeds=[SEED])
     require(not found.scores.illegal[:, 1].any(), "Some actions are illegal.")

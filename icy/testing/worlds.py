@@ -11,7 +11,7 @@ from icy.core.noise import counter_hash
 from icy.core.registry import Entry
 from icy.core.streams import stream, stream_key
 from icy.games import World
-from icy.games.worlds.factory import made_of
+from icy.games.worlds.factory import make_from_entry
 
 from . import modules
 from .cases import check_made_by_name, named, require
@@ -19,7 +19,7 @@ from .modules import TensorCase
 
 OBJECTS = 12
 EXTREMES = (0, 1, -1, 2**63 - 1, -(2**63))  # keys
-PAIRS = 3  # of objects that differ in one value, for each attribute
+PAIRS = 3  # number of pairs of objects that differ in one value, for each attribute
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class WorldCase(TensorCase[World]):
 
     Attributes:
         entry: the world's registry entry.
-        seed: seed of the objects that are looked at.
+        seed: seed of the objects.
         registered: whether the registry knows the world.
     """
 
@@ -39,8 +39,8 @@ class WorldCase(TensorCase[World]):
     registered: bool = True
 
     def make(self) -> World:
-        """Make the world with its default options."""
-        return made_of(self.entry)
+        """Create the world with its default options."""
+        return make_from_entry(self.entry)
 
     def objects(self, world: World) -> Tensor:
         """Draw objects, [object, attr]."""
@@ -48,13 +48,13 @@ class WorldCase(TensorCase[World]):
         return torch.from_numpy(stream(self.seed, "testing", "world").integers(sizes, size=(OBJECTS, len(sizes))))
 
     def keys(self) -> Tensor:
-        """Draw keys of their looks, [object]."""
+        """Draw keys for the looks of objects, [object]."""
         return counter_hash(
             torch.tensor(stream_key(self.seed, "testing", "looks"), dtype=torch.int64, device="cpu"),
             torch.arange(OBJECTS, device="cpu"),
         )
 
-    def given(self, world: World) -> tuple[Tensor, Tensor]:
+    def draw_inputs(self, world: World) -> tuple[Tensor, Tensor]:
         """Draw objects and keys."""
         return self.objects(world), self.keys()
 
@@ -68,19 +68,19 @@ def check_attributes_and_values(case: WorldCase) -> None:
     """Every attribute has a name of its own, and at least two values with names of their own."""
     world = case.make()
     names = tuple(world.attributes)
-    require(len(names) == len(world.values), f"There are {len(names)} attributes, and values of {len(world.values)}.")
+    require(len(names) == len(world.values), f"There are {len(names)} attributes, but values of {len(world.values)}.")
     require(len(names) > 0 and len(set(names)) == len(names), f"The attributes are {names}; give each its own name.")
     for name, values in zip(names, world.values, strict=True):
-        require(len(values) > 1, f"The attribute '{name}' has {len(values)} values; an attribute has two or more.")
-        require(len(set(values)) == len(values), f"Two values of the attribute '{name}' have one name.")
+        require(len(values) > 1, f"The attribute '{name}' has {len(values)} values; it must have two or more.")
+        require(len(set(values)) == len(values), f"Two values of the attribute '{name}' have the same name.")
     every = (*names, *(value for values in world.values for value in values))
-    require(all(isinstance(name, str) and name for name in every), "A name of an attribute or value is no text.")
+    require(all(isinstance(name, str) and name for name in every), "A name of an attribute or value is not a text.")
 
 
 def check_shape_of_looks(case: WorldCase) -> None:
-    """`observe` gives numbers of single precision [*batch, *shape], whatever the axes of the batch are."""
+    """`observe` gives numbers of single precision [*batch, *shape], for any axes of the batch."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     for axes in ((OBJECTS,), (3, 4), (2, 1, 6), (0,)):
         count = torch.Size(axes).numel()
         seen = world.observe(objects[:count].view(*axes, len(world.sizes)), keys[:count].view(axes))
@@ -98,34 +98,34 @@ def check_finite(case: WorldCase) -> None:
             objects[:, attribute] = torch.arange(size, device="cpu")
             seen = world.observe(objects, torch.full((size,), key, dtype=torch.int64, device="cpu"))
             name = world.attributes[attribute]
-            require(seen.isfinite().all(), f"A look is not finite, of a value of '{name}' and the key {key}.")
+            require(seen.isfinite().all(), f"A look is not finite, for a value of '{name}' and the key {key}.")
 
 
 def check_same_key_same_look(case: WorldCase) -> None:
-    """The same objects and keys give the same looks, bit for bit, also of a world that is made anew."""
+    """The same objects and keys give the same looks, bit for bit, also in a new world."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     first = world.observe(objects, keys)
     again = torch.equal(world.observe(objects, keys), first)
-    require(again, "The same objects and keys look different the second time; `observe` must not keep a state.")
+    require(again, "The same objects and keys look different the second time; `observe` must not keep state.")
     anew = torch.equal(case.make().observe(objects, keys), first)
-    require(anew, "Another world of the same options gives other looks; derive all that is random from the keys.")
+    require(anew, "Another world with the same options gives other looks; derive all randomness from the keys.")
 
 
 def check_alone_as_in_a_batch(case: WorldCase) -> None:
-    """An object looks the same whatever else is in its batch, bit for bit."""
+    """An object looks the same in any batch, bit for bit."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     together = world.observe(objects, keys)
     for n in range(OBJECTS):
         alone = world.observe(objects[n : n + 1], keys[n : n + 1])[0]
-        require(torch.equal(alone, together[n]), "An object looks otherwise alone than in a batch.")
+        require(torch.equal(alone, together[n]), "An object looks different alone and in a batch.")
 
 
 def check_values_are_seen(case: WorldCase) -> None:
     """Objects that differ in one value look different, with the same key."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     for attribute, size in enumerate(world.sizes):
         other = objects[:PAIRS].clone()
         other[:, attribute] = (other[:, attribute] + 1) % size
@@ -135,9 +135,9 @@ def check_values_are_seen(case: WorldCase) -> None:
 
 
 def check_looks_vary(case: WorldCase) -> str:
-    """Says whether objects of equal values look different with different keys; both are allowed."""
+    """Reports whether objects of equal values look different with different keys; both are allowed."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     seen = world.observe(objects[:1].repeat(OBJECTS, 1), keys)
     return "objects have many looks" if (seen != seen[:1]).any() else "objects have one look each"
 

@@ -15,20 +15,20 @@ from icy.languages.splits import Split
 from icy.models.native import calls
 
 PURPOSES = ("training", "check", "report", "report on training", "noise")
-UNIFORM_BITS = 31  # of a draw: the bias of one of n is below n / 2^31
+UNIFORM_BITS = 31  # bits of a draw; the bias of a number below n is at most n / 2^31
 
 
 def draw_meanings(
     space: MeaningSpace, keys: Int[Tensor, " seed"], first: int, batches: int, batch_size: int
 ) -> Int[Tensor, "seed batches batch attr"]:
-    """Draw meanings whose attribute values are independent and uniform.
+    """Draw meanings with independent and uniform attribute values.
 
     Args:
         space: the meanings.
-        keys: one stream per seed.
+        keys: a stream key per seed.
         first: index of the first batch in the stream.
-        batches: how many.
-        batch_size: meanings in each.
+        batches: number of batches.
+        batch_size: number of meanings in a batch.
     """
     shape = (batches, batch_size, space.attributes)
     start = first * batch_size * space.attributes
@@ -39,7 +39,7 @@ def draw_meanings(
 def _uniform(
     keys: Int[Tensor, " seed"], counter: Int[Tensor, " draw"], below: int | Tensor
 ) -> Int[Tensor, "seed draw"]:
-    """Draw whole numbers 0 <= n < `below`, which is one number for all seeds or one per seed [seed, 1]."""
+    """Draw whole numbers 0 <= n < `below`; `below` is a number for all seeds, or a number per seed [seed, 1]."""
     bits = shift(counter_hash(keys[:, None], counter), 64 - UNIFORM_BITS)
     return (bits * below) >> UNIFORM_BITS
 
@@ -48,8 +48,8 @@ class MeaningPool:
     """A subset of the meanings per seed, to draw from uniformly.
 
     Args:
-        numbers: of the meanings in the pool, per seed, in order.
-        device: where they are drawn.
+        numbers: for each seed, the sorted numbers of the meanings in the pool.
+        device: device of the draws.
     """
 
     def __init__(self, numbers: Sequence[IntArray], device: torch.device) -> None:
@@ -71,10 +71,11 @@ class Batches:
     """Batches of meanings and messages for each replicate of a stack, update by update.
 
     Args:
-        languages: one per replicate, over the same space and with messages of one shape.
-        seeds: one per replicate; equal seeds see equal meanings.
-        device: where batches are made.
-        split: which meanings each seed holds out of everything but its report; none unless given.
+        languages: a language per replicate, all over the same space and with equal message lengths.
+        seeds: a seed per replicate; replicates with equal seeds get equal meanings.
+        device: device of the batches.
+        split: split of the meanings for each seed. Held-out meanings occur only in the report. By default none are held
+            out.
     """
 
     def __init__(
@@ -103,12 +104,12 @@ class Batches:
         """Return meanings [batches, replicate, batch, attr] and their messages [batches, replicate, batch, length].
 
         Args:
-            purpose: "training", "check", "report" or "report on training", each a stream of its own. Where meanings are
-                held out, "report" is drawn from them, and all else from the others.
+            purpose: "training", "check", "report" or "report on training"; each has its own stream. If meanings are
+                held out, "report" is drawn from them, and the other purposes from the remaining meanings.
             first: index of the first batch in the stream.
             count: number of batches.
-            size: meanings in each.
-            which: places of the replicates that they are for; all unless given.
+            size: number of meanings in a batch.
+            which: places of the replicates in the stack; by default all.
         """
         seed_of, first_row = self._seed_of, self._first_row
         if which is not None:
@@ -119,7 +120,7 @@ class Batches:
             return calls.draw(keys, first_row, self._tables, first, count, size, space.attributes, space.values)
         meanings = self._meanings(purpose, first, count, size).transpose(0, 1)[:, seed_of]
         rows = (meanings * self._place).sum(-1) + first_row[:, None]
-        return meanings, self._tables[rows].long()  # tables are stored small, but nn.Embedding takes no 8-bit tokens
+        return meanings, self._tables[rows].long()  # nn.Embedding does not take 8-bit tokens
 
     def _meanings(self, purpose: str, first: int, count: int, size: int) -> Int[Tensor, "seed batches batch attr"]:
         if self._pools is None:
@@ -142,7 +143,7 @@ class Batches:
 def _pools(
     space: MeaningSpace, seeds: Sequence[int], split: Split, device: torch.device
 ) -> tuple[MeaningPool, MeaningPool]:
-    """Return the meanings that are trained on and those that are held out, per seed."""
+    """Return the meanings for training and the held-out meanings, per seed."""
     held_out = [split.held_out(space, seed) for seed in seeds]
     trained_on = [np.setdiff1d(np.arange(space.size), numbers) for numbers in held_out]
     return MeaningPool(trained_on, device), MeaningPool(held_out, device)

@@ -1,4 +1,4 @@
-"""Trained models in files: weights as safetensors, beside a card that says what was trained."""
+"""Trained models in files: weights as safetensors, with a card that describes the training."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from icy.core.types import Choices, Fields
 from icy.records.long_table import SYNONYMS
 from icy.records.pack import file_in
 from icy.records.record import Record, model_file
-from icy.records.saved_models import Facts, chosen, distinctions, kept_records, require_one
+from icy.records.saved_models import Facts, distinctions, match_facts, records_with_models, require_one
 
 from .weights import card_of_file, unpack_weights
 
 SUFFIX = ".safetensors"
-NAMED = ("model", "grammar", "seed")  # of a record, in a card
+NAMED = ("model", "grammar", "seed")  # fields of a record that a card has
 
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a job trained, in a file. Each kind of job has its own class.
+    """A model that a job trained and saved in a file. Each kind of job has its own class.
 
     Attributes:
-        card: what the file says of it.
+        card: the description in the file.
         source: the file, or the results folder or pack with the file's path in it.
-        apart: what tells it from others of its model and seed in the same place.
+        apart: settings that distinguish it from other saved models with the same name and seed.
     """
 
-    kind: ClassVar[str]  # of the jobs
-    what: ClassVar[str]  # they train, as messages call it
+    kind: ClassVar[str]  # kind of job
+    what: ClassVar[str]  # noun for the model in messages, such as "agent"
 
     card: Fields
     source: tuple[Path, str]
@@ -41,7 +41,7 @@ class SavedModel:
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """Name in tables."""
         return f"{self.card['model']}, seed {self.card['seed']}{', ' * bool(self.apart)}{self.apart}"
 
     def weights(self) -> dict[str, Tensor]:
@@ -59,38 +59,38 @@ class SavedModel:
             ) from error
 
     @classmethod
-    def found(cls, path: str | Path, **where: Any) -> list[Self]:
-        """Return what is kept in a results folder, a pack, or a .safetensors file.
+    def find(cls, path: str | Path, **where: Any) -> list[Self]:
+        """Return the matching models in a results folder, a pack, or a .safetensors file.
 
         Args:
-            path: of it.
-            **where: what it must have, by the names of records: seed=124, samples=4.
+            path: path of the folder, pack or file.
+            **where: values that must match, by the names of records: seed=124, samples=4.
 
         Raises:
-            StoreError: there is none.
-            UnknownNameError: something that these records do not say.
+            StoreError: no model matches.
+            UnknownNameError: the records do not have a field of this name.
         """
         path = Path(path)
         if path.suffix == SUFFIX:
             card = card_of_file(path, cls.what)
-            chosen(path, cls.what, [facts_of_card(card)], where)
+            match_facts(path, cls.what, [facts_of_card(card)], where)
             return [cls(card, (path, ""))]
-        folder, fits = kept_records(path, cls.kind, cls.what, **where)
+        folder, fits = records_with_models(path, cls.kind, cls.what, **where)
         apart = distinctions(fits)
         return [cls(_card(r), (folder, str(model_file(r))), one) for r, one in zip(fits, apart, strict=True)]
 
     @classmethod
-    def one(cls, path: str | Path, **where: Any) -> Self:
-        """Return the one that `found` returns.
+    def find_one(cls, path: str | Path, **where: Any) -> Self:
+        """Return the only match of `find`.
 
         Raises:
-            StoreError: there is none, or there are several; the message says in what they differ.
-            UnknownNameError: as `found`.
+            StoreError: no model matches, or several do; the message shows the differences.
+            UnknownNameError: as for `find`.
         """
-        found = cls.found(path, **where)
-        if len(found) > 1:
-            require_one(path, kept_records(path, cls.kind, cls.what, **where)[1])
-        return found[0]
+        matches = cls.find(path, **where)
+        if len(matches) > 1:
+            require_one(path, records_with_models(path, cls.kind, cls.what, **where)[1])
+        return matches[0]
 
 
 def _card(record: Record) -> Choices:
@@ -98,9 +98,9 @@ def _card(record: Record) -> Choices:
 
 
 def facts_of_card(card: Fields) -> Facts:
-    """Return the facts of a card by the names of `icy.records.saved_models.facts_of`, inner ones included."""
-    found: Choices = {}
+    """Return the fields of a card, nested ones included, with the names of `icy.records.saved_models.facts_of`."""
+    facts: Choices = {}
     for name, value in card.items():
-        found |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}
-    found |= {own: found[name] for name, own in SYNONYMS.items() if name in found and own not in found}
-    return {**found, **{name: card[name] for name in NAMED if name in card}}
+        facts |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}
+    facts |= {own: facts[name] for name, own in SYNONYMS.items() if name in facts and own not in facts}
+    return {**facts, **{name: card[name] for name in NAMED if name in card}}

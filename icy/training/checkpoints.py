@@ -1,4 +1,4 @@
-"""Checkpoints: what long trainings leave in the results folder, and go on from after they were killed."""
+"""Checkpoints of long trainings, saved in the results folder to resume after an interruption."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from .job import Job, Replicate
 from .learners import Learner
 
 log = logging.getLogger(__name__)
-SECONDS = 30.0  # between two of a training
-SHARE = 0.05  # of the time that they may take
-FORMAT = 1  # of the state of a replicate of a stack; another is not gone on from
-UPDATES = "updates"  # made so far, in such a state
+SECONDS = 30.0  # between two checkpoints
+SHARE = 0.05  # largest fraction of the time spent on checkpoints
+FORMAT = 1  # format of a replicate's state; training does not resume from other formats
+UPDATES = "updates"  # key of the number of updates in a replicate's state
 L = TypeVar("L", bound=Learner)
 
 
 class _Pace:
-    """When it is time for a checkpoint: twice a minute, unless they take too long."""
+    """Schedules checkpoints: twice a minute, or less often if saving takes long."""
 
     def __init__(self) -> None:
         self._saved, self._cost = time.perf_counter(), 0.0
 
     @property
     def due(self) -> bool:
-        """Whether it is time for one."""
+        """Whether a checkpoint is due."""
         return time.perf_counter() - self._saved > max(SECONDS, self._cost / SHARE)
 
     @contextlib.contextmanager
     def saving(self) -> Iterator[None]:
-        """Time what is saved within the block."""
+        """Measure the time of saving within the block."""
         began = time.perf_counter()
         yield
         self._saved = time.perf_counter()
@@ -53,13 +53,13 @@ class _Pace:
 
 
 class Checkpoint:
-    """The checkpoint of one training: a file in the results folder, which its record replaces.
+    """The checkpoint of one training: a file in the results folder until the record is written.
 
     Args:
         folder: the results folder.
-        key: what the training's record is filed under.
-        label: what to call the training in warnings.
-        used: whether one is left, and gone on from, at all.
+        key: key of the training's record.
+        label: name of the training in warnings.
+        used: whether to save checkpoints and to resume from them.
     """
 
     def __init__(self, folder: str | Path, key: str, label: str, used: bool = True) -> None:
@@ -69,55 +69,55 @@ class Checkpoint:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for one: twice a minute, unless they take too long."""
+        """Whether a checkpoint is due: twice a minute, or less often if saving takes long."""
         return self.used and self._pace.due
 
     def save(self, state: State) -> None:
-        """Leave a state of tensors, numbers, text and lists and dicts of these, whole or not at all.
+        """Save a state of tensors, numbers, text, and lists and dicts of these. The file is written atomically.
 
-        A training that cannot leave one goes on without.
+        If it cannot be written, a warning is logged.
         """
         with self._pace.saving():
-            held = io.BytesIO()
-            torch.save(state, held)
+            buffer = io.BytesIO()
+            torch.save(state, buffer)
             try:
-                write_atomically(self.path, held.getbuffer())
+                write_atomically(self.path, buffer.getbuffer())
             except StoreError as error:
-                log.warning("No checkpoint of %s: %s", self.label, error)
+                log.warning("No checkpoint of %s was saved: %s", self.label, error)
 
     def load(self) -> State | None:
-        """Return the state that was left, with its tensors on the CPU; None if there is none that can be read."""
+        """Return the saved state, with its tensors on the CPU; None if there is no readable checkpoint."""
         if not self.used or not self.path.exists():
             return None
         try:
             state: State = torch.load(self.path, map_location="cpu", weights_only=True)
-        except Exception as error:  # of whatever kind: what was half done is then done again
+        except Exception as error:  # any damage: training then starts again
             damage = f"it is damaged ({type(error).__name__})"
             self.refuse(error if out_of_memory(error) else StoreError(damage))
             return None
         return state
 
     def refuse(self, error: Exception, others: int = 0) -> None:
-        """Say that the state cannot be gone on from, nor those of so many others of its stack."""
+        """Warn that training cannot resume from this state and from `others` more states of the stack."""
         if out_of_memory(error):
-            raise error  # which whoever runs the job knows a way around
-        them = f" and {counted(others, 'other')} of its stack" if others else ""
+            raise error  # the runner handles this
+        more = f" and {counted(others, 'other')} of its stack" if others else ""
         why = what_and_where(error).rstrip(".")
-        log.warning("The checkpoint %s%s cannot be gone on from, so training begins anew: %s.", self.path, them, why)
+        log.warning("The checkpoint %s%s cannot be used, so training starts again: %s.", self.path, more, why)
 
     def forget(self) -> None:
-        """Remove it."""
+        """Remove the file."""
         _remove(self.path)
 
 
 @dataclass
 class Resumed(Generic[L]):
-    """A stack that goes on, or begins.
+    """A stack that resumes from checkpoints, or starts.
 
     Attributes:
-        learner: of its replicates.
-        updates: made so far.
-        own: what else was saved of each replicate, in their order; empty if it begins anew.
+        learner: learner of its replicates.
+        updates: number of updates so far.
+        own: additional states of the replicates, in order; empty if the stack starts.
     """
 
     learner: L
@@ -126,12 +126,12 @@ class Resumed(Generic[L]):
 
 
 class Checkpoints:
-    """The checkpoints of a job that trains stacks: a file per replicate, so that one can go on in another company.
+    """The checkpoints of a job that trains stacks: a file per replicate, so that stacks may change on resuming.
 
     They are read once, when the job begins.
 
     Args:
-        job: whose replicates they are of; None for a stack that leaves none.
+        job: the job; None for a stack without checkpoints.
     """
 
     def __init__(self, job: Job | None = None) -> None:
@@ -142,19 +142,20 @@ class Checkpoints:
             return
         for r in job.replicates:
             label = f"{job.name} on {r.condition}, seed {r.seed}"
-            self._of[r] = one = Checkpoint(job.folder, job.key(r), label, job.checkpoints)
-            if (state := _read(one)) is not None:
+            self._of[r] = checkpoint = Checkpoint(job.folder, job.key(r), label, job.checkpoints)
+            if (state := _read(checkpoint)) is not None:
                 self._known[r] = state
 
     @property
     def due(self) -> bool:
-        """Whether it is time for those of a stack: twice a minute, unless they take too long."""
+        """Whether the stack's checkpoints are due: twice a minute, or less often if saving takes long."""
         return self._used and self._pace.due
 
     def groups(self) -> list[tuple[Replicate, ...]]:
-        """Return the replicates in groups that are equally far, the furthest first.
+        """Return groups of replicates with equal numbers of updates, in descending order of updates.
 
-        Those that are further than a baseline they wait for come after all of these, as where its file was damaged.
+        Replicates with more updates than their unfinished baseline come last. This happens if the baseline's
+        checkpoint was damaged.
         """
         ahead = _ahead_of_baselines(self._job, self._known) if self._job is not None else set()
         far: dict[tuple[bool, int], list[Replicate]] = {}
@@ -163,16 +164,16 @@ class Checkpoints:
         return [tuple(far[place]) for place in sorted(far, reverse=True)]
 
     def updates(self, replicate: Replicate) -> int:
-        """Return the updates after which a replicate goes on."""
+        """Return the number of updates in the checkpoint of a replicate."""
         return self._known[replicate][UPDATES] if replicate in self._known else 0
 
     def save(self, learner: Learner, updates: int, own: Mapping[Replicate, State]) -> None:
-        """Leave a checkpoint of every replicate of a stack.
+        """Save a checkpoint of every replicate of a stack.
 
         Args:
-            learner: of the replicates.
-            updates: made so far.
-            own: what else goes on, of every replicate in the order of the stack: numbers, text, tensors, and lists and
+            learner: learner of the replicates.
+            updates: number of updates so far.
+            own: additional states of the replicates, in the order of the stack: numbers, text, tensors, and lists and
                 dicts of these.
         """
         with self._pace.saving():
@@ -181,32 +182,32 @@ class Checkpoints:
                 self._of[replicate].save({**about, "learner": learner.state(place), "own": rest})
 
     def resumed(self, replicates: Sequence[Replicate], make: Callable[[], L], own: Collection[str]) -> Resumed[L]:
-        """Return a stack as it was saved; from its beginning if it was not, or not by the same engine.
+        """Return a stack from its checkpoints; a new stack if there are none, or if another engine saved them.
 
         Args:
-            replicates: in order; what was saved of them is of one step.
-            make: makes their learner, as it begins.
-            own: names of what else goes on of each.
+            replicates: the replicates in order; their checkpoints have equal steps.
+            make: makes a new learner of the replicates.
+            own: names in the additional state of each replicate.
         """
         learner = make()
         states = [state for r in replicates if (state := self._known.pop(r, None)) is not None]
         if not states or len(states) < len(replicates):
             return Resumed(learner)
         try:
-            if strange := {state["how"] for state in states} - {self._how(learner)}:
-                raise IncompatibleError(f"it was trained {listed(sorted(strange))}, and now {self._how(learner)}")
+            if different := {state["how"] for state in states} - {self._how(learner)}:
+                raise IncompatibleError(f"it was trained {listed(sorted(different))}, and now {self._how(learner)}")
             if any(set(state["own"]) != set(own) for state in states):
-                raise IncompatibleError("another version of icy left it")
+                raise IncompatibleError("another version of icy saved it")
             learner.resume([state["learner"] for state in states])
-        except Exception as error:  # as when it holds something else
+        except Exception as error:  # for example, other content in the file
             self._of[replicates[0]].refuse(error, len(replicates) - 1)
             return Resumed(make())
         updates = states[0][UPDATES]
-        log.info("Going on after update %s with %s.", updates, counted(len(states), "replicate"))
+        log.info("Resuming after update %s with %s.", updates, counted(len(states), "replicate"))
         return Resumed(learner, updates, [state["own"] for state in states])
 
     def _how(self, learner: Learner) -> str:
-        """Return how a stack is trained, as far as the last bits of its numbers depend on it."""
+        """Return the engine and device of a stack, which affect the last bits of its numbers."""
         assert self._job is not None
         return f"by the engine '{learner.engine.partition('+')[0]}' on {self._job.device.partition(':')[0]}"
 
@@ -215,26 +216,26 @@ class Checkpoints:
         self._of[replicate].forget()
 
 
-def _read(one: Checkpoint) -> State | None:
-    """Return the state of a replicate of a stack, if there is one that this version of icy left."""
-    state = one.load()
+def _read(checkpoint: Checkpoint) -> State | None:
+    """Return the state of a replicate, if this version of icy saved it."""
+    state = checkpoint.load()
     if state is not None and not (isinstance(state, dict) and state.get("format") == FORMAT):
-        one.refuse(IncompatibleError("another version of icy left it"))
+        checkpoint.refuse(IncompatibleError("another version of icy saved it"))
         return None
     return state
 
 
 def _ahead_of_baselines(job: Job, known: Mapping[Replicate, State]) -> set[Replicate]:
-    """Return the replicates that are further than a baseline they wait for."""
+    """Return the replicates with more updates than their unfinished baseline."""
     waiting = {r.seed: r for r in job.replicates if job.is_baseline(r) and r.seed not in job.baselines}
     updates = {seed: known.get(baseline, {}).get(UPDATES, 0) for seed, baseline in waiting.items()}
     return {r for r, state in known.items() if state[UPDATES] > updates.get(r.seed, state[UPDATES])}
 
 
 def sweep_checkpoints(folder: str | Path) -> None:
-    """Remove checkpoints that are older than a result on file, and what was being written when a process was killed.
+    """Remove checkpoints that are older than their results on file, and temporary files of killed processes.
 
-    Those beside a failure stay, as of a worker that was killed: `--rerun failed` goes on from them.
+    Checkpoints of failed replicates are kept, as after a killed worker: `--rerun failed` resumes from them.
     """
     folder = Path(folder)
     for path in (folder / CHECKPOINTS).glob("*.pt"):
@@ -250,5 +251,5 @@ def sweep_checkpoints(folder: str | Path) -> None:
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # other processes may have theirs in the folder, or have removed it
+    with contextlib.suppress(OSError):  # other processes may have files in the folder, or have removed it
         path.parent.rmdir()

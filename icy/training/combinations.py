@@ -1,4 +1,4 @@
-"""Combinations: one spec for each combination of the values along the axes of a spec, and the jobs of all of them."""
+"""Expand a spec with several values along its axes into a spec per combination, and make the jobs of these."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBERS = {  # axes of whole numbers
     **{name: name.replace("_", " ") for name in ("rule_length", "targets", "word_size", "message_length")},
     **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most")},
 }
-FROM_ZERO = ("distractors",)  # axes among them with 0
+FROM_ZERO = ("distractors",)  # axes of NUMBERS that may be 0
 
 
 J = TypeVar("J", bound=Job)
@@ -45,54 +45,54 @@ def combinations(spec: S, by_model: bool = False, known: Known = KNOWN) -> list[
     """Return a spec for each combination of the values along the axes of a spec.
 
     Args:
-        spec: an axis of it may have several values.
-        by_model: whether models have specs of their own too; they do where there are several combinations, so that
-            a model that does not work in one of them is left out there alone.
+        spec: a spec; its axes may have several values.
+        by_model: whether to make a spec per model too. With several combinations this is always done, so that a model
+            is left out only of the combinations in which it does not work.
         known: the names that "all" means, by axis.
 
     Raises:
-        InvalidSettingError: an axis without a value.
+        InvalidSettingError: an axis has no value.
     """
     axes = {axis: along(axis, getattr(spec, axis), known) for axis in spec.axes}
     if "model" in names(type(spec)) and (by_model or any(len(values) > 1 for values in axes.values())):
         axes = {"model": words(vars(spec)["model"]), **axes}
     made = [replace(spec, **dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
-    return [one.with_given(spec.given) for one in made]
+    return [combination.with_given(spec.given) for combination in made]
 
 
 def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
-    """Return the values along an axis, each once. Two numbers in a tuple are one space of meanings.
+    """Return the values along an axis, without repeats. Two numbers in a tuple are a single space of meanings.
 
     Raises:
-        InvalidSettingError: there are none.
+        InvalidSettingError: the axis has no value.
 
     Example:
         >>> along("representation", "soft,discr"), along("protocol", "all"), along("meanings", (3, 4))
         (['soft', 'discr'], ['budget', 'acquire', 'generalise'], [(3, 4)])
     """
     pair = isinstance(value, tuple) and len(value) == 2 and all(isinstance(n, int) for n in value)
-    found = [value] if axis == "meanings" and pair else [each for one in several(value) for each in several(one)]
-    if ALL in found and axis in known:
-        found = list(known[axis])
-    if axis in NUMBERS and found != [None]:
-        found = [whole_number(NUMBERS[axis], one, least=int(axis not in FROM_ZERO)) for one in found]
-    if not found:
-        raise InvalidSettingError(f"{axis} has no value; leave it out for the default, or name one or several.")
-    return [one for place, one in enumerate(found) if one not in found[:place]]
+    values = [value] if axis == "meanings" and pair else [each for one in several(value) for each in several(one)]
+    if ALL in values and axis in known:
+        values = list(known[axis])
+    if axis in NUMBERS and values != [None]:
+        values = [whole_number(NUMBERS[axis], one, least=int(axis not in FROM_ZERO)) for one in values]
+    if not values:
+        raise InvalidSettingError(f"{axis} has no value: give at least one, or leave {axis} out for the default.")
+    return [one for place, one in enumerate(values) if one not in values[:place]]
 
 
 def jobs_of_each(
     spec: S, make: Callable[[S], Sequence[J]], known: Known = KNOWN, prepare: Callable[[S], S] | None = None
 ) -> list[J]:
-    """Return the jobs of every combination of a spec, each row once.
+    """Return the jobs of every combination of a spec, without repeated rows.
 
-    A combination in which a model does not work is left out, unless it is the only one.
+    A combination in which a model does not work is left out, unless it is the only combination.
 
     Args:
-        spec: an axis of it may have several values.
+        spec: a spec; its axes may have several values.
         make: makes the jobs of a spec with one value along each axis.
         known: the names that "all" means, by axis.
-        prepare: changes each spec before its jobs are made, where there are several.
+        prepare: changes each spec before its jobs are made, if there are several combinations.
 
     Raises:
         IcyError: as for `make`.
@@ -100,11 +100,11 @@ def jobs_of_each(
     specs = combinations(spec, known=known)
     if len(specs) == 1:
         return list(make(specs[0]))
-    jobs: dict[tuple[str, ...], J] = {}  # by the keys of replicates: a setting may do nothing in some jobs
+    jobs: dict[tuple[str, ...], J] = {}  # by keys of replicates, since a setting may have no effect in some jobs
     refused: list[IncompatibleError] = []
-    for one in specs:
+    for combination in specs:
         try:
-            for job in make(one if prepare is None else prepare(one)):
+            for job in make(combination if prepare is None else prepare(combination)):
                 jobs.setdefault(tuple(job.key(r) for r in job.replicates), job)
         except IncompatibleError as error:
             refused.append(error)
@@ -112,9 +112,9 @@ def jobs_of_each(
     return list(jobs.values())
 
 
-def warn_of_refused(refused: Sequence[IncompatibleError], found: Iterable[object]) -> None:
-    """Warn of combinations that were left out; if nothing was found, raise the first error."""
-    if refused and not list(found):
+def warn_of_refused(refused: Sequence[IncompatibleError], jobs: Iterable[object]) -> None:
+    """Warn of combinations that were left out; if none is left, raise the first error."""
+    if refused and not list(jobs):
         raise refused[0]
     for sentence in dict.fromkeys(map(str, refused)):
         log.warning("Left out: %s", sentence)

@@ -1,4 +1,4 @@
-"""Count what one update of a model consists of, without training it."""
+"""Count the operations of one update of a model, without training it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     from .tasks import PairTask
 
 MARKERS = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
-# A backward pass takes about twice as long as its forward pass, so what comes after both counts a third here.
-UPDATE_CALLS = 10  # of clipping and Adam, whatever the model
-UPDATE_PASSES = 3  # over the parameters: clearing gradients, clipping and Adam
+# A backward pass takes about twice as long as its forward pass. Rates are per operation of the forward pass, so the
+# operations after both passes are counted at a third.
+UPDATE_CALLS = 10  # calls of clipping and Adam
+UPDATE_PASSES = 3  # passes over the parameters: clearing gradients, clipping and Adam
 
 
 def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:
     """Count one update of the model of a task; None for a model that learns without gradients.
 
-    The forward pass is run once, on a batch of a few examples. Its size is a prime number that divides no other size,
-    so that tensors that grow with the batch can be told from those that do not.
+    The forward pass is run once, on a batch of a few examples. The batch size is a prime number that does not divide
+    any other size, so a tensor grows with the batch if one of its sizes is a multiple of this number.
     """
     model = make_model(task, FIRST_SEED, settings)
     if not getattr(model, "learns_by_gradient", True):
@@ -44,24 +45,24 @@ def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:
     meanings = torch.zeros(1, few, task.space.attributes, dtype=torch.long, device="cpu")
     messages = torch.zeros(1, few, task.message_length, dtype=torch.long, device="cpu")
     inputs, targets = (meanings, messages) if task.side == "sender" else (messages, meanings)
-    given = [inputs, targets] if getattr(model, "teacher_forcing", False) else [inputs]
+    arguments = [inputs, targets] if getattr(model, "teacher_forcing", False) else [inputs]
     loss = supervised_loss(representation_of(task, settings), task.side)
     keys = torch.zeros(1, dtype=torch.long, device="cpu")
     engine = "broadcast" if getattr(model, "broadcasts", False) else "loop"
 
     def forward() -> None:
-        loss(stack.forward(given, engine, keys), targets, Noise(keys))
+        loss(stack.forward(arguments, engine, keys), targets, Noise(keys))
 
     return counted_work(forward, few, settings.batch_size / few, stack.flat)
 
 
 def counted_work(forward: Callable[[], object], few: int, scale: float, weights: Tensor) -> Work:
-    """Count an update of which `forward` is the forward pass and loss, run here for a few examples.
+    """Count an update by running its forward pass and loss on a few examples.
 
     Args:
-        forward: runs on `few` examples.
-        few: a number that divides no other size in the model (`marker`), so that tensors of the batch are told by it.
-        scale: whole batches over `few`.
+        forward: computes the forward pass and loss of `few` examples.
+        few: a number that does not divide any other size in the model (`marker`); it identifies tensors of the batch.
+        scale: batch size divided by `few`.
         weights: all parameters.
     """
     counter = _Counter(few, scale)
@@ -85,33 +86,33 @@ def _sizes(task: Task) -> list[int]:
 
 
 def whole_numbers(options: Iterable[object]) -> list[int]:
-    """Return the options that may be sizes."""
+    """Return the options that may be sizes: positive whole numbers."""
     return [n for n in options if isinstance(n, int) and n > 0]
 
 
 def marker(sizes: Iterable[int]) -> int:
-    """Return a number of examples that divides no size, if there is one."""
+    """Return a prime number of examples that does not divide any size, if there is one."""
     sizes = list(sizes)
     return next((m for m in MARKERS if all(size % m for size in sizes)), MARKERS[0])
 
 
 class _Counter(TorchDispatchMode):
-    """Counts operations while it is open, those that grow with the batch as for a whole one.
+    """Counts operations within a block. Operations on the batch are scaled to the full batch size.
 
     Args:
-        marker: size of the batch.
-        scale: sizes of a whole batch.
+        marker: size of the small batch.
+        scale: full batch size divided by `marker`.
     """
 
     def __init__(self, marker: int, scale: float) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._marker, self._scale = marker, scale
         self._seen: set[int] = set()
-        self._held: list[Tensor] = []  # so that no address is used twice
+        self._held: list[Tensor] = []  # references, so that memory is not reused
         self.calls = self.elements = self.flops = self.kept = 0.0
 
     def keep(self, tensor: Tensor) -> Tensor:
-        """Count a tensor that is kept for the backward pass, once however often it is."""
+        """Count a tensor that is kept for the backward pass; each tensor is counted once."""
         address = tensor.untyped_storage()._cdata
         if address not in self._seen and not isinstance(tensor, torch.nn.Parameter):
             self._seen.add(address)
@@ -123,27 +124,27 @@ class _Counter(TorchDispatchMode):
         return any(n % self._marker == 0 and n for n in tensor.shape)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = function(*args, **(kwargs or {}))
-        if function.is_view or function is torch.ops.prim.device.default:  # the latter is asked of fake tensors
-            return found
+        result = function(*args, **(kwargs or {}))
+        if function.is_view or function is torch.ops.prim.device.default:  # the latter is called on fake tensors
+            return result
         self.calls += 1
         if (count := _flop_counter(function)) is not None:
-            flops = count(*args, **(kwargs or {}), out_val=found)
-            grown = any(self._grown(t) for t in _tensors((args, found)))
+            flops = count(*args, **(kwargs or {}), out_val=result)
+            grown = any(self._grown(t) for t in _tensors((args, result)))
             self.flops += flops * self._scale if grown else flops
         else:
             few = most = 0
-            for tensor in _tensors((args, found)):
+            for tensor in _tensors((args, result)):
                 if self._grown(tensor):
                     most = max(most, tensor.numel())
                 else:
                     few = max(few, tensor.numel())
             self.elements += most * self._scale if most else few
-        return found
+        return result
 
 
 def _flop_counter(function: Any) -> Any:
-    """Return PyTorch's count of the operations of a product, which it has for `baddbmm` but not for `baddbmm_`."""
+    """Return PyTorch's counter of the operations of a product; in-place variants use the counter of the plain one."""
     packet = function.overloadpacket
     return flop_registry.get(packet) or flop_registry.get(getattr(torch.ops.aten, packet.__name__.rstrip("_"), packet))
 

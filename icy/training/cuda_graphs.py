@@ -1,8 +1,8 @@
-"""Issuing the updates of a stack: operation by operation, or as a captured CUDA graph.
+"""Issue the updates of a stack: operation by operation, or as a captured CUDA graph.
 
-The models are small: on a GPU, most of an update's time goes by while Python launches a few hundred kernels of some
-microseconds each. A captured update is launched as a whole, and fetches its own batch from a block of them that was
-drawn on the device, so that the host has nothing to do for each update but to say "again".
+The models are small: on a GPU, most of an update's time passes while Python launches a few hundred kernels of some
+microseconds each. A captured update is launched as a whole. It fetches its batch from a block of batches on the device,
+so the host only has to replay the graph.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from torch import Tensor
 from icy.core.errors import InvalidSettingError
 
 log = logging.getLogger(__name__)
-Step = Callable[..., Any]  # one update, or one evaluation, of tensors that stay on their device
+Step = Callable[..., Any]  # an update or evaluation of tensors on their device
 Replay = Callable[[], None]
 
-WARM_UP = 3  # updates before one is captured, in which libraries take their workspaces
-BLOCK = 64  # batches that a captured update can choose from
+WARM_UP = 3  # updates before the capture, in which libraries allocate their workspaces
+BLOCK = 64  # batches in the block of a captured update
 
 
 def capture_cuda(operations: Callable[[], None]) -> Replay:
-    """Capture what a function launches on the GPU, without running it; return the replay.
+    """Capture the operations of a function on the GPU, without running them; return the replay.
 
     Raises:
-        RuntimeError: something waits for the GPU or takes memory from elsewhere, which cannot be recorded.
+        RuntimeError: an operation cannot be captured, as it waits for the GPU or allocates other memory.
     """
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    # The outer block puts this thread back on its stream where the inner one fails and does not. Other threads of this
-    # process may go on meanwhile.
+    # The outer block restores the stream of this thread if the inner block fails. Other threads of this process may
+    # continue meanwhile.
     with (
         torch.cuda.stream(torch.cuda.current_stream()),
         torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"),
@@ -44,7 +44,7 @@ def capture_cuda(operations: Callable[[], None]) -> Replay:
 
 
 def warm_up_cuda(operations: Callable[[], None]) -> None:
-    """Run a function on a side stream, which must happen before it can be captured."""
+    """Run a function on a side stream, as required before its capture."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -59,22 +59,22 @@ class PlainUpdates:
         self._step = step
 
     def __call__(self, *blocks: Tensor) -> None:
-        """Run one update per batch; batches are the first axis of every block."""
+        """Run an update per batch; batches are the first axis of every block."""
         for batch in zip(*blocks, strict=True):
             self._step(*batch)
 
 
 class CapturedUpdates:
-    """Captures one update and replays it for every batch; captured again whenever the stack changes.
+    """Captures one update and replays it for every batch; a changed stack needs a new capture.
 
-    The first few updates run plainly; if then the update cannot be captured, all of them do, with a remark in the log.
+    The first few updates run operation by operation. If the capture then fails, all updates do, with a warning.
 
     Args:
         step: one update of a batch.
-        name: of the model, for the log.
+        name: name of the model, for the log.
 
     Attributes:
-        failed: whether it could not be captured.
+        failed: whether the capture failed.
     """
 
     capture, warm_up = staticmethod(capture_cuda), staticmethod(warm_up_cuda)
@@ -115,7 +115,7 @@ class CapturedUpdates:
         except RuntimeError as error:
             self.failed = True
             why = str(error).strip().partition("\n")[0]
-            log.warning("%s: an update cannot be captured (%s); its operations are launched singly.", self._name, why)
+            log.warning("%s: an update cannot be captured (%s); operations are launched one by one.", self._name, why)
 
     def _run(self, blocks: Sequence[Tensor]) -> None:
         assert self._replay is not None
@@ -130,7 +130,7 @@ class CapturedCall:
     """Captures a pure function of tensors, once for every combination of shapes.
 
     Args:
-        function: what is computed.
+        function: the function.
     """
 
     capture, warm_up = staticmethod(capture_cuda), staticmethod(warm_up_cuda)
@@ -140,7 +140,7 @@ class CapturedCall:
         self._known: dict[Any, tuple[list[Tensor], list[Any], Replay] | None] = {}
 
     def __call__(self, *inputs: Tensor) -> Any:
-        """Call the function; the result is a copy, because the next call overwrites it."""
+        """Call the function. The result is a copy, because the next call overwrites the original."""
         shapes = tuple((x.shape, x.dtype) for x in inputs)
         if shapes not in self._known:
             found: list[Any] = []
@@ -169,25 +169,25 @@ def _copied(outputs: Any) -> Any:
     return tuple(x.clone() for x in outputs) if isinstance(outputs, tuple) else outputs.clone()
 
 
-def choose_issue(asked: str | None, stacking: str, device: torch.device) -> tuple[str, str]:
+def choose_issue(requested: str | None, stacking: str, device: torch.device) -> tuple[str, str]:
     """Choose how to issue updates, with the reason.
 
     Args:
-        asked: "plain" or "graph"; None for the best.
+        requested: "plain" or "graph"; None for the best.
         stacking: how the replicates are stacked.
         device: where they train.
 
     Raises:
-        InvalidSettingError: graphs without a GPU, or of what is not stacked.
+        InvalidSettingError: a graph without a GPU, or of replicates that are not stacked.
     """
     possible = device.type == "cuda" and stacking != "loop"
-    if asked == "graph" and not possible:
+    if requested == "graph" and not possible:
         what = "a GPU" if device.type != "cuda" else "replicates that can be stacked"
         raise InvalidSettingError(f"Updates can be captured as a graph only with {what}; leave out '+graph'.")
-    if asked is not None:
-        return asked, "as asked for"
+    if requested is not None:
+        return requested, "as requested"
     if possible:
-        return "graph", "as launching its operations takes longer than they do"
+        return "graph", "as launching the operations takes longer than running them"
     if device.type == "cuda":
         return "plain", "as a loop over modules cannot be captured"
     return "plain", "as on a CPU"

@@ -30,25 +30,25 @@ from .probe_job import ProbeJob
 from .tasks import Task
 from .weights import pack_weights
 
-RESUMED = ("curves", "seconds", "reached")  # what `Run` has of each replicate beside its learner, in a checkpoint
+RESUMED = ("curves", "seconds", "reached")  # attributes of `Run` by replicate, saved in checkpoints
 
 
 def make_model(
     task: Task, seed: int, settings: TrainingSettings, representation: Representation | None = None
 ) -> nn.Module:
-    """Make the model of a task with the initial weights of a seed, whatever was drawn before.
+    """Make the model of a task with the initial weights of a seed, independent of earlier random numbers.
 
     Args:
-        task: what it is.
-        seed: of its weights.
-        settings: how it trains.
-        representation: in place of the one that the task names.
+        task: the task.
+        seed: seed of the weights.
+        settings: training settings.
+        representation: replaces the representation of the task.
     """
     published = task.entry.published if settings.published_models else {}
     representation = representation_of(task, settings) if representation is None else representation
     with torch.random.fork_rng(devices=[]):
         names = ("weights", task.side) if task.paired else ("weights",)
-        torch.default_generator.manual_seed(stream_key(seed, *names))  # the CPU's, and no other device's
+        torch.default_generator.manual_seed(stream_key(seed, *names))  # only the CPU's generator
         model = create(
             task.entry,
             task.space,
@@ -73,27 +73,27 @@ def representation_of(task: Task, settings: TrainingSettings) -> Representation:
 
 
 def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
-    """Train a job's replicates in lockstep; yield each when it finishes, after which it costs nothing.
+    """Train a job's replicates in lockstep; yield each when it finishes, and remove it from the stack.
 
-    Those that go on from checkpoints of different steps are trained apart.
+    Replicates with checkpoints of different steps are trained as separate stacks.
 
     Args:
-        job: what to train, and how. The baseline of each seed must be among its replicates or its baselines.
+        job: the job. The baseline of each seed must be among its replicates or its baselines.
         report: called with the readings of every check.
 
     Raises:
         InvalidSettingError: a seed has no baseline.
-        IncompatibleError: a model whose scores are not of the agreed shape.
+        IncompatibleError: the scores of a model have the wrong shape.
     """
     yield from in_groups(job, lambda part, checkpoints: Run(part, checkpoints).go(report))
 
 
 def rehearse(job: ProbeJob, updates: int) -> float:
-    """Time some updates of a job's whole stack, and keep nothing.
+    """Time some updates of a job's whole stack, and discard the results.
 
     Args:
-        job: what would be trained.
-        updates: how many are timed, after as many that are not: the first few are slower.
+        job: the job.
+        updates: number of timed updates; as many are made before, since the first few are slower.
 
     Returns:
         Seconds for one update of the stack.
@@ -102,7 +102,7 @@ def rehearse(job: ProbeJob, updates: int) -> float:
     run.rehearse(updates)
     wait: Callable[[], None] = torch.cuda.synchronize if job.device.startswith("cuda") else lambda: None
     if job.device != "cpu":
-        run.rehearse(WARM_UP + 1)  # in which an update is captured
+        run.rehearse(WARM_UP + 1)  # captures an update
     wait()
     started = time.perf_counter()
     run.rehearse(updates, look=False)
@@ -111,11 +111,11 @@ def rehearse(job: ProbeJob, updates: int) -> float:
 
 
 class Run(Lockstep):
-    """A stack of replicates from its beginning, or from its last checkpoint, until all are finished.
+    """Trains a stack of replicates, from the beginning or from checkpoints, until all are finished.
 
     Args:
-        job: what to train, and how. The checkpoints of its replicates, if there are any, are of one step.
-        checkpoints: that it leaves and goes on from; none unless given.
+        job: the job. Checkpoints of its replicates, if there are any, have the same step.
+        checkpoints: the checkpoints to save and to resume from; by default none.
     """
 
     needs_baseline = True
@@ -128,12 +128,12 @@ class Run(Lockstep):
         self.active, self.baselines = replicates, dict(job.baselines)
         for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():
             if Replicate(BASELINE, seed) not in replicates:
-                raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, which all others are compared to.")
+                raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, the baseline of all other grammars.")
         self.checked = 0  # updates at the last check
-        self.reached: dict[Replicate, float] = {}  # the step at which each was seen to have reached the target
+        self.reached: dict[Replicate, float] = {}  # steps at which replicates reached the target
         self.curves: dict[Replicate, list[tuple[int, float]]] = {r: [] for r in replicates}
         self.seconds = dict.fromkeys(replicates, 0.0)
-        self.early: list[Outcome] = []  # finished before the baseline they are to be compared with
+        self.early: list[Outcome] = []  # outcomes that wait for their baseline
         self.draws = Batches(
             [job.language(r) for r in replicates], [r.seed for r in replicates], torch.device(job.device), job.split
         )
@@ -175,7 +175,7 @@ class Run(Lockstep):
             self.save_if_due()
 
     def rehearse(self, updates: int, look: bool = True) -> None:
-        """Train some updates and, if asked, evaluate; no replicate ends."""
+        """Train some updates and, with `look`, evaluate; replicates do not end."""
         self.advance(self.updates + updates)
         if look:
             self._check()
@@ -203,7 +203,7 @@ class Run(Lockstep):
         return readings
 
     def _finished(self, readings: list[Reading]) -> dict[Replicate, str]:
-        """Return the replicates that end now, with reasons; baselines first, as the others depend on them."""
+        """Return the replicates that end now, with reasons; baselines come first, as the others depend on them."""
         losses = self.learner.losses()
         diverged = [False] * len(readings) if losses is None else (~torch.isfinite(losses)).tolist()
         finished: dict[Replicate, str] = {}
@@ -224,7 +224,7 @@ class Run(Lockstep):
         return decide(self.protocol, replicate.condition, reached, reading.steps, baseline, self.settings.max_steps)
 
     def _reached(self, reading: Reading) -> float | None:
-        """Return the step at which a replicate first reached the target, which is a check's on a fixed grid."""
+        """Return the step at which a replicate first reached the target; on a fixed grid, the step of a check."""
         if reading.replicate in self.reached:
             return self.reached[reading.replicate]
         curve = self.curves[reading.replicate]
@@ -246,7 +246,7 @@ class Run(Lockstep):
         yield from self._compared(ended)
 
     def _measure(self, places: list[int]) -> list[dict[str, float]]:
-        """Measure what the records of some replicates hold; on held-out meanings where there are any."""
+        """Return the measured values for the records of some replicates, on held-out meanings if there are any."""
         size = self.settings.evaluation_size
         stopping = None if self.settings.fresh_reading else [self.curves[self.active[i]][-1][1] for i in places]
         if not self.protocol.holds_out:
@@ -259,7 +259,8 @@ class Run(Lockstep):
         curve, seconds = self.curves.pop(replicate), self.seconds.pop(replicate)
         if reason == "diverged":
             accuracy, extra = math.nan, {}
-        between = self.settings.interpolates or self.protocol.max_updates is not None  # trained beyond the crossing
+        # With interpolation or a budget, training continues beyond the crossing.
+        between = self.settings.interpolates or self.protocol.max_updates is not None
         crossing = self.reached.get(replicate) if reason == "target" and between else None
         files = {}
         if self.job.keep_models and reason not in FAILURES:
@@ -273,7 +274,7 @@ class Run(Lockstep):
         )
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
-        """Yield outcomes with their baseline; hold back those that ended before it."""
+        """Yield outcomes with their baselines; keep outcomes for later if their baseline has not ended."""
         waiting, self.early = [*self.early, *ended], []
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)
@@ -285,7 +286,7 @@ class Run(Lockstep):
                 yield self._relative(outcome, baseline)
 
     def _relative(self, outcome: Outcome, baseline: float) -> Outcome:
-        """Return an outcome with the baseline that it is compared with."""
+        """Return an outcome with the steps of its baseline."""
         if not self.settings.interpolates:
             return replace(outcome, baseline_steps=int(baseline))
         return replace(outcome, baseline_steps=self.settings.checks_around(baseline)[1], baseline_crossing=baseline)
@@ -296,10 +297,10 @@ class Run(Lockstep):
         return {r: {"checked": self.checked, **{n: getattr(self, n).get(r) for n in RESUMED}} for r in self.active}
 
     def _resume(self) -> None:
-        """Make the learner, and go on from the checkpoints if there are any."""
-        found = self.checkpoints.resumed(self.active, self._make_learner, ("checked", *RESUMED))
-        self.learner, self.updates = found.learner, found.updates
-        for replicate, own in zip(self.active, found.own, strict=bool(found.own)):
+        """Make the learner, and resume from checkpoints if there are any."""
+        stack = self.checkpoints.resumed(self.active, self._make_learner, ("checked", *RESUMED))
+        self.learner, self.updates = stack.learner, stack.updates
+        for replicate, own in zip(self.active, stack.own, strict=bool(stack.own)):
             self.checked = own["checked"]
             for name in RESUMED:
                 if own[name] is not None:
@@ -307,9 +308,9 @@ class Run(Lockstep):
 
 
 def _without_baseline(outcome: Outcome) -> Outcome:
-    """Return the outcome of a replicate whose baseline failed, which says nothing of its own training.
+    """Return the outcome of a replicate after its baseline failed, without results of its own training.
 
-    How far that went depends on whether the baseline trained beside it or was on file, and a record must not.
+    These would depend on whether the baseline was trained in the same stack or was on file. A record must not.
     """
     return Outcome(outcome.replicate, "no_baseline", 0, math.nan, engine=outcome.engine, seconds=outcome.seconds)
 
@@ -322,10 +323,10 @@ def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) 
     with torch.no_grad():
         scores = model.eval()(inputs)
     model.train(was_training)
-    found = tuple(scores.shape)
-    if found != expected:
+    shape = tuple(scores.shape)
+    if shape != expected:
         raise IncompatibleError(
-            f"{task.entry.qualified} puts out scores of shape {found} for a batch of {len(inputs)}; "
-            f"a {task.side} must put out {expected}."
+            f"{task.entry.qualified} outputs scores of shape {shape} for a batch of {len(inputs)}; "
+            f"a {task.side} must output {expected}."
         )
     warn_of_probabilities(task.entry, model, scores)

@@ -1,4 +1,4 @@
-"""Replicates under one optimizer: stacked, or one by one, each with its own weights, gradient norm and moments."""
+"""Train replicates by gradient, stacked or one by one, each with its own weights, gradient norm and moments."""
 
 import contextlib
 import copy
@@ -17,29 +17,29 @@ from .optimizers import Adam, OfTorch
 from .stack import Stack
 
 Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
-Prepare = Callable[[Tensor], Tensor]  # inputs [replicate, ...] -> what the models take
-FILLING = 64  # rows of examples fill registers if there is a multiple of these, whatever the size of a row
-REST = 32  # numbers at the end of a tensor that may be computed apart: of two registers of AVX-512
+Prepare = Callable[[Tensor], Tensor]  # inputs [replicate, ...] -> inputs of the models
+FILLING = 64  # a multiple of these rows fills registers for every size of a row
+REST = 32  # most numbers at the end of a tensor that may be computed separately: two registers of AVX-512
 
 
 def label_of(model: nn.Module) -> str:
-    """Return the name of a model in a sentence: its class, or for a pair both classes."""
+    """Return the name of a model for messages: its class, or both classes of a pair."""
     return str(getattr(model, "label", type(model).__name__))
 
 
 def with_copies(places: Sequence[int], copies: int) -> list[int]:
-    """Return the places of some replicates, the last of them again for each copy of it."""
+    """Return the places of some replicates, followed by copies of the last place."""
     return [*places, *[places[-1]] * copies]
 
 
 def count_right(scores: Tensor, targets: Tensor) -> Tensor:
-    """Return how many places [replicate] of scores [replicate, batch, place, choice] are largest at the target."""
+    """Return the number of correct argmax choices [replicate] of scores [replicate, batch, place, choice]."""
     return (scores.argmax(-1) == targets).flatten(1).sum(1)
 
 
 @contextlib.contextmanager
 def _products(tf32: bool | None) -> Iterator[None]:
-    """Set the precision of matrix products on a GPU within the block: TF32 or full; None where there is no GPU."""
+    """Set the precision of matrix products on a GPU within the block: TF32 or full; None without a GPU."""
     if tf32 is None:
         yield
         return
@@ -61,15 +61,15 @@ class GradientLearner:
     """R replicates of one architecture under one optimizer, with gradients clipped replicate by replicate.
 
     Args:
-        models: one per replicate, all of one architecture. They are copied.
-        seeds: one per replicate, for models that draw random numbers of their own.
-        loss: scores, targets, noise -> one loss per replicate.
+        models: a model per replicate, all of one architecture. They are copied.
+        seeds: a seed per replicate, for models that draw random numbers.
+        loss: scores, targets, noise -> a loss per replicate.
         settings: optimizer, learning rate and clipping.
         device: where to train.
         stacking: "broadcast", "vmap", "vmap+layers" or "loop".
         issue: "plain" or "graph"; see icy.training.cuda_graphs.
-        name: of the engine, if it is not just the stacking.
-        prepare: turns the inputs of the stack into what the models take.
+        name: name of the engine; by default the stacking.
+        prepare: converts inputs of the learner to inputs of the models.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class GradientLearner:
         self._name = label_of(models[0])
         self._on_cpu = device.type == "cpu"
         self._batch_size = settings.batch_size
-        self._narrowest = getattr(models[0], "narrowest", 1)  # numbers of an example in the smallest tensor
+        self._narrowest = getattr(models[0], "narrowest", 1)  # numbers per example in the smallest tensor
         self._count = len(models)
         self._copies = self._copies_for(self._count, self._batch_size)
         places = with_copies(range(self._count), self._copies)
@@ -107,30 +107,30 @@ class GradientLearner:
 
     @property
     def engine(self) -> str:
-        """How the replicates are stacked and, other than plainly, how their updates are issued."""
+        """The stacking of the replicates, with "+graph" if updates are captured as a graph."""
         return f"{self._engine}+graph" if self._captured() else self._engine
 
     def _captured(self) -> bool:
         return isinstance(self._issued, CapturedUpdates) and not self._issued.failed
 
     def _prepare_issue(self) -> None:
-        """Prepare to issue updates of the changed stack; what could not be captured is not tried again."""
+        """Prepare to issue updates of a changed stack. A failed capture is not tried again."""
         captured = self._issue == "graph" and (self._issued is None or self._captured())
         self._issued = CapturedUpdates(self.update, self._name) if captured else PlainUpdates(self.update)
         self._forward = CapturedCall(self._evaluate) if captured else self._evaluate
 
     def _new_optimizer(self) -> Adam | OfTorch:
-        # It works element by element, so one call on the whole matrix equals one optimizer per replicate.
+        # The optimizer works element by element, so a call on the whole vector equals an optimizer per replicate.
         how = self._stack.flat, self._stack.flat_grad, self._learning_rate
         return Adam(*how) if self._kind == "adam" else OfTorch(self._kind, *how, self._stack.frozen())
 
     def _copies_for(self, replicates: int, examples: int) -> int:
-        """Return how many copies of the last replicate a stack ends with, so that no replicate's numbers depend on it.
+        """Return the number of copies of the last replicate at the end of a stack.
 
-        On a CPU, PyTorch computes what is left at the end of a tensor and does not fill registers by other
-        instructions, which round otherwise; and the product of a stack of one by another kernel than those of several.
-        So copies stand there if the examples do not fill registers, as many as hold all that is left, or one beside a
-        replicate that is alone.
+        Without them, a replicate's numbers would depend on its place and on the size of the stack. On a CPU, PyTorch
+        computes the last elements of a tensor, which do not fill a register, by other instructions with other
+        rounding; and it computes products of a single replicate by another kernel. So copies are added if the examples
+        do not fill registers (enough copies to cover the last elements), or if there is a single replicate (one copy).
         """
         alone = replicates == 1 and self._engine.startswith(("broadcast", "vmap"))
         if not self._on_cpu or not (alone or examples % FILLING):
@@ -146,10 +146,10 @@ class GradientLearner:
             inputs = self._prepare(inputs)
         with _products(self._tf32):
             self._stack.flat_grad.zero_()
-            given = [inputs, targets] if self._teaches else [inputs]
-            losses = self._loss(self._stack.forward(given, self._stacking, keys), targets, Noise(keys))
-            losses.sum().backward()  # the replicates share nothing, so each gets the gradient of its own loss
-            # Without the graph that it came from, which would hold on to the stream that it ran on.
+            arguments = [inputs, targets] if self._teaches else [inputs]
+            losses = self._loss(self._stack.forward(arguments, self._stacking, keys), targets, Noise(keys))
+            losses.sum().backward()  # replicates share no parameters, so each gets the gradient of its own loss
+            # Detached, as the autograd graph would keep a reference to its stream.
             self._last = losses.detach()[: self._count]
             if self._clip is not None:
                 self._stack.clip(self._clip)
@@ -162,12 +162,12 @@ class GradientLearner:
 
     def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
         """Return scores in evaluation mode, of all replicates or of some."""
-        # Of some it is asked once, when they end, so that capturing it would cost more than it saves.
+        # With `which`, scores are computed once, when replicates end, so a capture would cost more than it saves.
         scores: Tensor = self.run(inputs) if which is None else self._evaluate(inputs, which=which)
         return scores
 
     def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return how many places of some examples have their largest score at the target."""
+        """Return the number of positions with the largest score at the target, per replicate."""
         return count_right(self.scores(inputs, which), targets)
 
     def run(self, *inputs: Tensor) -> Any:
@@ -181,7 +181,7 @@ class GradientLearner:
         if which is None and copies > self._copies:
             which = range(count)
         if which is None:
-            copies = self._copies  # that the stack has anyway
+            copies = self._copies  # the stack has these already
         else:
             which = with_copies(which, copies)
         if copies:
@@ -190,13 +190,13 @@ class GradientLearner:
         if self._prepare is not None:
             inputs = (self._prepare(inputs[0]), *inputs[1:])
         with _products(self._tf32):
-            found = self._stack.forward(inputs, self._stacking, which=which)
+            outputs = self._stack.forward(inputs, self._stacking, which=which)
         if not copies:
-            return found
-        return tuple(x[:count] for x in found) if isinstance(found, tuple) else found[:count]
+            return outputs
+        return tuple(x[:count] for x in outputs) if isinstance(outputs, tuple) else outputs[:count]
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """Return a copy of the weights at a place of the stack, as `load_state_dict` takes them."""
+        """Return a copy of the weights at a place of the stack, for `load_state_dict`."""
         return self._stack.state(place)
 
     def losses(self) -> Tensor | None:
@@ -204,7 +204,7 @@ class GradientLearner:
         return self._last
 
     def state(self, place: int) -> State:
-        """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
+        """Return a copy of the training state of the replicate at a place of the stack, for `resume`."""
         moments = {
             moment: {name: view[place].clone() for name, view in self._stack.views(flat).items()}
             for moment, flat in self._optimizer.moments.items()
@@ -215,7 +215,7 @@ class GradientLearner:
         return {"weights": self.weights(place), "moments": moments, "steps": steps, "random": random}
 
     def resume(self, states: Sequence[State]) -> None:
-        """Go on from what `state` returned of each replicate, after as many updates of each."""
+        """Resume from the `state` of each replicate; all states have the same number of updates."""
         whole = [states[at] for at in with_copies(range(self._count), self._copies)]
         for place, state in enumerate(whole):
             self._stack.load(place, state["weights"])
@@ -231,7 +231,7 @@ class GradientLearner:
         )
 
     def keep(self, which: list[int]) -> None:
-        """Keep only these replicates and their optimizer state."""
+        """Keep only these replicates and their optimizer states."""
         self._count, self._copies = len(which), self._copies_for(len(which), self._batch_size)
         which = with_copies(which, self._copies)
         index, before = torch.tensor(which, device=self._stack.flat.device, dtype=torch.int64), self._optimizer

@@ -1,9 +1,9 @@
 """Jobs: replicates of one row that train in one process.
 
-`Job` is all that planning, the store, runners, displays and trackers know of a run. Its parts are in three modules:
-`icy.training.job_training` has what determines the numbers, `icy.training.job_cost` the time of training, and this one
-the texts and the records. A subclass trains one kind of thing: `icy.training.probe_job.ProbeJob` a model,
-`icy.training.pairs.pair_job.PairJob` a sender and a receiver.
+`Job` is the interface of runs for planning, the store, runners, displays and trackers. Its parts are in three modules:
+`icy.training.job_training` has the choices that determine the results, `icy.training.job_cost` the time of training,
+and this module the texts and the records. Each subclass is a kind of job: `icy.training.probe_job.ProbeJob` trains a
+model, `icy.training.pairs.pair_job.PairJob` a sender and a receiver.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .outcomes import Outcome, Reading, Replicate, Report
 
 __all__ = ["Job", "Outcome", "Reading", "Replicate", "Report", "check_config"]
 
-IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: all names that are not facts
+IDENTITY = ("model", "grammar", "seed", "settings", "options")  # names in a configuration that `facts` leaves out
 # Fields of records that a configuration or the extra numbers of an outcome cannot overwrite.
 RESERVED = {
     *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
@@ -39,10 +39,10 @@ RESERVED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job(JobCost):
-    """Replicates of one row, for one process. The methods below have all that differs between kinds of jobs.
+    """Replicates of one row, for one process. Subclasses are kinds of jobs.
 
-    A subclass names its `kind` and its row, and gives the configuration of each replicate; the other methods have a
-    default. It trains by a method `train`, or by the function that its kind was registered with.
+    A subclass defines its `kind`, its `name` and the `config` of each replicate; the other methods have defaults. It
+    trains by its method `train`, or by the function in the registration of its kind.
     """
 
     @property
@@ -52,12 +52,12 @@ class Job(JobCost):
 
     @property
     def short_name(self) -> str:
-        """The same where the side is clear."""
+        """Name where the side is clear."""
         return self.name
 
     @property
     def side(self) -> str:
-        """What is trained: "sender", "receiver", "pair" or another word. Tables group rows by it."""
+        """Group of the row in tables: "sender", "receiver", "pair" or another word."""
         return self.kind
 
     @property
@@ -76,15 +76,15 @@ class Job(JobCost):
         return []
 
     def phase_text(self, phase: str) -> str | None:
-        """Return what a phase of the training is called; None for the one whose length `length` knows."""
+        """Return the name of a phase of training; None for the main phase, which `length` is about."""
         return phase or None
 
     def waiting_text(self) -> str:
-        """Return a phrase for the time in which its length is not known."""
+        """Return the status text while the length of training is not known."""
         return "training"
 
     def limit_text(self) -> str:
-        """Return the word before the time left: "at most" where a replicate may end early."""
+        """Return the words before the time left: "at most" if a replicate may end early."""
         return "about"
 
     def estimate_text(self, steps: str) -> str:
@@ -92,7 +92,7 @@ class Job(JobCost):
         return f"This is an estimate for {steps} updates of every replicate."
 
     def conditions_text(self) -> str | None:
-        """Return a sentence on the conditions of its replicates, if it says more than the row's name."""
+        """Return a sentence on the conditions of the replicates, if these add to the row's name."""
         return None
 
     def summary(self, record: Record) -> str:
@@ -100,7 +100,7 @@ class Job(JobCost):
         return f"{record['measure']} {value_of(record):.3f} after {counted(record['steps'], 'step')}"
 
     def explain(self, outcome: Outcome) -> str:
-        """Return why a replicate failed, in a sentence."""
+        """Return the reason of a failure, in a sentence."""
         known = {
             "no_baseline": "the baseline failed at this seed, so there is nothing to compare with",
             "diverged": "the loss is no longer a finite number",
@@ -138,7 +138,7 @@ class Job(JobCost):
 def _record_of(job: Job, replicate: Replicate, extra: Fields | None = None, **result: Any) -> Record:
     kind, config, extra = job_kind(job.kind), job.config(replicate), extra or {}
     if wrong := sorted(({*RESERVED, "steps"} - set(kind.measures)) & set(extra)):
-        raise IcyError(f"A result of a job of kind '{job.kind}' cannot hold {listed(wrong)} beside the outcome.")
+        raise IcyError(f"Extra numbers of a job of kind '{job.kind}' cannot have the reserved names {listed(wrong)}.")
     for name in kind.measures:
         if not isinstance(extra.get(name), (Number, type(None))):
             raise IcyError(f"The measure '{name}' of a job of kind '{job.kind}' is a number, not {extra[name]!r}.")
@@ -166,18 +166,18 @@ def _record_of(job: Job, replicate: Replicate, extra: Fields | None = None, **re
 
 
 def check_config(job: Job) -> None:
-    """Check that the job can train, and that its configuration names model, grammar and seed, and no field of a result.
+    """Check that a job can train, and that its configuration has model, grammar and seed, and no reserved names.
 
     Raises:
-        IcyError: it cannot.
-        TypeError: nothing trains the job.
+        IcyError: the configuration is invalid.
+        TypeError: the job has no training function.
     """
     if type(job).train is Job.train and job_kind(job.kind).train is None:
-        raise TypeError(f"{type(job).__name__} has no method `train`, and its kind was registered without one.")
+        raise TypeError(f"{type(job).__name__} has no method `train`, and its kind has no training function.")
     config = job.config(job.any_replicate)
     if missing := [name for name in IDENTITY[:3] if name not in config]:
         raise IcyError(f"The configuration of a job of kind '{job.kind}' lacks {listed(missing)}.")
     if wrong := sorted(RESERVED & set(config)):
-        raise IcyError(f"The configuration of a job of kind '{job.kind}' cannot hold {listed(wrong)}.")
+        raise IcyError(f"A configuration of a job of kind '{job.kind}' cannot have the reserved names {listed(wrong)}.")
     if (fault := config_fault(config)) is not None:
-        raise InvalidSettingError(f"The configuration of a job of kind '{job.kind}' cannot be filed: {fault}.")
+        raise InvalidSettingError(f"The configuration of a job of kind '{job.kind}' cannot be stored: {fault}.")

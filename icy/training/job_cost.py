@@ -1,4 +1,4 @@
-"""The cost of a job: how many updates its replicates take, and how long one takes, timed or counted."""
+"""The cost of a job: the expected updates of its replicates, and the time of an update, timed or counted."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .job_training import JobTraining
 from .outcomes import Reading
 from .work import Work
 
-ASSUMED_STEPS = 500  # of a baseline, in estimates, where none is on file
+ASSUMED_STEPS = 500  # of a baseline, in estimates without a baseline on file
 
 
 @dataclass(frozen=True)
 class ExpectedSteps:
-    """How many updates replicates may take.
+    """Expected updates of replicates.
 
     Attributes:
-        steps: of the baseline, or of every replicate where there is none.
-        known: whether results on file say so.
-        cap: the longest another replicate is trained, as a multiple of these.
-        apart: whether baselines are trained for as long as `steps`, and others up to the cap.
+        steps: updates of the baseline; of every replicate, if there is no baseline.
+        known: whether `steps` comes from results on file.
+        cap: limit of the other replicates, as a multiple of `steps`.
+        apart: whether only baselines are trained for `steps`, and other replicates up to the cap.
     """
 
     steps: float
@@ -34,51 +34,51 @@ class ExpectedSteps:
 
 @dataclass(frozen=True, kw_only=True)
 class JobCost(JobTraining):
-    """The part of a job that estimates ask for; see `Job`."""
+    """The part of a job that estimates use; see `Job`."""
 
     @property
     def update_cost(self) -> float:
-        """Relative cost of one update of one replicate; orders the rows of a plan."""
+        """Relative cost of one update of one replicate, used to order the rows of a plan."""
         return float(self.parameters.get("true", 1))
 
     def work(self) -> Work | None:
-        """Return what an update of one replicate consists of, in any unit; None where only timing tells."""
+        """Return the work of an update of one replicate, in arbitrary units; None if only timing can determine it."""
         return Work(0.0, self.update_cost, 0.0, self.update_cost)
 
     def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of all replicates: those between two evaluations. Nothing is kept."""
-        seen: list[tuple[float, list[Reading]]] = []
+        """Return the seconds of one update of all replicates, timed between two evaluations; discard the results."""
+        evaluations: list[tuple[float, list[Reading]]] = []
 
         def report(readings: list[Reading]) -> None:
-            seen.append((time.perf_counter(), readings))
-            if len(seen) == 2:
+            evaluations.append((time.perf_counter(), readings))
+            if len(evaluations) == 2:
                 raise _Enough
 
         with contextlib.suppress(_Enough):
             for _ in replace(self, checkpoints=False).train(report):
                 pass
-        if len(seen) < 2:
+        if len(evaluations) < 2:
             return math.nan
-        (began, first), (ended, last) = seen
+        (began, first), (ended, last) = evaluations
         steps = max(r.steps for r in last) - max(r.steps for r in first)
-        together = len({r.replicate for r in last})  # of those that are trained one after another, one
+        together = len({r.replicate for r in last})  # 1 if replicates are trained one after another
         return (ended - began) / steps * len(self.replicates) / together if steps > 0 else math.nan
 
     @property
     def rehearsal(self) -> Self:
-        """The job that is rehearsed in its place for an estimate: with baselines, as it may need them."""
+        """The job that an estimate times instead: it has baselines, since training may need them."""
         return replace(self, baselines={r.seed: 1 for r in self.replicates})
 
     @property
     def alike(self) -> str:
-        """What jobs have in common whose updates cost the same; the default tells all rows apart."""
+        """A key that jobs share if their updates cost the same; by default each row has its own key."""
         return f"{self.row} {self.engine} {len(self.replicates)}"
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return how many updates replicates may take, given the mean of the baselines on file, if there are any."""
+        """Return the expected updates of replicates, given the mean of the baselines on file, if there are any."""
         own = self.length(None if baseline is None else round(baseline))
         return ExpectedSteps(ASSUMED_STEPS if own is None else own, baseline is not None)
 
 
-class _Enough(BaseException):  # no Exception: a `train` that catches those lets it pass
-    """Two evaluations have been made."""
+class _Enough(BaseException):  # not an Exception, which `train` may catch
+    """Ends a rehearsal after two evaluations."""

@@ -1,4 +1,4 @@
-"""The training of a job: its replicates, the configuration and versions that make their keys, and how they train."""
+"""The training of a job: its replicates, the configurations and versions that determine their keys, and the trainer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icy.records.record import MODELS, Record, record_key
 
 from .outcomes import Outcome, Replicate, Report
 
-CORES = "icy.models.native"  # the package of the native cores, which need not be imported to know of its library
+CORES = "icy.models.native"  # the package of the native cores, named here to avoid importing it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,15 +27,15 @@ class JobTraining(ABC):
 
     Attributes:
         replicates: the replicates to train.
-        baselines: steps of the baseline by seed, for baselines on file; for one that failed, the reason.
+        baselines: steps of the baselines on file, by seed; for a failed baseline, the reason.
         device: "cpu", "cuda", ...
         engine: how replicates are stacked; one of ENGINES.
         folder: the results folder.
         parameters: numbers of parameters by convention, for the record.
-        preset: name that the settings started from, for the record.
+        preset: name of the preset of the settings, for the record.
         keep_models: whether the weights of every replicate are saved next to its record.
-        checkpoints: whether trainings leave checkpoints in the results folder and continue from them, so that a
-            killed run loses seconds; a kind whose trainer does so has True as its default.
+        checkpoints: whether trainings save checkpoints in the results folder and resume from them, so that a killed
+            run loses only seconds. The default is True for kinds that support this.
     """
 
     replicates: tuple[Replicate, ...] = ()
@@ -55,7 +55,7 @@ class JobTraining(ABC):
 
     @property
     def entries(self) -> list[Entry]:
-        """Registry entries that it needs where it is trained."""
+        """Registry entries that a worker needs to train the job."""
         return [registry.get(self.kind, JOB)]
 
     @abstractmethod
@@ -63,11 +63,11 @@ class JobTraining(ABC):
         """Return all choices that can change the numbers of a replicate: `model`, `grammar`, `seed` and others."""
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
-        """Return the versions of the parts that determine the numbers."""
+        """Return the versions of the parts that determine the results."""
         return {self.kind: registry.get(self.kind, JOB).full_version}
 
     def key(self, replicate: Replicate) -> str:
-        """Return the name that the result of a replicate is filed under."""
+        """Return the key of a replicate's record."""
         return record_key(self.config(replicate), self.versions(replicate))
 
     @property
@@ -77,44 +77,44 @@ class JobTraining(ABC):
 
     @property
     def any_replicate(self) -> Replicate:
-        """A replicate whose configuration has all that the others share."""
+        """A replicate to look up the common configuration of the row."""
         return Replicate(self.replicates[0].condition if self.replicates else "", 0)
 
     def train(self, report: Report | None = None) -> Iterator[Outcome]:
         """Train the replicates; yield each when it ends. `report` gets the readings of every evaluation.
 
-        The default calls the function that the kind was registered with.
+        The default calls the training function in the registration of the kind.
         """
         trained: Iterator[Outcome] = job_kind(self.kind).function("train")(self, report)
         return trained
 
     def for_travel(self) -> Self:
-        """Return the job as another machine needs it, where nobody would find its checkpoints."""
+        """Return the job as another machine needs it: without checkpoints, as these stay in the results folder."""
         return replace(self, checkpoints=False) if self.checkpoints else self
 
     def joined(self, other: JobTraining) -> Self:
-        """Return the job with the replicates of another of the same row too."""
+        """Return the job with the additional replicates of another job of the row."""
         return replace(self, replicates=tuple(dict.fromkeys((*self.replicates, *other.replicates))))
 
     def own_files(self, replicate: Replicate) -> Mapping[str, bytes]:
-        """Return files to keep with a replicate's record, besides its outcome's, by path in the results folder."""
+        """Return additional files to keep with a replicate's record, by path in the results folder."""
         return {}
 
     def model_file(self, replicate: Replicate) -> str:
-        """Return the path of a replicate's kept model in the results folder."""
+        """Return the path of a replicate's saved model in the results folder."""
         return f"{MODELS}/{self.key(replicate)}.safetensors"
 
     def is_baseline(self, replicate: Replicate) -> bool:
-        """Whether the other replicates of its seed are measured relative to this one, and need its steps."""
+        """Whether the replicate is the baseline of its seed: the other replicates are measured relative to it."""
         return False
 
     def baselines_in(self, records: Iterable[Record]) -> dict[int, float | str]:
-        """Return the steps of the baseline by seed, as far as they are among records; for one that failed, why."""
+        """Return the steps of the baselines in some records, by seed; for a failed baseline, the reason."""
         # A pair may fail in the game, after its pre-training gave the steps.
         return {r["seed"]: _steps_or_reason(r) for r in records if self.is_baseline(Replicate(r["grammar"], r["seed"]))}
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the most updates of a replicate, given the baseline's at the same seed; None if not known."""
+        """Return the most updates of a replicate, given the baseline's updates at its seed; None if not known."""
         return None
 
 
@@ -122,21 +122,21 @@ def check_engine(engine: str, device: str) -> None:
     """Check the name of an engine.
 
     Raises:
-        UnknownNameError: no such engine.
-        InvalidSettingError: a CUDA graph without a GPU, native cores where there are none, or a variant of them that
-            this processor does not run.
+        UnknownNameError: the name is unknown.
+        InvalidSettingError: a CUDA graph without a GPU, or native cores that are not available or do not run on this
+            processor.
     """
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
     if engine.endswith("+graph") and device == "cpu":
         raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
-    why_not = native.why_not(CORES) if device == "cpu" else "they run on the CPU only" if device == "cuda" else None
+    why_not = native.why_not(CORES) if device == "cpu" else "they run only on a CPU" if device == "cuda" else None
     if engine == "native" and why_not is not None:
-        raise InvalidSettingError(f"There are no native cores here ({why_not}); choose another engine, or 'auto'.")
+        raise InvalidSettingError(f"Native cores are not available here ({why_not}): choose another engine, or 'auto'.")
 
 
 def _steps_or_reason(record: Record) -> float | str:
-    """Return the steps that a baseline gives the others of its seed, or why it gives none."""
+    """Return the steps of a baseline, or the reason of its failure."""
     steps: float | None = record.get("baseline_crossing")
     steps = record.get("baseline_steps") if steps is None else steps
     if steps is None and not record["failed"]:

@@ -1,4 +1,4 @@
-"""What probes and pairs have in common: jobs that learn languages of grammars, measured relative to concat."""
+"""The base of probes and pairs: jobs that learn languages of grammars, measured relative to concat."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class LanguageJob(Job):
     """Replicates of one row that learn languages of grammars; subclasses narrow the types of task and protocol.
 
     Attributes:
-        task: the model, or the pair, and its setting.
-        protocol: when to stop, and what is measured.
-        settings: how to train.
-        languages: languages that users gave in place of grammars, by the names that replicates have for them.
+        task: the model or the pair, with its sizes and representation.
+        protocol: stopping rule and measure.
+        settings: training settings.
+        languages: languages of users in place of grammars, by the conditions of the replicates.
     """
 
     task: Task | PairTask
@@ -40,7 +40,7 @@ class LanguageJob(Job):
         super().__post_init__()
         names = {replicate.condition for replicate in self.replicates}
         mine = {name: language for name, language in self.languages.items() if name in names}
-        object.__setattr__(self, "languages", mine)  # a part of the job carries its own languages only
+        object.__setattr__(self, "languages", mine)  # a part of the job has only its own languages
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class LanguageJob(Job):
 
     @property
     def short_name(self) -> str:
-        """The same without the side."""
+        """Name without the side."""
         return str(self.task.entry.name)
 
     @property
@@ -59,12 +59,12 @@ class LanguageJob(Job):
 
     @property
     def measure(self) -> str:
-        """The protocol's."""
+        """The measure of the protocol."""
         return self.protocol.measure
 
     @property
     def facts(self) -> dict[str, str]:
-        """What rows of one model may differ in."""
+        """Settings that may distinguish rows of one model."""
         return {
             "hidden size": str(self.task.hidden_size),
             "meanings": str(self.task.space),
@@ -79,43 +79,50 @@ class LanguageJob(Job):
 
     @property
     def entries(self) -> list[Entry]:
-        """The kind of job, and the grammars; each part of a chain once."""
+        """The entries of the kind of job and of the grammars, including each part of a chain."""
         taught = [r.condition for r in self.replicates if r.condition != SCRATCH and not is_language(r.condition)]
         names = dict.fromkeys(name for grammar in taught for name in grammar.split("+"))
         return [*super().entries, *(registry.get(name, "grammar") for name in names)]
 
     def language(self, replicate: Replicate) -> Language:
-        """Return the language of a replicate: that of its grammar at its seed, or the one that was given.
+        """Return the language of a replicate: its grammar's at its seed, or the user's language.
 
-        A given language may use fewer tokens than the vocabulary has.
+        A user's language may use fewer tokens than the vocabulary has.
         """
-        task, given = self.task, self.languages.get(replicate.condition)
-        if given is None:
+        task, own_language = self.task, self.languages.get(replicate.condition)
+        if own_language is None:
             return shared_language(replicate.condition, task.space, task.vocab_size, task.word_length, replicate.seed)
-        return given if given.vocab_size == task.vocab_size else replace(given, vocab_size=task.vocab_size)
+        if own_language.vocab_size == task.vocab_size:
+            return own_language
+        return replace(own_language, vocab_size=task.vocab_size)
 
     def remarks(self) -> list[str]:
-        """Return a warning for each language that no receiver can read entirely, as meanings share messages."""
-        ambiguous = {name: one for name, one in self.languages.items() if one.distinct_messages < one.space.size}
+        """Return a warning for each ambiguous language, in which meanings share messages."""
+        ambiguous = {
+            name: language
+            for name, language in self.languages.items()
+            if language.distinct_messages < language.space.size
+        }
         return [
-            f"In {name}, {counted(one.space.size, 'meaning')} share {counted(one.distinct_messages, 'message')}: a "
-            f"receiver can read at most {one.best_receiver_accuracy:.1%} of the attribute values."
-            for name, one in ambiguous.items()
+            f"In {name}, {counted(language.space.size, 'meaning')} share "
+            f"{counted(language.distinct_messages, 'message')}: a receiver can read at most "
+            f"{language.best_receiver_accuracy:.1%} of the attribute values."
+            for name, language in ambiguous.items()
             if self.side != "sender"
         ]
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:
-        """Return the file of the language, if it was given: results outlive the file that it was read from."""
-        given = self.languages.get(replicate.condition)
-        return {} if given is None else {language_file(replicate.condition): given.to_bytes()}
+        """Return the file of a user's language, to keep it with the results in case the original is removed."""
+        own_language = self.languages.get(replicate.condition)
+        return {} if own_language is None else {language_file(replicate.condition): own_language.to_bytes()}
 
     def joined(self, other: JobTraining) -> Self:
-        """Return the job with the replicates and the languages of another too."""
+        """Return the job with the additional replicates and languages of another job."""
         languages = {**self.languages, **getattr(other, "languages", {})}
         return replace(self, replicates=super().joined(other).replicates, languages=languages)
 
     def task_config(self, replicate: Replicate) -> Choices:
-        """Return the part of a configuration that says what is trained on what."""
+        """Return the part of a configuration that describes the model, the grammar and the sizes."""
         task = self.task
         return {
             "model": task.entry.qualified,
@@ -130,16 +137,16 @@ class LanguageJob(Job):
         }
 
     def is_baseline(self, replicate: Replicate) -> bool:
-        """Whether it is concat."""
+        """Whether the replicate's grammar is concat."""
         return replicate.condition == BASELINE
 
     @property
     def update_cost(self) -> float:
-        """Parameters times tokens."""
+        """Relative cost of an update: parameters times tokens."""
         return self.parameters.get("true", 0) * self.task.message_length * 1e-6
 
     def waiting_text(self) -> str:
-        """Return what it is doing while its length is not known."""
+        """Return the status text while the length of training is not known."""
         return "learning concat first"
 
     def conditions_text(self) -> str | None:

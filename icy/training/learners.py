@@ -1,9 +1,9 @@
 """Learners: R models trained as one, each with its own weights, gradient norm and optimizer state.
 
-Four ways to run a stack, from the fastest: *native*, on a CPU, for models of which compiled code knows every step;
-*broadcast*, for models built from `icy.models.layers`, whose parameters may carry a leading axis; *vmap*, for any
-module whose operations `torch.vmap` can batch; *loop*, one module after another, for everything else. They give the
-same numbers to float tolerance.
+A stack runs in one of four ways, from the fastest: *native*, on a CPU, for models with only operations that the
+compiled code supports; *broadcast*, for models built from `icy.models.layers`, where parameters may have a leading
+axis; *vmap*, for modules with operations that `torch.vmap` can batch; *loop*, one module after another, for everything
+else. All give the same numbers to float tolerance.
 """
 
 import copy
@@ -29,17 +29,18 @@ from .obstacles import obstacle_to
 from .weights import restore, state_of
 
 log = logging.getLogger(__name__)
-# Examples of a replicate in one forward pass of an evaluation: as many whatever its company, since kernels for products
-# choose by the number of rows. Never fewer than 128: the published Hier receivers read a batch by its first example.
+# Examples per replicate in one forward pass of an evaluation. The number does not depend on the size of the stack,
+# since kernels for products depend on the number of rows. At least 128: the published Hier receivers read a batch by
+# its first example.
 EXAMPLES_AT_ONCE = {"cpu": 512, "cuda": 1024}
 
 WHY = {
-    "native": "whose every step is known to it",
-    "broadcast": "whose layers take stacked parameters",
-    "vmap": "which can batch every operation of it",
+    "native": "which supports all operations of the model",
+    "broadcast": "as the model's layers take stacked parameters",
+    "vmap": "which can batch all operations of the model",
     "vmap+layers": "with PyTorch's recurrent layers and dropout run by icy",
 }
-BY_VMAP = ("vmap", "vmap+layers")  # the second if the first cannot run a model
+BY_VMAP = ("vmap", "vmap+layers")  # tried in this order
 
 
 class Learner(Interface):
@@ -58,23 +59,23 @@ class Learner(Interface):
     def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
         """Return scores [replicate, batch, ..., choice] in evaluation mode, without gradients.
 
-        `which` gives the places of the replicates that `inputs` are for; all unless given.
+        `which` gives the places of the replicates of `inputs`; by default all.
         """
 
     def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return how many places [replicate] of some examples have their largest score at the target."""
+        """Return the number of positions with the largest score at the target, [replicate]."""
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """Return a copy of what the replicate at a place of the stack has learnt, as tensors by name."""
+        """Return a copy of the learned state of the replicate at a place of the stack, as tensors by name."""
 
     def losses(self) -> Tensor | None:
         """Return the loss [replicate] at the last update, or None."""
 
     def state(self, place: int) -> State:
-        """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
+        """Return a copy of the training state of the replicate at a place of the stack, for `resume`."""
 
     def resume(self, states: Sequence[State]) -> None:
-        """Go on from what `state` returned of each replicate, after as many updates of each."""
+        """Resume from the `state` of each replicate; all states have the same number of updates."""
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates."""
@@ -83,10 +84,10 @@ class Learner(Interface):
 def accuracy(
     learner: Learner, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None
 ) -> Float[Tensor, " replicate"]:
-    """Return the accuracy of each replicate: over tokens of a sender, attribute values of a receiver.
+    """Return the accuracy of each replicate: over tokens for a sender, over attribute values for a receiver.
 
-    `which` gives the places of the replicates that `inputs` and `targets` are for; all unless given. Counted in whole
-    numbers and divided once, in double precision, so that a reading of exactly the target is one.
+    `which` gives the places of the replicates of `inputs` and `targets`; by default all. Correct positions are counted
+    in whole numbers and divided once, in double precision, so that an accuracy equal to the target reaches the target.
     """
     step = examples_at_once(inputs)
     right = [
@@ -97,7 +98,7 @@ def accuracy(
 
 
 def examples_at_once(inputs: Tensor) -> int:
-    """Return how many examples of each replicate of inputs [replicate, batch, ...] to evaluate at once."""
+    """Return the number of examples per replicate in one forward pass of an evaluation."""
     return EXAMPLES_AT_ONCE.get(inputs.device.type, EXAMPLES_AT_ONCE["cpu"])
 
 
@@ -114,47 +115,47 @@ def make_learner(
     """Make the learner that suits some models.
 
     Args:
-        models: one per replicate, all of one architecture.
-        seeds: one per replicate.
-        loss: scores, targets, noise -> one loss per replicate.
-        settings: how to train.
-        device: where.
-        sample: a small batch of inputs [replicate, batch, ...], to try vmap on.
-        engine: "auto", or "native", "broadcast", "vmap" or "loop"; with "+plain" or "+graph", how updates are issued
-            too.
-        prepare: turns the inputs of a stack into what the models take, in every update and evaluation; `sample` is
-            what they take. Without it, inputs are that.
+        models: a model per replicate, all of one architecture.
+        seeds: a seed per replicate.
+        loss: scores, targets, noise -> a loss per replicate.
+        settings: training settings.
+        device: where to train.
+        sample: a small batch of inputs of the models [replicate, batch, ...], to try vmap on.
+        engine: "auto", "native", "broadcast", "vmap" or "loop"; a suffix "+plain" or "+graph" determines how updates
+            are issued.
+        prepare: converts inputs of the learner to inputs of the models, in every update and evaluation; by default
+            they are the same.
 
     Raises:
-        IncompatibleError: there is nothing to train, or the engine asked for cannot run the model.
+        IncompatibleError: there is nothing to train, or the requested engine cannot run the model.
         InvalidSettingError: a graph of updates without a GPU.
     """
     if not getattr(models[0], "learns_by_gradient", True):
         return MemoryLearner(models, device)
     if not any(p.requires_grad for p in models[0].parameters()):
         raise IncompatibleError(
-            f"{label_of(models[0])} has no parameters to train; a model that stores examples instead says "
+            f"{label_of(models[0])} has no parameters to train. A model that stores examples instead sets "
             "`learns_by_gradient = False` and has a method `observe` (see icy.models.base.MemoryModel)."
         )
-    asked, _, issue = engine.partition("+")
-    if asked == "native" and prepare is not None:
+    requested, _, issue = engine.partition("+")
+    if requested == "native" and prepare is not None:
         raise IncompatibleError(f"The engine 'native' cannot run {label_of(models[0])}; choose another, or 'auto'.")
-    if asked in ("auto", "native") and prepare is None:
+    if requested in ("auto", "native") and prepare is None:
         try:
             return _native(models, seeds, loss, settings, device, sample)
         except IncompatibleError as error:
-            if asked == "native":
+            if requested == "native":
                 raise IncompatibleError(
                     f"The engine 'native' cannot run {label_of(models[0])} ({error}); choose another, or 'auto'."
                 ) from None
-            log.info("%s: not by the engine 'native' (%s).", label_of(models[0]), error)
-    if asked == "auto":
+            log.info("%s: the engine 'native' is not used (%s).", label_of(models[0]), error)
+    if requested == "auto":
         stacking, why = _choose(models, seeds, sample, device)
     else:
-        stacking, why = _as_asked(models, seeds, sample, device, asked), "as asked for"
+        stacking, why = _requested_stacking(models, seeds, sample, device, requested), "as requested"
     if settings.optimizer != "adam":
         if issue == "graph":
-            raise IncompatibleError(f"Updates by {settings.optimizer} are not captured as a graph; leave out '+graph'.")
+            raise IncompatibleError(f"A graph cannot capture updates of {settings.optimizer}: leave out '+graph'.")
         issue = "plain"
     issue, why_so = choose_issue(issue or None, stacking, device)
     log.info("%s: replicates train by the engine '%s', %s.", label_of(models[0]), stacking, why)
@@ -164,22 +165,22 @@ def make_learner(
 
 
 def _native(models: Sequence[nn.Module], seeds: Sequence[int], loss: Loss, *how: Any) -> Learner:
-    """Return a learner of native cores; of a pair they run both sides, and PyTorch all else. `how` as in make_learner.
+    """Return a learner with native cores. In a pair they run both sides, and PyTorch the rest.
 
     Raises:
         IncompatibleError: there is no compiled code, or it cannot train the model.
     """
     learner: Learner
-    if not hasattr(models[0], "made_native"):
+    if not hasattr(models[0], "with_native_cores"):
         learner = NativeLearner(models, loss, *how)
     else:
         settings, device, sample = how
         require_native(device)
         try:
-            made = [model.made_native(sample[0]) for model in models]  # type: ignore[operator]
+            pairs = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
         except NotNativeError as error:
             raise IncompatibleError(str(error)) from None
-        learner = GradientLearner(made, seeds, loss, settings, device, "broadcast", name="native")
+        learner = GradientLearner(pairs, seeds, loss, settings, device, "broadcast", name="native")
     log.info("%s: replicates train by the engine 'native', %s.", label_of(models[0]), WHY["native"])
     return learner
 
@@ -196,10 +197,10 @@ def _choose(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, d
     return "loop", "since it cannot be stacked"
 
 
-def _as_asked(
+def _requested_stacking(
     models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device, engine: str
 ) -> str:
-    """Return the stacking of an engine that was asked for.
+    """Return the stacking of a requested engine.
 
     Raises:
         IncompatibleError: the engine cannot run the model.
@@ -217,7 +218,7 @@ def _as_asked(
 class MemoryLearner:
     """Replicates that store examples (hash table, nearest neighbours), run one by one on the CPU.
 
-    They look things up rather than compute, and of equally near neighbours the CPU's argmax finds the first.
+    They look up values rather than compute. Among equally near neighbors, argmax on the CPU finds the first.
     """
 
     engine = "memory"
@@ -238,36 +239,36 @@ class MemoryLearner:
 
     @torch.no_grad()
     def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return scores from what is stored."""
+        """Return scores from the stored examples."""
         models = self._models if which is None else [self._models[i] for i in which]
         scores = [model(x) for model, x in zip(models, inputs.cpu(), strict=True)]
         return torch.stack(scores).to(self._device)
 
     def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return how many places of some examples have their largest score at the target."""
+        """Return the number of positions with the largest score at the target, per replicate."""
         return count_right(self.scores(inputs, which), targets)
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """Return a copy of what is stored."""
+        """Return a copy of the stored examples."""
         return {name: value.clone() for name, value in state_of(self._models[place]).items()}
 
     def losses(self) -> Tensor | None:
-        """Return None: there is no loss."""
+        """Return None, as there is no loss."""
         return None
 
     def state(self, place: int) -> State:
-        """Return what is stored, for `resume`."""
+        """Return the stored examples, for `resume`."""
         return self.weights(place)
 
     def resume(self, states: Sequence[State]) -> None:
-        """Go on from what `state` returned of each replicate.
+        """Resume from the `state` of each replicate.
 
         Raises:
-            IncompatibleError: they are no `MemoryModel`, so that what they store is not known.
+            IncompatibleError: the models are not instances of `MemoryModel`, so their storage is not known.
         """
         if not isinstance(self._models[0], MemoryModel):
             raise IncompatibleError(
-                f"{label_of(self._models[0])} stores examples, and is no icy.models.base.MemoryModel"
+                f"{label_of(self._models[0])} stores examples, but is not an icy.models.base.MemoryModel"
             )
         for model, stored in zip(self._models, states, strict=True):
             restore(model, stored, label_of(model))

@@ -1,4 +1,4 @@
-"""Lockstep: stacks of replicates that are equally far, with checkpoints between their updates."""
+"""Lockstep: stacks of replicates with equal numbers of updates, and with checkpoints between updates."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .checkpoints import Checkpoints, sweep_checkpoints
 from .job import Job, Outcome, Replicate
 from .learners import Learner
 
-DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
-LONGEST = 5.0  # seconds of updates at once, so that a checkpoint is not long overdue
+DRAWN_AT_ONCE = 64  # most batches in memory
+LONGEST = 5.0  # most seconds of updates in a call, so that checkpoints are not delayed
 J = TypeVar("J", bound=Job)
 
 
 def in_groups(job: J, train: Callable[[J, Checkpoints], Iterator[Outcome]]) -> Iterator[Outcome]:
-    """Train a job's replicates as one stack, or as several where checkpoints are of different steps.
+    """Train a job's replicates as one stack, or as several stacks if their checkpoints have different steps.
 
     Args:
-        job: what to train.
-        train: trains those that are equally far, given as a job of their own with the baselines that are known.
+        job: the job to train.
+        train: trains a part of the job, in which all replicates have equal steps and the known baselines are included.
     """
     if job.checkpoints:
         sweep_checkpoints(job.folder)
@@ -33,7 +33,7 @@ def in_groups(job: J, train: Callable[[J, Checkpoints], Iterator[Outcome]]) -> I
     for group in checkpoints.groups():
         for outcome in train(replace(job, replicates=group, baselines=baselines), checkpoints):
             yield outcome
-            checkpoints.forget(outcome.replicate)  # only now, as its record is on file
+            checkpoints.forget(outcome.replicate)  # now the caller has put its record on file
             if job.is_baseline(outcome.replicate):
                 baselines = {**job.baselines_in([job.record(outcome)]), **baselines}
 
@@ -42,12 +42,12 @@ class Lockstep(ABC):
     """A stack of replicates that train in lockstep, from the beginning or from a checkpoint.
 
     Args:
-        checkpoints: that it leaves and goes on from; none unless given.
+        checkpoints: the checkpoints to save and to resume from; by default none.
 
     Attributes:
-        checkpoints: the same.
-        learner: of the replicates.
-        updates: made so far.
+        checkpoints: the checkpoints.
+        learner: the learner of the replicates.
+        updates: number of updates so far.
     """
 
     learner: Learner
@@ -55,10 +55,10 @@ class Lockstep(ABC):
     def __init__(self, checkpoints: Checkpoints | None = None) -> None:
         self.checkpoints = Checkpoints() if checkpoints is None else checkpoints
         self.updates = 0
-        self._pace = 0.0  # seconds of an update, as of the last ones
+        self._pace = 0.0  # seconds of an update, measured at the last updates
 
     def advance(self, until: int) -> None:
-        """Make updates until so many have been made, with checkpoints in between; at the end a check may be due."""
+        """Make updates up to a total number, with checkpoints in between."""
         while self.updates < until:
             began, before = time.perf_counter(), self.updates
             with self.timed():
@@ -69,32 +69,32 @@ class Lockstep(ABC):
 
     @contextlib.contextmanager
     def timed(self) -> Iterator[None]:
-        """Share out the time that the block takes among the replicates."""
+        """Add the time of the block to the replicates, in equal shares."""
         began = time.perf_counter()
         yield
         self._share(time.perf_counter() - began)
 
     def _few(self) -> int:
-        """Return how many updates to make at once."""
+        """Return the number of updates to make in a call."""
         return DRAWN_AT_ONCE if self._pace * DRAWN_AT_ONCE <= LONGEST else max(1, int(LONGEST / self._pace))
 
     def save_if_due(self) -> None:
-        """Leave a checkpoint of every replicate now and then."""
+        """Save a checkpoint of every replicate if checkpoints are due."""
         if self.checkpoints.due:
             self.save()
 
     def save(self) -> None:
-        """Leave a checkpoint of every replicate."""
+        """Save a checkpoint of every replicate."""
         self.checkpoints.save(self.learner, self.updates, self._own())
 
     @abstractmethod
     def _update(self, count: int) -> None:
-        """Make so many updates, and count them."""
+        """Make and count `count` updates."""
 
     @abstractmethod
     def _share(self, seconds: float) -> None:
-        """Share time out among the replicates."""
+        """Add a time to the replicates, in equal shares."""
 
     @abstractmethod
     def _own(self) -> Mapping[Replicate, State]:
-        """Return what each replicate goes on from beside its learner, in their order."""
+        """Return the states of the replicates in addition to the learner's state, in the order of the stack."""

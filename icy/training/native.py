@@ -1,4 +1,4 @@
-"""A learner whose replicates are trained by native cores, one after another (icy.models.native)."""
+"""A learner that trains its replicates by native cores, one after another (icy.models.native)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class NativeLearner:
     The numbers of a replicate do not depend on the others, on the worker or on the number of threads.
 
     Args:
-        models: one per replicate, all of one architecture.
+        models: a model per replicate, all of one architecture.
         loss: supervised loss of one of icy's representations.
         settings: optimizer, learning rate and clipping.
         device: the CPU.
         sample: a small batch of inputs [replicate, batch, ...].
 
     Raises:
-        IncompatibleError: there is no compiled code, or it cannot do what the model or the loss does.
+        IncompatibleError: there is no compiled code, or it does not support the model or the loss.
     """
 
     engine = "native"
@@ -47,7 +47,7 @@ class NativeLearner:
     ) -> None:
         _refuse(models[0], device)
         if settings.optimizer not in calls.OPTIMIZERS:
-            raise IncompatibleError(f"they have no {settings.optimizer}")
+            raise IncompatibleError(f"the engine does not support the optimizer {settings.optimizer}")
         try:
             self._training = Program(models[0], sample[0], training=True, gradient=True)
             self._evaluation = Program(models[0], sample[0], training=False, gradient=False)
@@ -105,16 +105,16 @@ class NativeLearner:
 
     @torch.no_grad()
     def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return how many places of some examples have their largest score at the target."""
+        """Return the number of positions with the largest score at the target, per replicate."""
         parameters = self._parameters if which is None else self._parameters[list(which)]
         return self._caller.right(self._evaluation, parameters, inputs, targets)
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """Return a copy of the weights at a place of the stack, as `load_state_dict` takes them."""
+        """Return a copy of the weights of a replicate, for `load_state_dict`."""
         return self._named(self._parameters[place])
 
     def _named(self, flat: Tensor) -> dict[str, Tensor]:
-        """Return copies of the tensors of a vector by name."""
+        """Return copies of the tensors in a vector, by name."""
         layout = self._training.layout
         views = layout.views(flat)
         return {name: views[name].reshape(shape).clone() for name, shape in layout.shapes.items()}
@@ -124,12 +124,12 @@ class NativeLearner:
         return self._last
 
     def state(self, place: int) -> State:
-        """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
+        """Return a copy of the training state of a replicate, for `resume`."""
         moments = [self._named(moment[place]) for moment in self._moments]
         return {"weights": self.weights(place), "moments": moments, "steps": self._updates}
 
     def resume(self, states: Sequence[State]) -> None:
-        """Go on from what `state` returned of each replicate, after as many updates of each."""
+        """Resume from the `state` of each replicate; all states have the same number of updates."""
         layout = self._training.layout
         vectors = [[state["weights"], *state["moments"]] for state in states]
         packed = [torch.stack([layout.pack(named) for named in of_all]) for of_all in zip(*vectors, strict=True)]
@@ -137,7 +137,7 @@ class NativeLearner:
         self._updates = states[0]["steps"]
 
     def keep(self, which: list[int]) -> None:
-        """Keep only these replicates and their optimiser state."""
+        """Keep only these replicates and their optimizer states."""
         self._parameters = self._parameters[which].contiguous()
         self._moments = [m[which].contiguous() for m in self._moments]
         self._last = None if self._last is None else self._last[which]
@@ -147,27 +147,27 @@ def require_native(device: torch.device) -> None:
     """Raise if there are no native cores for a device.
 
     Raises:
-        IncompatibleError: it is no CPU, or there is no compiled code.
+        IncompatibleError: the device is not a CPU, or there is no compiled code.
     """
     if device.type != "cpu":
-        raise IncompatibleError("they run on the CPU only")
+        raise IncompatibleError("the engine runs on the CPU only")
     if not calls.available():
         raise IncompatibleError(str(native.why_not(calls.PACKAGE)))
 
 
 def _refuse(model: nn.Module, device: torch.device) -> None:
-    """Raise if a model is not one for native cores, whatever it computes."""
+    """Raise if native cores do not support models of this type."""
     require_native(device)
     if not getattr(model, "broadcasts", False) and not has_stock(model):
-        raise IncompatibleError("it does not say `broadcasts = True`")
+        raise IncompatibleError("the model does not set `broadcasts = True`")
     if any(True for _ in model.buffers()):
-        raise IncompatibleError("it has buffers")
+        raise IncompatibleError("the model has buffers")
     if getattr(model, "teacher_forcing", False):
-        raise IncompatibleError("it is trained with teacher forcing")
+        raise IncompatibleError("the model uses teacher forcing")
 
 
 def _trained(layout: Layout) -> Tensor:
-    """Return one for each number that is trained, and zero for those of frozen parameters."""
+    """Return a mask over the vector of parameters: 1 if trained, 0 if frozen."""
     trained = {name: float(name not in layout.frozen) for name in layout.shapes}
     return layout.pack(
         {n: torch.full(s, trained[n], dtype=torch.float32, device="cpu") for n, s in layout.shapes.items()}
@@ -175,10 +175,10 @@ def _trained(layout: Layout) -> Tensor:
 
 
 def native_loss(loss: Loss, program: Program) -> calls.Loss:
-    """Return a supervised loss of icy's representations as the compiled code has it, for a batch of one example.
+    """Return the compiled code's version of a supervised loss of icy's representations, for a batch of one example.
 
     Raises:
-        NotNativeError: it is another loss.
+        NotNativeError: the loss is not one of these.
     """
     representation, places, choices = getattr(loss, "__self__", None), program.places, program.choices
     kind = type(representation)
@@ -187,7 +187,7 @@ def native_loss(loss: Loss, program: Program) -> calls.Loss:
     if side == "sender" and getattr(representation, "symbols", WITH_START) != WITH_START:
         raise NotNativeError("its sender excludes the start symbol, symbols=V")
     if side is None or not (soft or kind in (Gumbel, Discrete)):
-        raise NotNativeError("its loss is not one that they know")
+        raise NotNativeError("the engine does not support the loss")
     if soft:
         return calls.Loss(calls.CROSS_ENTROPY, places, choices, 1 / places if side == "sender" else 1.0, 1.0, 0.0, 0.0)
     if isinstance(representation, Gumbel):

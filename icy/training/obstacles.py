@@ -1,4 +1,4 @@
-"""Why a model cannot be stacked: found by trying a stack of two, and said with the remedy."""
+"""Find out why a model cannot be stacked, by a trial of a stack of two, and suggest a remedy."""
 
 import copy
 import re
@@ -14,21 +14,24 @@ from icy.models.stock import needs_stock_layers
 
 from .stack import Stack
 
-# What PyTorch says within vmap, and the cause with the remedy. The first that matches counts.
+# Patterns of PyTorch's messages within vmap, with the cause and the remedy. The first match is used.
 SENTENCES = (
     (
         r"called random operation",
-        "it draws random numbers other than by nn.Dropout; leave out other noise, and dropout inside "
+        "it draws random numbers outside nn.Dropout; leave out other noise, and dropout inside "
         "nn.MultiheadAttention and nn.Transformer layers (dropout=0)",
     ),
-    (r"_pack_padded_sequence|_pad_packed_sequence", "it packs sequences; messages are of one length, so do without"),
+    (
+        r"_pack_padded_sequence|_pad_packed_sequence",
+        "it packs sequences; messages have a fixed length, so leave out packing",
+    ),
     (
         r"calling \.item\(\)",
-        "it reads a number out of a tensor, as .item(), int() and pack_padded_sequence do; compute with the tensor",
+        "it reads a number from a tensor, as .item(), int() and pack_padded_sequence do; compute with the tensor",
     ),
     (
         r"data-dependent control flow",
-        "it decides by the numbers in a tensor (if, while); compute both branches and choose by torch.where",
+        "it branches on numbers in a tensor (if, while); compute both branches and select with torch.where",
     ),
     (
         r"dynamic shape",
@@ -37,11 +40,11 @@ SENTENCES = (
     ),
     (
         r"more elements than|inplace arithmetic",
-        "it writes into a tensor that is the same for all replicates; make that with x.new_zeros(...) of an x that "
-        "depends on the input, or put its parts together with torch.stack or torch.cat",
+        "it writes into a tensor that is the same for all replicates; create the tensor with x.new_zeros(...) of an x "
+        "that depends on the input, or join its parts with torch.stack or torch.cat",
     ),
     (r"access data pointer|numpy|storage", "it leaves PyTorch (.numpy(), .tolist()); compute with tensors"),
-    (r"has a backward pass that vmap cannot batch", "it is built from icy's layers; say `broadcasts = True` in it"),
+    (r"has a backward pass that vmap cannot batch", "it is built from icy's layers; set `broadcasts = True` in it"),
 )
 NO_RULE = re.compile(r"[Bb]atching rule not implemented for aten::(\w+)")
 
@@ -57,18 +60,18 @@ def obstacle_to(
 
     Args:
         engine: "broadcast", "vmap" or "vmap+layers".
-        models: the first is tried, as a stack of two.
-        seeds: one per model.
+        models: the models; the first is tried, as a stack of two.
+        seeds: a seed per model.
         sample: a small batch of inputs [replicate, batch, ...].
         device: where to train.
     """
     if engine == "broadcast" and not getattr(models[0], "broadcasts", False):
-        return "it does not say `broadcasts = True`"
+        return "it does not set `broadcasts = True`"
     if engine == "vmap" and needs_stock_layers(models[0]):
-        return "it has layers that vmap alone runs slowly or wrongly"
+        return "it has layers that vmap runs slowly or wrongly"
     two, by_vmap = [copy.deepcopy(models[0]) for _ in range(2)], engine != "broadcast"
     if by_vmap and (name := _differing_tensor(models)):
-        return f"its tensor '{name}' differs between replicates and is not a buffer; make it one by register_buffer"
+        return f"its tensor '{name}' differs between replicates and is not a buffer; use register_buffer"
     inputs, keys = torch.cat([sample[:1], sample[:1]]), torch.zeros(2, dtype=torch.long, device=device)
     try:
         trial = Stack(two, device, [seeds[0]] * 2, all_buffers=by_vmap)
@@ -79,7 +82,7 @@ def obstacle_to(
         if by_vmap:
             with torch.no_grad():
                 trial.forward([inputs], engine)
-    except Exception as error:  # whatever a stranger's module does that the engine refuses
+    except Exception as error:  # a module of a user may raise anything
         return _sentence(error)
     return None
 
@@ -104,25 +107,25 @@ def _note_buffers(module: Any, inputs: Any) -> None:
 
 
 def _require_same_buffers(module: Any, inputs: Any, output: Any) -> None:
-    """Raise if a module has other buffers than before its forward pass; a stack would not keep them."""
+    """Raise if a forward pass replaces or adds buffers, as a stack would not keep these."""
     after = dict(module.named_buffers())
     replaced = [name for name, buffer in module.buffers_before.items() if after.get(name) is not buffer]
     if replaced or len(after) > len(module.buffers_before):
         names = listed([f"'{name}'" for name in replaced or sorted(set(after) - set(module.buffers_before))])
         raise _ReplacedBufferError(
-            f"it puts other tensors in the place of its buffers ({names}); write into them, as in self.x.copy_(...)"
+            f"it replaces its buffers by other tensors ({names}); write into the buffers, as in self.x.copy_(...)"
         )
 
 
 def _sentence(error: Exception) -> str:
     """Return the cause and the remedy of an error, in place of PyTorch's message."""
-    said = str(error).strip().partition("\n")[0]
-    if isinstance(error, IcyError) and "vmap cannot batch" not in said:
-        return said
-    if found := NO_RULE.search(said):
-        return f"torch.vmap has no rule for {found[1]}; compute it by other operations"
-    known = next((sentence for pattern, sentence in SENTENCES if re.search(pattern, said)), None)
-    return known or f"in a stack it raises {type(error).__name__}: {said.rstrip('.')}"
+    message = str(error).strip().partition("\n")[0]
+    if isinstance(error, IcyError) and "vmap cannot batch" not in message:
+        return message
+    if match := NO_RULE.search(message):
+        return f"torch.vmap has no rule for {match[1]}; compute it by other operations"
+    known = next((sentence for pattern, sentence in SENTENCES if re.search(pattern, message)), None)
+    return known or f"in a stack it raises {type(error).__name__}: {message.rstrip('.')}"
 
 
 def _total(output: Any) -> Tensor:

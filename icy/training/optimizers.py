@@ -1,4 +1,4 @@
-"""Optimizers of one vector of parameters: Adam by PyTorch's fused operation, others by `torch.optim`."""
+"""Optimizers of one vector of parameters: Adam with PyTorch's fused operation, others with `torch.optim`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ EPSILON = 1e-8
 
 
 class Adam:
-    """Adam (Kingma & Ba 2015): the numbers of `torch.optim.Adam(fused=True, capturable=True)`, to the last bit.
+    """Adam (Kingma & Ba 2015), with exactly the numbers of `torch.optim.Adam(fused=True, capturable=True)`.
 
-    Not `torch.optim`, which imports PyTorch's compiler when an optimizer is made: one to two seconds of every process.
+    It avoids the import of PyTorch's compiler, which an optimizer of `torch.optim` needs and which takes one to two
+    seconds in every process.
 
     Args:
         weights: the parameters, a vector; changed in place.
-        gradient: of the weights; read at every step.
+        gradient: gradient of the weights; read at every step.
         learning_rate: step size.
 
     Attributes:
-        steps: steps made, a tensor on the device of the weights, so that a captured step counts too.
-        moments: moving averages of the gradient and of its square, by the names that PyTorch gives them; vectors.
+        steps: number of steps, a tensor on the device of the weights, so that captured steps are counted.
+        moments: moving averages of the gradient and of its square, by their names in PyTorch; vectors.
     """
 
     def __init__(self, weights: Tensor, gradient: Tensor, learning_rate: float) -> None:
@@ -43,7 +44,7 @@ class Adam:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Change the weights by the gradient."""
+        """Update the weights by the gradient."""
         self.steps += 1
         torch._fused_adam_(
             *([self._weights], [self._gradient], *([moment] for moment in self.moments.values()), [], [self.steps]),
@@ -58,18 +59,18 @@ class Adam:
 
 
 class OfTorch:
-    """An optimizer of `torch.optim` that works number by number, with its default settings except the learning rate.
+    """An element-wise optimizer of `torch.optim`, with its default settings except the learning rate.
 
     Args:
-        name: as in the setting `optimizer`.
+        name: name of the optimizer in the setting `optimizer`.
         weights: the parameters, a vector; changed in place.
-        gradient: of the weights; read at every step.
+        gradient: gradient of the weights; read at every step.
         learning_rate: step size.
-        frozen: which numbers stay as they are, a vector; None if all are trained.
+        frozen: mask of frozen parameters, a vector; None if all are trained.
 
     Attributes:
-        steps: the other parts of its state, such as the number of steps; empty before the first step.
-        moments: the parts of its state that are vectors, by the names that PyTorch gives them; likewise.
+        steps: the other parts of the optimizer's state, such as the number of steps; empty before the first step.
+        moments: the vectors in the optimizer's state, by their names in PyTorch; empty before the first step.
     """
 
     def __init__(
@@ -104,8 +105,8 @@ class OfTorch:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Change the weights by the gradient."""
+        """Update the weights by the gradient."""
         before = None if self._frozen is None else self._vector[self._frozen]
         self._optimizer.step()
-        if before is not None:  # by weight decay
+        if before is not None:  # weight decay changes frozen parameters, so restore them
             self._vector[self._frozen] = before

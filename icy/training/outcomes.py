@@ -1,4 +1,4 @@
-"""What training gives: replicates, readings of their evaluations, and how they ended."""
+"""Results of training: replicates, readings of their evaluations, and outcomes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Replicate:
 
 @dataclass(frozen=True)
 class Reading:
-    """One replicate's accuracy at one evaluation; `phase` names the part of a training that has several."""
+    """One replicate's accuracy at one evaluation; `phase` names the phase if a training has several."""
 
     replicate: Replicate
     steps: int
@@ -43,22 +43,22 @@ class Reading:
 
 @dataclass
 class Outcome:
-    """How one replicate ended.
+    """The end of one replicate.
 
     Attributes:
-        replicate: which.
+        replicate: the replicate.
         reason: "target", "cap", "budget" or "steps" for a result; for a failure one of FAILURES.
-        steps: updates made (or the published count of them).
-        accuracy: at the end; NaN if it diverged.
-        curve: a point per evaluation, in the order of `JobKind.curve`: (steps, accuracy), unless it says otherwise.
+        steps: updates made (or the paper's count of them).
+        accuracy: accuracy at the end; NaN if training diverged.
+        curve: a point per evaluation, with the columns of `JobKind.curve`, by default (steps, accuracy).
         engine: how the stack was trained.
-        seconds: this replicate's share of the time its stacks took.
-        baseline_steps: updates that the baseline was trained for at the same seed, if it reached the target.
+        seconds: this replicate's share of the time of its stacks.
+        baseline_steps: updates of the baseline at the same seed, if it reached the target.
         extra: further numbers, by their names in the record; see `JobKind.measures`.
-        error: why there is no result, in a sentence, for a reason of one's own.
+        error: a sentence on the failure, for reasons outside FAILURES.
         files: files to keep with the record, by their path in the results folder.
-        crossing: the step at which it reached the target, if that was interpolated between two checks.
-        baseline_crossing: the same of the baseline.
+        crossing: the step at which the target was reached, if it was interpolated between two checks.
+        baseline_crossing: the same step of the baseline.
     """
 
     replicate: Replicate
@@ -77,7 +77,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no result."""
+        """Whether the replicate failed."""
         return self.error is not None or self.reason in FAILURES
 
 

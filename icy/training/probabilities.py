@@ -1,4 +1,4 @@
-"""Notice a model that puts out probabilities where scores are needed."""
+"""Detect models that output probabilities where scores are needed."""
 
 import logging
 
@@ -8,12 +8,12 @@ from torch import Tensor, nn
 from icy.core.registry import Entry
 
 log = logging.getLogger(__name__)
-TOLERANCE = 1e-4  # of a sum of probabilities, which float16 rounds
-_warned: set[str] = set()  # models, by version: each is warned of once, however many stacks it is trained in
+TOLERANCE = 1e-4  # error of a sum of probabilities in float16
+_warned: set[str] = set()  # versions of models with a warning, to warn only once
 
 
 def are_probabilities(scores: Tensor) -> bool:
-    """Return whether scores [..., choice] look as if a softmax had been applied: from 0 to 1, with sums of 1."""
+    """Return whether scores [..., choice] are the output of a softmax: from 0 to 1, with sums of 1."""
     if scores.numel() == 0 or scores.shape[-1] < 2 or not scores.is_floating_point():
         return False
     inside = (scores >= 0) & (scores <= 1)
@@ -22,17 +22,17 @@ def are_probabilities(scores: Tensor) -> bool:
 
 
 def sentence_on(name: str) -> str:
-    """Return the sentence about a model that puts out probabilities."""
+    """Return the warning about a model that outputs probabilities."""
     return (
-        f"{name} puts out probabilities (each row sums to 1); it should put out scores, that is logits, without a "
-        "softmax at the end: the loss applies one, and a second slows or stops learning."
+        f"{name} outputs probabilities (each row sums to 1). It should output scores (logits), without a softmax at "
+        "the end: the loss applies a softmax, and a second softmax slows or stops learning."
     )
 
 
 def warn_of_probabilities(entry: Entry, model: nn.Module, scores: Tensor) -> None:
-    """Warn, once for each model that learns by gradient, if its scores [..., choice] are probabilities."""
+    """Warn, once per model that learns by gradient, if its scores [..., choice] are probabilities."""
     which = f"{entry.qualified} {entry.full_version}"
-    learns = getattr(model, "learns_by_gradient", True)  # what a memory model puts out enters no loss
+    learns = getattr(model, "learns_by_gradient", True)  # a memory model has no loss
     if learns and which not in _warned and are_probabilities(scores):
         _warned.add(which)
         log.warning("%s", sentence_on(entry.qualified))

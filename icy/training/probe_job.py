@@ -28,11 +28,11 @@ class ProbeJob(LanguageJob):
     """Supervised training of one model on several grammars, each compared with concat.
 
     Attributes:
-        task: the model and its setting.
-        protocol: when to stop, and what is measured.
-        settings: how to train.
-        split: which meanings are held out, where the protocol holds out any.
-        word_seed: seed of the words of all replicates; None where each replicate has the words of its own seed.
+        task: the model with its sizes and representation.
+        protocol: stopping rule and measure.
+        settings: training settings.
+        split: the split of the meanings, if the protocol has held-out meanings.
+        word_seed: seed of the words of all replicates; by default (None) the words depend on each replicate's seed.
     """
 
     task: Task
@@ -47,12 +47,12 @@ class ProbeJob(LanguageJob):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.protocol.holds_out != (self.split is not None):
-            needs = "needs a split" if self.split is None else "holds out no meanings and takes no split"
+            needs = "needs a split" if self.split is None else "has no held-out meanings, so it does not take a split"
             raise InvalidSettingError(f"The protocol '{self.protocol.name}' {needs}.")
 
     @property
     def entries(self) -> list[Entry]:
-        """The model and its cell, and all that a language needs."""
+        """The entries of the model, of its cell, and of the languages."""
         entry = self.task.entry
         return [entry, *([entry.cell] if entry.cell else []), *super().entries]
 
@@ -60,7 +60,7 @@ class ProbeJob(LanguageJob):
         """Return all choices that can change the numbers of a replicate."""
         settings = self.settings.under(self.task.representation)
         if self.protocol.max_updates is not None:
-            del settings["max_steps"]  # the budget takes its place
+            del settings["max_steps"]  # replaced by the budget
         return {
             **self.task_config(replicate),
             "protocol": self.protocol.name,
@@ -72,13 +72,13 @@ class ProbeJob(LanguageJob):
         }
 
     def language(self, replicate: Replicate) -> Language:
-        """Return the language of a replicate: its grammar's at the seed of words, or the one that was given."""
+        """Return the language of a replicate: its grammar's at the seed of words, or the user's language."""
         seed = replicate.seed if self.word_seed is None else self.word_seed
         return super().language(replace(replicate, seed=seed))
 
     @property
     def facts(self) -> dict[str, str]:
-        """What rows of one model may differ in."""
+        """Settings that may distinguish rows of one model."""
         return super().facts | ({} if self.word_seed is None else {"word seed": str(self.word_seed)})
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
@@ -90,23 +90,23 @@ class ProbeJob(LanguageJob):
         }
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the updates after which a grammar is stopped; None while concat's are not known."""
+        """Return the most updates of a grammar; None while concat's updates are not known."""
         if self.protocol.max_updates is not None:
             return self.protocol.max_updates
         return None if baseline is None else self.protocol.limit(baseline)
 
     def work(self) -> Work | None:
-        """Count an update of the model; None for one that learns without gradients."""
+        """Count the operations of an update; None for a model that learns without gradients."""
         counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
         return counted
 
     def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the whole stack, the first few left out as they are slower."""
+        """Return the seconds of one update of the whole stack, without the first few updates, which are slower."""
         return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     @property
     def alike(self) -> str:
-        """Model, settings and stack; not the protocol, which says when to stop."""
+        """Key of model, settings and stack; without the protocol, as it does not change the cost of an update."""
         return str((self.task, self.settings, self.engine, len(self.replicates)))
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
@@ -117,16 +117,16 @@ class ProbeJob(LanguageJob):
         return ExpectedSteps(steps, baseline is not None, self.protocol.cap, apart=True)
 
     def limit_text(self) -> str:
-        """Return the word before the time left."""
+        """Return the words before the time left."""
         return "at most" if self.protocol.stops_at_target and self.protocol.max_updates is None else "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return what an estimate rests on."""
+        """Return a sentence on the assumptions of an estimate."""
         if self.protocol.max_updates is not None:
             return super().estimate_text(steps)
         return (
-            "This is an estimate. The time of 1000 updates is one replicate's share while all workers are busy; the "
-            f"whole supposes {steps} updates of a replicate, as similar models took them."
+            "This is an estimate. The time of 1000 updates is one replicate's share while all workers are busy. The "
+            f"total assumes {steps} updates per replicate, as in results of similar models."
         )
 
     def summary(self, record: Record) -> str:
@@ -145,7 +145,7 @@ class ProbeJob(LanguageJob):
         return f"accuracy {record['accuracy']:.3f} {took}"
 
     def explain(self, outcome: Outcome) -> str:
-        """Return why a replicate failed, in a sentence."""
+        """Return the reason of a failure, in a sentence."""
         if outcome.reason == "max_steps":
             return f"concat did not reach {self.protocol.target} within {counted(self.settings.max_steps, 'update')}"
         return super().explain(outcome)

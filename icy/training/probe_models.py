@@ -1,4 +1,4 @@
-"""Models of probes, made again from their records and kept weights."""
+"""Restore the models of probes from their records and saved weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .engine import make_model
 from .tasks import Task
 from .weights import require_version, restore
 
-AT_ONCE = 8192  # meanings
+AT_ONCE = 8192  # meanings per forward pass
 
 
 def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
@@ -41,11 +41,11 @@ def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
 
 @torch.no_grad()
 def spoken(record: Record, sender: nn.Module) -> Language:
-    """Return the language that a trained sender speaks: its greedy message for every meaning.
+    """Return the language of a trained sender: its greedy message for every meaning.
 
     Args:
-        record: of its replicate.
-        sender: in evaluation mode.
+        record: record of the sender's replicate.
+        sender: the sender, in evaluation mode.
     """
     config = record["config"]
     space = MeaningSpace.of(config["meanings"])

@@ -16,9 +16,9 @@ from icy.core.noise import Noise, drawing_from
 from icy.core.streams import stream_key
 from icy.models.stock import StockLayers
 
-# The optimiser treats the last few elements of a vector, which do not fill a register, by other instructions. Behind
-# padding they are no parameters, so a model's numbers do not depend on where in the vector it stands. Each tensor is
-# padded, so that the next begins a line of the cache, as matrix products want it (icy.models.kernels.products).
+# The optimizer uses other instructions for the last elements of a vector that do not fill a register. With padding,
+# these elements are not parameters, so a model's numbers do not depend on its position in the vector. Each tensor is
+# padded to start at a cache line, as matrix products require (icy.models.kernels.products).
 PADDING = 64
 Output = Any  # a tensor, or a tuple of tensors
 RandomState = tuple[Tensor, Tensor | None]  # states of the random generators of the CPU and of the device
@@ -27,11 +27,11 @@ RandomState = tuple[Tensor, Tensor | None]  # states of the random generators of
 class Stack:
     """Stacked parameters of R equal modules: one vector, with a view [replicate, ...] per tensor.
 
-    One vector, because then clearing gradients and the optimiser are one operation each, however many tensors a model
-    has; a block of it per tensor, because batched matrix products want each tensor contiguous.
+    With one vector, clearing gradients and stepping the optimizer are one operation each for all tensors. Each tensor
+    is a contiguous block of the vector, as batched matrix products require.
 
-    Buffers of submodules that say `stacks_buffers = True`, such as running averages, are stacked too; others are taken
-    to be the same in all modules, and the first module's are used. For vmap all buffers are stacked.
+    Buffers of submodules with `stacks_buffers = True`, such as running averages, are stacked too. Other buffers are
+    assumed equal in all modules, so those of the first module are used. For vmap all buffers are stacked.
     """
 
     def __init__(
@@ -43,22 +43,22 @@ class Stack:
         self._trainable = {name: p.requires_grad for name, p in parameters[0].items()}
         self._attach({name: torch.stack([p[name].detach().float() for p in parameters]) for name in parameters[0]})
         self._stack_buffers()
-        # A module that draws (dropout, say) has a random state of its own when it runs alone, so that its numbers do
-        # not depend on which replicates run beside it.
+        # Each module has its own random state (used for dropout, for example), so that its numbers do not depend on
+        # the other replicates of the stack.
         self._random_states = [_start_state(stream_key(seed, "noise"), device) for seed in seeds]
 
     def _attach(self, values: dict[str, Tensor]) -> None:
         self._shapes = {name: value.shape for name, value in values.items()}
         self.flat = self.pack(values)
         self.flat_grad = torch.zeros_like(self.flat)
-        # A frozen parameter keeps a gradient of zero, which Adam leaves where it is; `frozen` is for others.
+        # The gradient of a frozen parameter stays zero, so Adam does not change it. Other optimizers use `frozen`.
         self.parameters = {n: view.requires_grad_(self._trainable[n]) for n, view in self.views(self.flat).items()}
         self.gradients = self.views(self.flat_grad)
         for name, parameter in self.parameters.items():
             parameter.grad = self.gradients[name]  # backward adds into it, in place
 
     def _stack_buffers(self) -> None:
-        """Stack buffers as [replicate, ...], of which each module then has its own as a view."""
+        """Stack buffers as [replicate, ...], and make each module's buffers views of them."""
         names = _stacking_buffers(self.modules[0], self._all_buffers)
         self._buffers = {name: torch.stack([m.get_buffer(name) for m in self.modules]) for name in names}
         for name, stacked in self._buffers.items():
@@ -72,14 +72,14 @@ class Stack:
         return torch.cat([F.pad(value.flatten(), (0, -value.numel() % PADDING)) for value in values.values()])
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
-        """Return each tensor of a packed vector in its shape."""
+        """Return the tensors of a packed vector as views, by name."""
         sizes = [shape.numel() for shape in self._shapes.values()]
         parts = flat.split([-(-size // PADDING) * PADDING for size in sizes])
         named = zip(self._shapes.items(), sizes, parts, strict=True)
         return {name: part[:size].view(shape) for (name, shape), size, part in named}
 
     def frozen(self) -> Tensor | None:
-        """Return which numbers of the vector belong to frozen parameters; None if none do."""
+        """Return a mask of the vector's frozen parameters; None if no parameter is frozen."""
         if all(self._trainable.values()):
             return None
         mask = torch.zeros_like(self.flat, dtype=torch.bool)
@@ -90,7 +90,7 @@ class Stack:
     def clip(self, limit: float) -> None:
         """Scale the gradient of each replicate down to a norm of at most `limit`."""
         rows = [gradient.flatten(1) for gradient in self.gradients.values()]
-        # A replicate's norms stand in a row: along columns, their sum is added up otherwise in a stack of another size.
+        # A replicate's norms are a row. Sums along columns would round differently in stacks of different sizes.
         norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows], 1)
         scale = (limit / (torch.linalg.vector_norm(norms, dim=1) + 1e-6)).clamp_(max=1)
         for row in rows:
@@ -103,7 +103,7 @@ class Stack:
 
     @torch.no_grad()
     def load(self, place: int, state: dict[str, Tensor]) -> None:
-        """Give one module the parameters and buffers that `state` returned."""
+        """Load a module's parameters and buffers from `state`."""
         for name, buffer in self.modules[place].named_buffers():
             buffer.copy_(state[name])
         for name, parameter in self.parameters.items():
@@ -114,14 +114,14 @@ class Stack:
         return self._random_states[place]
 
     def load_random_state(self, place: int, state: RandomState) -> None:
-        """Go on from a state of the random generators."""
+        """Load the state of the random generators of one module."""
         self._random_states[place] = state
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates."""
         index = torch.tensor(which, device=self.flat.device, dtype=torch.int64)
         self._attach({name: value.detach()[index] for name, value in self.parameters.items()})
-        # One that is kept twice becomes two, each with buffers of its own.
+        # A module whose place is repeated is copied, so that each copy has its own buffers.
         before = self.modules
         self.modules = [copy.deepcopy(before[p]) if p in which[:i] else before[p] for i, p in enumerate(which)]
         self._stack_buffers()
@@ -135,8 +135,8 @@ class Stack:
         Args:
             inputs: arguments of the modules, each [replicate, ...].
             engine: "broadcast", "vmap", "vmap+layers" (with `StockLayers`) or "loop".
-            keys: of the noise of each replicate [replicate], in training; None in evaluation.
-            which: places of the replicates to run, which `inputs` and `keys` are for; all unless given.
+            keys: noise key of each replicate [replicate] in training; None in evaluation.
+            which: places of the replicates of `inputs` and `keys`; by default all.
         """
         if which is not None and list(which) == list(range(len(self.modules))):
             which = None
@@ -157,8 +157,8 @@ class Stack:
             _slow_in_silence(),
             self._stock_layers(which) if engine == "vmap+layers" else nullcontext(),
         ):
-            found: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
-        return found
+            outputs: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
+        return outputs
 
     @contextmanager
     def _stock_layers(self, which: Sequence[int] | None) -> Iterator[None]:
@@ -175,7 +175,7 @@ class Stack:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             for at, i in enumerate(which):
                 _set_state(self._random_states[i], device)
-                # Copies, as a product's last bits may depend on where in memory the weights are.
+                # Copies, as the last bits of a product may depend on the address of the weights.
                 mine = {name: p[i].clone() for name, p in self.parameters.items()}
                 key = None if keys is None else keys[at]
                 outputs.append(_call(self.modules[i], mine, key, *(x[at] for x in inputs)))
@@ -187,7 +187,7 @@ class Stack:
 
 @contextmanager
 def _slow_in_silence() -> Iterator[None]:
-    """Leave out PyTorch's warning that vmap runs an operation one replicate at a time; it asks to report that."""
+    """Suppress PyTorch's warning that vmap runs an operation one replicate at a time."""
     enable = torch._C._functorch._set_vmap_fallback_warning_enabled  # type: ignore[attr-defined]
     enable(False)
     try:
@@ -197,7 +197,7 @@ def _slow_in_silence() -> Iterator[None]:
 
 
 def _stacking_buffers(module: nn.Module, all_of_them: bool) -> dict[str, list[str]]:
-    """Return the buffers to stack: the first name of each, and all its names."""
+    """Return all names of each buffer to stack, by its first name."""
     names: dict[int, list[str]] = {}
     for place, part in module.named_modules(remove_duplicate=False):
         if all_of_them or getattr(part, "stacks_buffers", False):
@@ -215,7 +215,7 @@ def _call(module: nn.Module, parameters: dict[str, Tensor], keys: Tensor | None,
 
 def _start_state(key: int, device: torch.device) -> RandomState:
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(key)  # of the CPU and of every GPU
+        torch.manual_seed(key)  # seeds the CPU and every GPU
         return _get_state(device)
 
 

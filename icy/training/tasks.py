@@ -1,4 +1,4 @@
-"""Tasks: the model or the pair of one row, with its space of meanings and its representation."""
+"""Tasks: the model or the pair of one row, with its meaning space and its representation."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Task:
         vocab_size: V.
         word_length: w; a message has A*w tokens.
         hidden_size: E.
-        representation: its name.
+        representation: name of the representation.
         options: further arguments of the model.
-        paired: whether it is one of a pair, whose sides must not start from the same random numbers.
+        paired: whether the model is a side of a pair. The sides of a pair start from different random numbers.
     """
 
     entry: Entry
@@ -47,7 +47,7 @@ class Task:
 
 @dataclass(frozen=True)
 class PairEntry:
-    """A sender and a receiver, where a single model has its registry entry."""
+    """The registry entries of a sender and a receiver, in the role of a single model's entry."""
 
     sender: Entry
     receiver: Entry
@@ -59,7 +59,7 @@ class PairEntry:
 
     @property
     def qualified(self) -> str:
-        """The same: neither side can be mistaken."""
+        """Both names, joined; the order shows the sides."""
         return self.name
 
     @property
@@ -68,7 +68,7 @@ class PairEntry:
         return f"{self.sender.full_version}+{self.receiver.full_version}"
 
     def works_with(self, representation: str) -> bool:
-        """Whether both do."""
+        """Whether both models work with a representation."""
         return self.sender.works_with(representation) and self.receiver.works_with(representation)
 
 
@@ -82,8 +82,8 @@ class PairTask:
         vocab_size: V.
         word_length: w; a message has A*w tokens.
         hidden_size: E, of both.
-        representation: of the link between them.
-        pretrain_representation: in which each learns the language before.
+        representation: representation of the link between them.
+        pretrain_representation: representation in pre-training.
         sender_options: further arguments of the sender.
         receiver_options: further arguments of the receiver.
     """
@@ -107,12 +107,12 @@ class PairTask:
 
     @property
     def options(self) -> Fields:
-        """The options of both, each with its side."""
+        """The options of both models, with the side as a prefix."""
         sides = ("sender", self.sender_options), ("receiver", self.receiver_options)
         return {f"{side}.{name}": value for side, options in sides for name, value in options.items()}
 
     def alone(self, side: str, representation: str) -> Task:
-        """The task of one side by itself."""
+        """Return the task of one side by itself."""
         both = {
             "sender": (self.entry.sender, self.sender_options),
             "receiver": (self.entry.receiver, self.receiver_options),
@@ -122,5 +122,5 @@ class PairTask:
         return Task(entry, *sizes, representation, options, paired=True)
 
     def feedback(self, settings: TrainingSettings) -> str:
-        """The representation in which the sender sees its own symbols during the game."""
+        """Return the representation in which the sender sees its own symbols during the game."""
         return "soft" if settings.soft_feedback and self.entry.sender.works_with("soft") else self.representation

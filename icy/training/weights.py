@@ -1,4 +1,4 @@
-"""Weights of trained models as safetensors, in files beside their records."""
+"""Weights of trained models as safetensors, in files next to their records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icy.core.types import Choices, Fields
 from icy.models.base import MemoryModel
 from icy.records.record import Record
 
-CARD = "icy"  # name of the card among the metadata of a file
+CARD = "icy"  # name of the card in the metadata of a file
 
 
 def pack_weights(weights: Mapping[str, Tensor], card: Fields | None = None) -> bytes:
@@ -23,7 +23,7 @@ def pack_weights(weights: Mapping[str, Tensor], card: Fields | None = None) -> b
 
     Args:
         weights: the tensors.
-        card: what they are, for `card_of`; of values that JSON has.
+        card: a description of the weights, with values that JSON supports; `card_of` reads it.
     """
     from safetensors.torch import save
 
@@ -32,30 +32,30 @@ def pack_weights(weights: Mapping[str, Tensor], card: Fields | None = None) -> b
 
 
 def card_of(content: bytes) -> Choices:
-    """Return what the content of a .safetensors file says of itself; empty if that is nothing.
+    """Return the card in the content of a .safetensors file; empty if there is none.
 
     Raises:
-        StoreError: it is damaged.
+        StoreError: the content is damaged.
     """
-    unpack_weights(content)  # whose header is then sound
+    unpack_weights(content)  # raises if the header is damaged
     (size,) = struct.unpack("<Q", content[:8])
     text = json.loads(content[8 : 8 + size]).get("__metadata__", {}).get(CARD, "{}")
     try:
-        found = json.loads(text)
+        card = json.loads(text)
     except ValueError as error:
-        raise StoreError(f"The card of a kept model is damaged ({error}).") from error
-    return found if isinstance(found, dict) else {}
+        raise StoreError(f"The card of a saved model is damaged ({error}).") from error
+    return card if isinstance(card, dict) else {}
 
 
 def card_of_file(path: Path, what: str) -> Choices:
-    """Return the card of a .safetensors file of what a job with a `setup` has trained.
+    """Return the card of a .safetensors file of a job with a `setup`.
 
     Args:
-        path: of the file.
-        what: was trained, as in "agent".
+        path: path of the file.
+        what: noun for the trained model, as in "agent".
 
     Raises:
-        StoreError: it cannot be read, is damaged, or has no such card.
+        StoreError: the file cannot be read, is damaged, or has no card with a `setup`.
     """
     try:
         content = path.read_bytes()
@@ -63,7 +63,7 @@ def card_of_file(path: Path, what: str) -> Choices:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
     card = card_of(content)
     if "setup" not in card:
-        raise StoreError(f"{path} does not say what {what} its weights are of.")
+        raise StoreError(f"{path} has no description of its {what}, so its weights cannot be loaded.")
     return card
 
 
@@ -71,7 +71,7 @@ def unpack_weights(content: bytes) -> dict[str, Tensor]:
     """Return the tensors of a .safetensors file by name.
 
     Raises:
-        StoreError: it is damaged.
+        StoreError: the file is damaged.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
@@ -79,39 +79,39 @@ def unpack_weights(content: bytes) -> dict[str, Tensor]:
     try:
         return load(content)
     except SafetensorError as error:
-        raise StoreError(f"The file of a kept model is damaged ({error}).") from error
+        raise StoreError(f"The file of a saved model is damaged ({error}).") from error
 
 
 def state_of(model: nn.Module) -> dict[str, Tensor]:
-    """Return what a model has learnt: what it says it has stored, or its parameters and buffers."""
+    """Return the learned state of a model: its stored examples, or its parameters and buffers."""
     if isinstance(model, MemoryModel):
         return model.stored()
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
 def require_version(record: Record, name: str, version: str) -> None:
-    """Check that a model or grammar is of the version that a record was made with.
+    """Check that a model or grammar has the same version as when a record was made.
 
     Raises:
-        StoreError: it is of another.
+        StoreError: the versions differ.
     """
     if (trained := record["versions"].get(name)) != version:
         raise StoreError(
             f"{record['model']} on {record['grammar']} with seed {record['seed']} was trained with version {trained} "
-            f"of the {name}, and that of now is {version}: load the one that it was trained with, or train it again."
+            f"of the {name}, but the current version is {version}: load the earlier version, or train the model again."
         )
 
 
 def restore(model: nn.Module, weights: Mapping[str, Tensor], name: str) -> nn.Module:
-    """Give a model what it had learnt, to the bit, and put it in evaluation mode.
+    """Load the exact learned state of a model, and set it to evaluation mode.
 
     Args:
-        model: a new one of the same architecture.
-        weights: as of `state_of`.
-        name: of the model, for errors.
+        model: a new model of the same architecture.
+        weights: the learned state, as from `state_of`.
+        name: name of the model, for errors.
 
     Raises:
-        StoreError: they are not of this architecture.
+        StoreError: the weights are of another architecture.
     """
     if isinstance(model, MemoryModel):
         model.restore(dict(weights))
@@ -121,8 +121,8 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor], name: str) -> nn.Mo
     if shapes[0] != shapes[1]:
         odd = min(n for n in {*own, *weights} if shapes[0].get(n) != shapes[1].get(n))
         raise StoreError(
-            f"What is kept of {name} does not fit the model of that name as it is now ('{odd}' is of another shape, or "
-            "only one of them has it): load the version of the model that was trained."
+            f"The saved weights of {name} do not fit the current version of the model ('{odd}' differs in shape, or is "
+            "missing in one of them): load the version of the model that was trained."
         )
     with torch.no_grad():
         for n, value in own.items():

@@ -1,12 +1,12 @@
 """Element-wise steps of recurrent cells, each one autograd node with its own backward pass.
 
-A recurrent update is some hundred small element-wise operations around a few matrix products; their overhead on a CPU,
-and their launches on a GPU, cost as much as the products. As single nodes the steps need about a third as many
-operations; on a GPU with Triton, one or two (triton_steps). All work on the last axis (hidden) and broadcast over the
-others. Each also has a plain form, for autocast and PyTorch's transforms (`icy.core.fused`).
+A recurrent update is some hundred small element-wise operations around a few matrix products. The overhead of these
+operations on a CPU, and their launches on a GPU, cost as much as the products. As single nodes the steps need about a
+third as many operations; on a GPU with Triton, one or two (triton_steps). All work on the last axis (hidden) and
+broadcast over the others. Each also has a plain form, for autocast and PyTorch's transforms (`icy.core.fused`).
 
-The values that a step keeps for its backward pass are outputs of it, and have gradients themselves where second
-derivatives are wanted: so nothing is kept for these.
+The values that a step keeps for its backward pass are outputs of the step, and have gradients of their own for second
+derivatives. So a step keeps nothing extra for them.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,24 +23,24 @@ from .triton_steps import AllGates, Bias, Gates, Stops, Units, Weight
 
 
 def _tanh(x: Tensor) -> Tensor:
-    """Return tanh, without a gradient; on a CPU from the sigmoid, equal to 1.2e-7 and in a third of the time."""
+    """Return tanh, without a gradient; on a CPU by the sigmoid, equal to 1.2e-7 and in a third of the time."""
     if not x.is_cpu or x.dtype != torch.float32:
         return torch.tanh(x)
     return (x * 2).sigmoid_().mul_(2).sub_(1)
 
 
 def plain_tanh(x: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
-    """Return the same with a gradient."""
+    """Return tanh, with a gradient."""
     return (x * 2).sigmoid() * 2 - 1 if x.is_cpu and x.dtype == torch.float32 else torch.tanh(x)
 
 
-# Each returns a new tensor, since an output of a Function must not share memory with its input.
+# Each returns a new tensor, because an output of a Function must not share memory with its input.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"identity": torch.clone, "tanh": _tanh, "relu": torch.relu}
 PLAIN = {**ACTIVATIONS, "tanh": plain_tanh}
 
 
 def _slope(kind: str, y: Tensor) -> Tensor:
-    """Return the derivative of an activation where its value is y."""
+    """Return the derivative of an activation as a function of its value y."""
     if kind == "tanh":
         return 1 - y * y
     return (y > 0).to(y.dtype) if kind == "relu" else torch.ones_like(y)
@@ -109,7 +109,7 @@ class Mix(Fused):
 class GRUStep(Fused):
     """The step of a GRU. `from_input` [..., rows or 1, 3E] is W x + b, `from_state` [..., rows, 3E] is U h + c.
 
-    r, z = sigmoid(their two parts); n = tanh(n_x + r n_h); h' = (1 - z) n + z h.
+    r, z = sigmoid(sum of their two parts); n = tanh(n_x + r n_h); h' = (1 - z) n + z h.
     """
 
     @staticmethod
@@ -377,7 +377,7 @@ class StopGateStep(Fused):
     def forward(h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         if (fused := triton_steps.stop_forward(h, weight, bias)) is not None:
             return fused
-        # Not a matrix product: with one column it would sum in another order for a stack than for a single model.
+        # Not a matrix product: with one column, a stack would sum in another order than a single model.
         return torch.sigmoid((h * weight).sum(-1, keepdim=True) + bias)
 
     @staticmethod
@@ -443,7 +443,7 @@ def sru_step(gates: Gates, weight: Float[Tensor, "*stack 2 hidden"], c: Units, a
 
 @traceable
 def sru_state_step(gates: Gates, weight: Float[Tensor, "*stack 1 hidden"], c: Units) -> Units:
-    """Return the next c of an SRU whose output is not used; `gates` [..., rows or 1, 2E] holds x~ and f (without c)."""
+    """Return the next c of an SRU without its output; `gates` [..., rows or 1, 2E] holds x~ and f (without c)."""
     gates, weight, c = of_one_type((gates, weight, c))
     candidate, f = gates.chunk(2, -1)
     return torch.lerp(candidate, c, torch.sigmoid(torch.addcmul(f, weight, c)))

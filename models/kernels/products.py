@@ -1,11 +1,11 @@
-"""Products of stacks of matrices, in which no item's numbers depend on the others.
+"""Products of stacks of matrices, with results that do not depend on the other items of a stack.
 
-On a CPU, the library behind `torch.bmm` chooses by the address of each matrix how to add up, so that the same product
-rounds otherwise at another place of a stack. It does not where the items of a stack are a multiple of LINE long, since
-then all begin a line of the cache. Small matrices, such as those of the weights of a few symbols, often are not: these
-are multiplied one by one, in memory of their own.
+On a CPU, the library behind `torch.bmm` chooses the order of additions by the address of each matrix. The same product
+is then rounded differently at another place of a stack. If the length of an item is a multiple of LINE, all items begin
+a line of the cache, and this does not happen. Small matrices, such as the weights of a few symbols, often have other
+lengths. They are multiplied one by one, in memory of their own.
 
-A stack of one goes by another way than those of several, too: see GradientLearner, whose stacks are never of one.
+A stack of one item also uses another method than larger stacks: see GradientLearner, which never has a stack of one.
 """
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from icy.core.fused import Context, Fused, Gradients, apply
 
-LINE = 16  # numbers of a line of the cache, in single precision
+LINE = 16  # numbers in a line of the cache, in single precision
 
 Left = Float[Tensor, "n rows inner"]
 Right = Float[Tensor, "n inner columns"]
@@ -31,7 +31,7 @@ def product(a: Left, b: Right, addend: Addend | None = None) -> Found:
 
 
 def add_product(to: Found, a: Left, b: Right) -> Found:
-    """Add `a @ b` to `to` in place, without a gradient; return it."""
+    """Add `a @ b` to `to` in place, without a gradient, and return `to`."""
     return to.baddbmm_(a, b) if _at_lines(a, b) else to.add_(_one_by_one(a, b))
 
 
@@ -44,7 +44,7 @@ def put_product(to: Found, a: Left, b: Right) -> None:
 
 
 def _at_lines(a: Tensor, b: Tensor) -> bool:
-    """Return whether the batched product gives each item the same numbers at any place."""
+    """Return whether the batched product gives each item the same result at any place."""
     if len(a) == 1 or not a.is_cpu:
         return True
     rows, inner, columns = *a.shape[1:], b.shape[2]
@@ -56,7 +56,7 @@ def _one_by_one(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _apart(x: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
-    """Return a copy in memory of its own, whose columns are contiguous if those of `x` are."""
+    """Return a copy in memory of its own, with contiguous columns if `x` has them."""
     contiguous = torch.contiguous_format
     return x.clone(memory_format=contiguous) if x.stride(-1) == 1 else x.mT.clone(memory_format=contiguous).mT
 

@@ -1,8 +1,8 @@
 """The SRU over a whole sequence, as one autograd node.
 
-No matrix multiplies the state of an SRU, so only f and c need to go step by step, and in the backward pass only the
-gradient of c. All else is computed for a slab of steps at once: on a GPU, where launches are expensive, for all steps;
-on a CPU, where memory access is expensive, for as many steps as fit in the cache.
+No matrix multiplies the state of an SRU, so only f and c need a loop over steps, and in the backward pass only the
+gradient of c. Everything else is computed for a slab of steps at once: on a GPU, where launches are expensive, for all
+steps; on a CPU, where memory access is expensive, for as many steps as fit in the cache.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,9 @@ from icy.core.fused import Context, Fused, Gradients, apply
 from .cell_steps import plain_tanh
 from .products import add_product, put_product
 
-# Elements of a slab of one model, on a CPU: a step of the papers' size, of which eight fit in the cache. However many a
-# stack has, slabs are as long, since sums are added up slab by slab: a model's numbers do not depend on its company.
+# Elements of a slab of one model on a CPU: a step of the papers' size, and eight of them fit in the cache. Slabs have
+# the same length in a stack of any size, because sums are added slab by slab: a model's results do not depend on its
+# stack.
 IN_CACHE = 2**14
 
 
@@ -31,13 +32,13 @@ def sru_scan(
     steps: int,
     activation: str,
 ) -> Float[Tensor, "*stack step={steps} batch hidden"] | Float[Tensor, "*stack batch hidden"]:
-    """Return the outputs h of an SRU [*stack, step, batch, E]; without the gate r, its last state c [*stack, batch, E].
+    """Return the outputs h of an SRU [*stack, step, batch, E]; without the gate r, its last c [*stack, batch, E].
 
     Args:
-        x: inputs [*stack, step, batch, inputs], or None if they are zero.
-        matrix: weights of the inputs [*stack, inputs, blocks * E], one block for each of x~, f, r and the highway;
-            without the last block the highway passes x on. None if there is no x.
-        bias: of f and r [*stack, 2, E], or of f alone [*stack, 1, E].
+        x: inputs [*stack, step, batch, inputs], or None for zero inputs.
+        matrix: weights of the inputs [*stack, inputs, blocks * E], one block for each of x~, f, r and the highway.
+            Without the last block, the highway passes x on. None if there is no x.
+        bias: biases of f and r [*stack, 2, E], or only of f [*stack, 1, E].
         weight: weights of c in f and r, of the same shape.
         c: the first state [*stack, batch, E].
         steps: number of steps.
@@ -47,18 +48,18 @@ def sru_scan(
     if alone:
         x, matrix = (part if part is None else part.unsqueeze(0) for part in (x, matrix))
         bias, weight, c = bias.unsqueeze(0), weight.unsqueeze(0), c.unsqueeze(0)
-    elif x is not None and x.dim() == 3:  # all models share it
+    elif x is not None and x.dim() == 3:  # all models share x
         x = x.expand(len(weight), *x.shape)
     found: Tensor = apply(_SRUScan, x, matrix, bias, weight, c, steps, activation)
     return found.squeeze(0) if alone else found
 
 
 class _Run(NamedTuple):
-    """Tensors kept for the backward pass, each [replicate, step, batch, E]; None if there is no such part."""
+    """Tensors kept for the backward pass, each [replicate, step, batch, E]; None for missing parts."""
 
     f: Tensor
     before: Tensor  # c before a step
-    after: Tensor  # c after it
+    after: Tensor  # c after the step
     r: Tensor | None
     passed: Tensor | None  # input of the highway
     shown: Tensor | None  # g(c), if g is not the identity
@@ -95,7 +96,7 @@ class _SRUScan(Fused):
                 _project(x[:, slab], blocks, [candidate, part.f, part.r, part.passed])
             _run_states(part, candidate, bias, weight)
             if part.r is not None and part.h is not None:
-                _put_out(part, part.r, part.h, bias, weight)
+                _compute_outputs(part, part.r, part.h, bias, weight)
         ctx.save_for_backward(x, matrix, bias, weight, c, *run)
         ctx.settings = steps, activation
         return run.after[:, -1].clone() if run.h is None else run.h
@@ -141,7 +142,7 @@ class _SRUScan(Fused):
 
 
 def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: bool, passes_product: bool) -> _Run:
-    """Allocate the tensors of a run, and fill in the first state, and x if the highway passes it on."""
+    """Allocate the tensors of a run, and write the first state, and x if the highway passes it on."""
     count, batch, size = c.shape
     states = c.new_empty(count, steps + 1, batch, size)
     states[:, 0] = c
@@ -189,7 +190,7 @@ def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tenso
             torch.lerp(candidate[:, t], c, f, out=new_c)
 
 
-def _put_out(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> None:
+def _compute_outputs(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> None:
     """Compute r and h."""
     _open(r, bias[:, 1:, None], weight[:, 1:, None], run.before, fed=run.passed is not None)
     shown = run.after if run.shown is None else _tanh(run.after, run.shown)
@@ -200,7 +201,7 @@ def _put_out(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> N
 
 
 def _open(gate: Tensor, bias: Tensor, weight: Tensor, c: Tensor, fed: bool) -> None:
-    """Compute a gate in place; if there is an input, `gate` holds its part already."""
+    """Compute a gate in place; with an input, `gate` already holds the input's part."""
     if fed:
         gate.add_(bias).addcmul_(weight, c)
     else:
@@ -216,27 +217,33 @@ def _tanh(x: Tensor, out: Tensor) -> Tensor:
 
 
 class _Backward:
-    """The backward pass, one slab at a time from the last, which passes the gradient of c on.
+    """The backward pass: one slab at a time from the last to the first, with the gradient of c between them.
 
-    With w = f (c_{t-1} - c_t), dc_t the whole gradient of c_t, and df and dr those before the sigmoid:
+    With w = f (c_{t-1} - c_t), dc_t the whole gradient of c_t, and df and dr the gradients before the sigmoid:
     dx~ = (1 - f) dc_t;  df = w dc_t;  dr = (1 - r) dh (h - x);
     dc_{t-1} = (f + v_f w) dc_t + v_r dr + r_{t-1} g'(c_{t-1}) dh_{t-1}.
 
     Attributes:
-        to_c: gradient of the state before the steps done so far.
+        to_c: gradient of the state before the finished steps.
         to_x: gradient of the inputs; None if it is not needed.
         to_blocks: gradients of the blocks of the matrix.
-        to_bias, to_weight: gradients for each gate, summed over slabs and not yet over steps and examples.
+        to_bias, to_weight: gradients for each gate, summed over slabs, but not yet over steps and examples.
     """
 
     def __init__(
-        self, run: _Run, weight: Tensor, grad: Tensor, x: Tensor | None, blocks: Sequence[Tensor], to_x_wanted: bool
+        self,
+        run: _Run,
+        weight: Tensor,
+        grad: Tensor,
+        x: Tensor | None,
+        blocks: Sequence[Tensor],
+        needs_x_gradient: bool,
     ) -> None:
         self.run, self.x, self.blocks = run, x, blocks
         self.v: tuple[Tensor, ...] = weight.unsqueeze(2).split(1, 1)  # v_f and v_r, [replicate, 1, 1, E]
-        self.to_h = grad  # unused if there is no h
+        self.to_h = grad  # unused without h
         self.to_c = grad if run.h is None else torch.zeros_like(grad[:, 0])
-        self.to_x = torch.empty_like(x) if x is not None and to_x_wanted else None
+        self.to_x = torch.empty_like(x) if x is not None and needs_x_gradient else None
         self.to_blocks = [torch.zeros_like(block, memory_format=torch.contiguous_format) for block in blocks]
         slab = run.f[:, _slabs(run)[0]]
         self.room = [torch.empty_like(slab) for _ in range(6)]
@@ -272,7 +279,7 @@ class _Backward:
         to_passed: Tensor,
         spare: Tensor,
     ) -> None:
-        """Compute the gradients of r, of the highway, and of the slab's own states from those of its outputs."""
+        """Compute the gradients of r, of the highway, and of the slab's states from the gradients of its outputs."""
         torch.addcmul(to_h, to_h, r, value=-1, out=to_passed)
         if run.passed is None:
             torch.mul(h, to_passed, out=to_r)

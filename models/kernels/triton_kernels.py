@@ -1,9 +1,9 @@
-"""The kernels of triton_steps: imported only where Triton is.
+"""The kernels of triton_steps: imported only if Triton is installed.
 
-A program of each works on ROWS rows of one model, over the whole of E; WIDTH is the power of two that E fits in. Inputs
-[stack, rows, ...] come with their strides of the stack and of rows, and without gaps on the last axis; outputs are
-contiguous. Sums over rows are written per program, [stack, program, ...], and added up by PyTorch: always in the same
-order, whatever the stack.
+Each program works on ROWS rows of one model, over the whole of E; WIDTH is the smallest power of two that is at least
+E. Inputs [stack, rows, ...] come with their strides of the stack and of rows, and have no gaps on the last axis;
+outputs are contiguous. Sums over rows are written per program, [stack, program, ...], and PyTorch adds them: always in
+the same order, for any stack.
 """
 
 import triton
@@ -22,7 +22,7 @@ def _tanh(x):
 
 @triton.jit
 def _places(rows, size, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """Return the model, rows [ROWS, 1] and columns [1, WIDTH] of this program, and which of them exist."""
+    """Return the model, rows [ROWS, 1] and columns [1, WIDTH] of this program, and a mask of existing places."""
     row = (tl.program_id(1) * ROWS + tl.arange(0, ROWS))[:, None]
     column = tl.arange(0, WIDTH)[None, :]
     return tl.program_id(0).to(tl.int64), row, column, (row < rows) & (column < size)
@@ -69,7 +69,7 @@ def gru_backward(
     tl.store(u, to_r, there)
     tl.store(u + size, to_z, there)
     tl.store(u + 2 * size, to_n * r, there)
-    if SHARED:  # one row of gates for all rows: their sum over those of this program
+    if SHARED:  # one row of gates for all rows: their sum over the rows of this program
         x = to_input + 3 * (model * tl.num_programs(1) + tl.program_id(1)) * size + tl.arange(0, WIDTH)
         exists = tl.arange(0, WIDTH) < size
         tl.store(x, tl.sum(to_r, 0), exists)

@@ -1,8 +1,8 @@
-"""The steps of cell_steps on a GPU, each one launch of a Triton kernel in place of several of PyTorch's.
+"""The steps of cell_steps on a GPU, each one launch of a Triton kernel instead of several launches by PyTorch.
 
-Tensors are [*stack, rows, ...] as in cell_steps, whose functions these are. Each returns None where PyTorch has to do
-it: on a CPU, in double precision, within vmap, for gradients that are differentiated again, where there is no Triton or
-it cannot compile a kernel (the log says so, once), and with the environment variable ICY_TRITON=off.
+Tensors are [*stack, rows, ...] as in cell_steps, which calls these functions. Each returns None if PyTorch has to
+compute the step: on a CPU, in double precision, within vmap, for gradients that are differentiated again, without
+Triton, if Triton cannot compile a kernel (the log reports this once), and with the environment variable ICY_TRITON=off.
 """
 
 import importlib
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Units = Float[Tensor, "*stack batch hidden"]
-Gates = Float[Tensor, "*stack #batch gates"]  # of rows, or the same for all rows
+Gates = Float[Tensor, "*stack #batch gates"]  # per row, or one for all rows
 AllGates = Float[Tensor, "*stack batch gates"]
 Stops = Float[Tensor, "*stack batch 1"]
 TwoGates = Float[Tensor, "*stack batch two_gates"]
@@ -31,10 +31,10 @@ Weight = Float[Tensor, "*stack 1 hidden"]
 Bias = Float[Tensor, "*stack 1 1"]
 
 SWITCH = "ICY_TRITON"
-ELEMENTS = 1024  # of one tensor in a program: 8 for each thread of 4 warps
-# Which PyTorch's operations would meet as well. The second is new in PyTorch 2.8.
+ELEMENTS = 1024  # elements of one tensor in a program: 8 for each thread of 4 warps
+# Errors that PyTorch's operations would raise too. The second is new in PyTorch 2.8.
 DEVICE_ERRORS = (torch.OutOfMemoryError, getattr(torch, "AcceleratorError", torch.OutOfMemoryError))
-failed: list[str] = []  # kernels that could not be compiled in this process; after the first, none is tried
+failed: list[str] = []  # kernels that could not be compiled in this process; after the first failure no kernel is tried
 
 
 class _CannotCompileError(Exception):
@@ -54,7 +54,7 @@ def _kernels() -> Any:
 
 
 def in_use() -> str:
-    """Return what computes the steps of cells on a GPU, and why it is not Triton."""
+    """Return the library that computes the steps of cells on a GPU, and the reason if it is not Triton."""
     if os.environ.get(SWITCH) == "off":
         return f"PyTorch, Triton switched off by {SWITCH}=off"
     return "Triton" if find_spec("triton") else "PyTorch, Triton is not installed"
@@ -62,11 +62,11 @@ def in_use() -> str:
 
 def _say(why: Exception) -> None:
     first = str(why).strip().partition("\n")[0]
-    log.warning("Cells' steps run by PyTorch, in more launches than by Triton, which cannot be used (%s).", first)
+    log.warning("PyTorch runs the steps of cells, in more launches, because Triton cannot be used (%s).", first)
 
 
 def suits(*tensors: Float[Tensor, "..."]) -> bool:
-    """Return whether kernels can run on these."""
+    """Return whether kernels can run on these tensors."""
     if torch.is_grad_enabled() or not all(x.is_cuda and x.dtype == torch.float32 for x in tensors):
         return False
     return not failed and _functorch.maybe_current_level() is None and _kernels() is not None
@@ -76,14 +76,14 @@ def launch(kernel: str, programs: tuple[int, int], *arguments: Any, **constants:
     """Run a kernel of triton_kernels on the device of its first argument.
 
     Raises:
-        _CannotCompileError: it cannot be run.
+        _CannotCompileError: the kernel cannot run.
     """
     with torch.cuda.device_of(arguments[0]):
         try:
             getattr(_kernels(), kernel)[programs](*arguments, **constants)
         except DEVICE_ERRORS:
             raise
-        except Exception as error:  # of Triton's many stages: compilers, assembler, driver
+        except Exception as error:  # one of Triton's many stages failed: compilers, assembler, driver
             raise _CannotCompileError(f"{kernel}: {error}") from error
 
 
@@ -106,7 +106,7 @@ def _where_possible(step: Callable[P, T]) -> Callable[P, T | None]:
 
 
 class _Operands:
-    """Arguments of a kernel, collected: tensors, sizes, strides, and constants.
+    """A collection of a kernel's arguments: tensors, sizes, strides, and constants.
 
     Args:
         like: a tensor [*stack, rows, E], for the sizes.
@@ -122,7 +122,7 @@ class _Operands:
         self._strides: list[int] = []
 
     def read(self, *tensors: Tensor) -> Self:
-        """Add inputs, with their strides of the stack and of rows; of a single row, the latter is 0."""
+        """Add inputs, with their strides of the stack and of rows; the stride of a single row is 0."""
         for x in tensors:
             laid = x.unsqueeze(0) if x.dim() == 2 else x.flatten(0, -3)
             if laid.stride(-1) != 1:
@@ -132,7 +132,7 @@ class _Operands:
         return self
 
     def read_whole(self, *tensors: Tensor) -> Self:
-        """Add inputs without gaps, such as what a kernel has written."""
+        """Add inputs without gaps, such as outputs of a kernel."""
         self._pointers += [x.contiguous() for x in tensors]
         return self
 
@@ -150,7 +150,7 @@ class _Operands:
         return made
 
     def launch(self, kernel: str, **constants: bool) -> None:
-        """Run the kernel on what was collected."""
+        """Run the kernel on the collected arguments."""
         sizes = (self._rows, self._size)
         launch(kernel, self._programs, *self._pointers, *sizes, *self._strides, **constants, **self._block)
 
@@ -161,7 +161,7 @@ def _activation(kind: str) -> dict[str, bool]:
 
 @_where_possible
 def gru_forward(from_input: Gates, from_state: AllGates, h: Units) -> tuple[Units, TwoGates, Units]:
-    """Return what GRUStep.forward does: h', [r | z] and n."""
+    """Return the outputs of GRUStep.forward: h', [r | z] and n."""
     size = h.shape[-1]
     operands = _Operands(h).read(from_input, from_state, h)
     new, rz, n = operands.write(size, 2 * size, size)
@@ -173,7 +173,7 @@ def gru_forward(from_input: Gates, from_state: AllGates, h: Units) -> tuple[Unit
 def gru_backward(
     grad: Units, from_state: AllGates, h: Units, rz: TwoGates, n: Units, input_rows: int
 ) -> tuple[Gates, AllGates, Units]:
-    """Return the gradients of from_input, which has so many rows, from_state and h."""
+    """Return the gradients of from_input (with `rows` rows), from_state and h."""
     size, shared = h.shape[-1], input_rows != h.shape[-2]
     operands = _Operands(h).read(grad, from_state, h).read_whole(rz, n)
     (to_input,) = (operands.write_sums if shared else operands.write)(3 * size)
@@ -184,7 +184,7 @@ def gru_backward(
 
 @_where_possible
 def lstm_forward(gates: AllGates, c: Units) -> tuple[Units, Units, AllGates, Units]:
-    """Return what LSTMStep.forward does: h', c', the activated gates and tanh(c')."""
+    """Return the outputs of LSTMStep.forward: h', c', the activated gates and tanh(c')."""
     size = c.shape[-1]
     operands = _Operands(c).read(gates, c)
     new_h, new_c, activated, tanh_c = operands.write(size, size, 4 * size, size)
@@ -196,9 +196,9 @@ def lstm_forward(gates: AllGates, c: Units) -> tuple[Units, Units, AllGates, Uni
 def lstm_backward(
     grad_h: Units | None, grad_c: Units | None, c: Units, activated: AllGates, tanh_c: Units
 ) -> tuple[AllGates, Units]:
-    """Return the gradients of the gates and of c; of h' and c', one may have none."""
+    """Return the gradients of the gates and of c; one of h' and c' may have no gradient."""
     size = c.shape[-1]
-    of_h, of_c = (c if grad is None else grad for grad in (grad_h, grad_c))  # where there is none, nothing is read
+    of_h, of_c = (c if grad is None else grad for grad in (grad_h, grad_c))  # without a gradient, nothing is read
     operands = _Operands(c).read(of_h, of_c, c).read_whole(activated, tanh_c)
     to_gates, to_c = operands.write(4 * size, size)
     operands.launch("lstm_backward", HAS_H=grad_h is not None, HAS_C=grad_c is not None)
@@ -207,7 +207,7 @@ def lstm_backward(
 
 @_where_possible
 def highway_forward(gates: AllGates, s: Units, kind: str) -> tuple[Units, Units, Units]:
-    """Return what HighwayStep.forward does: the new node, the gate and the candidate."""
+    """Return the outputs of HighwayStep.forward: the new node, the gate and the candidate."""
     size = s.shape[-1]
     operands = _Operands(s).read(gates, s)
     new, gate, candidate = operands.write(size, size, size)
@@ -237,7 +237,7 @@ def mix_backward(grad: Units, a: Units, b: Units, s: Stops) -> tuple[Units, Unit
 
 @_where_possible
 def stop_forward(h: Units, weight: Weight, bias: Bias) -> Stops:
-    """Return what StopGateStep.forward does: s."""
+    """Return the output of StopGateStep.forward: s."""
     operands = _Operands(h).read(h, weight, bias)
     (s,) = operands.write(1)
     operands.launch("stop_forward")

@@ -1,6 +1,6 @@
-"""Native programs: a model's forward pass, traced into a program of a few operations that compiled C++ runs.
+"""Native programs: a model's forward pass, traced and lowered to a program of a few operations that C++ code runs.
 
-`trace` writes down what a model does, `lower` with `operations` turns it into operations of a `builder`, `program`
-gives each a place in memory, and `calls` runs the library that is built of the C++ sources where there is a compiler
+`trace` records the operations of a model. `lower`, with `operations`, converts them to operations of a `builder`.
+`program` places their data in memory. `calls` runs the library built from the C++ sources, if there is a compiler
 (icy.core.native).
 """

@@ -1,4 +1,4 @@
-"""Write the operations of a program, and those of its gradient."""
+"""Write the operations of a program and of its gradient."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import NamedTuple
 from .slabs import BLOCK, At, Code, Field, Operation, Slab, Space, padded
 from .values import MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
 
-FACTORS = 6  # of one LINEAR
-GAP = 32  # numbers between slabs, so that equal columns of panels do not meet in the same lines of the cache
+FACTORS = 6  # factors of one LINEAR
+GAP = 32  # numbers between slabs, so that equal columns of panels do not share lines of the cache
 
 
 class _Product(NamedTuple):
-    """One LINEAR: the operation, its factors, the row it starts from, and whether it adds to what is there."""
+    """One LINEAR: the operation, its factors, its first row, and whether it adds to its target."""
 
     operation: Operation
     named: list[tuple[Slab, int, Slab]]
@@ -21,16 +21,16 @@ class _Product(NamedTuple):
 
 
 class NotNativeError(Exception):
-    """A model does something that no operation does; the message says what."""
+    """A model calls something that no operation implements; the message names it."""
 
 
 @dataclass
 class Builder:
-    """A program in the making: what runs once an update, and what runs for each chunk of a batch.
+    """A program under construction: operations that run once per update, and operations for each chunk of a batch.
 
     Args:
         chunk: rows of a chunk.
-        trained: whether gradients are asked for.
+        trained: whether to compute gradients.
     """
 
     chunk: int
@@ -39,27 +39,27 @@ class Builder:
     forward: list[Operation] = field(default_factory=list)
     backward: list[Operation] = field(default_factory=list)
     after: list[Operation] = field(default_factory=list)
-    fixed: list[Slab] = field(default_factory=list)  # of the weights' memory
-    gradients: list[Slab] = field(default_factory=list)  # the part of it that is cleared before an update
+    fixed: list[Slab] = field(default_factory=list)  # in the memory of the weights
+    gradients: list[Slab] = field(default_factory=list)  # part of `fixed` that is cleared before an update
     tape: list[Slab] = field(default_factory=list)
     constants: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._back: list[Callable[[], None]] = []  # of the chunks
-        self._back_fixed: list[Callable[[], None]] = []
+        self._backward: list[Callable[[], None]] = []  # for chunks
+        self._backward_fixed: list[Callable[[], None]] = []
         self._panels: dict[object, RowPanel] = {}
         self._packs: dict[object, Slab] = {}
-        self._products: dict[RowPanel, list[_Product]] = {}  # those that wrote a panel
+        self._products: dict[RowPanel, list[_Product]] = {}  # products that wrote a panel
 
     # -- memory --------------------------------------------------------------------------------------------------------
 
     def slab(self, rows: int | None, columns: int, gradient: bool = False) -> Slab:
-        """Make a slab for rows of a panel."""
+        """Create a slab for rows of a panel."""
         size = (self.chunk if rows is None else rows) * padded(columns)
         return self._slab(rows is None, size, gradient)
 
     def vector(self) -> Slab:
-        """Make a slab for one number per row of a chunk."""
+        """Create a slab for one number per row of a chunk."""
         return self._slab(True, padded(self.chunk), False)
 
     def _slab(self, of_chunk: bool, size: int, gradient: bool) -> Slab:
@@ -68,11 +68,11 @@ class Builder:
         return slab
 
     def panel(self, rows: int | None, columns: Sequence[int], trained: bool) -> RowPanel:
-        """Make a panel."""
+        """Create a panel."""
         return RowPanel(rows, [self.slab(rows, c) for c in columns], list(columns), trained and self.trained)
 
     def emit(self, code: Code, rows: int | None, *fields: Field, back: bool = False, lists: object = None) -> Operation:
-        """Add an operation to what runs for each chunk, or if `rows` is a number to what runs once."""
+        """Add an operation: for each chunk, or once per update if `rows` is a number."""
         operation = Operation(code, rows, list(fields), lists or [])  # type: ignore[arg-type]
         if rows is None:
             (self.backward if back else self.forward).append(operation)
@@ -80,64 +80,66 @@ class Builder:
             (self.after if back else self.before).append(operation)
         return operation
 
-    def on_the_way_back(self, rows: int | None, function: Callable[[], None]) -> None:
-        """Call a function, which emits operations of the gradient, after those of all that comes later."""
-        (self._back if rows is None else self._back_fixed).append(function)
+    def add_backward(self, rows: int | None, function: Callable[[], None]) -> None:
+        """Register a function that emits gradient operations. Functions run in reverse order of registration."""
+        (self._backward if rows is None else self._backward_fixed).append(function)
 
     def gradient_of(self, out: RowPanel) -> Callable[[Callable[[list[Slab]], None]], None]:
-        """Let a function emit the operations of the gradient of a panel, given its slabs, if there are any."""
+        """Register a function that emits the gradient operations of a panel; its argument is the gradient's slabs."""
 
         def register(function: Callable[[list[Slab]], None]) -> None:
             if out.trained:
-                self.on_the_way_back(out.rows, lambda: None if out.grads is None else function(out.grads))
+                self.add_backward(out.rows, lambda: None if out.grads is None else function(out.grads))
 
         return register
 
-    def go_back(self) -> None:
+    def emit_backward(self) -> None:
         """Emit the operations of the gradient."""
-        for function in reversed(self._back):
+        for function in reversed(self._backward):
             function()
-        for function in reversed(self._back_fixed):
+        for function in reversed(self._backward_fixed):
             function()
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
-    def into(self, panel: RowPanel) -> tuple[list[Slab], bool]:
-        """Return where a gradient of a panel goes, and whether it adds to what is there."""
+    def gradient_target(self, panel: RowPanel) -> tuple[list[Slab], bool]:
+        """Return the target of a panel's gradient, and whether to add to the target."""
         if panel.grads is None:
             panel.grads = [self.slab(panel.rows, c, gradient=True) for c in panel.columns]
             return panel.grads, panel.rows is not None
         return panel.grads, True
 
     def scratch(self, panel: RowPanel) -> tuple[list[Slab], bool]:
-        """Return where a gradient goes, which of an untrained panel is nowhere in particular."""
-        return self.into(panel) if panel.trained else ([self.slab(panel.rows, c) for c in panel.columns], False)
+        """Return the target of a gradient; an untrained panel gets temporary slabs."""
+        return (
+            self.gradient_target(panel) if panel.trained else ([self.slab(panel.rows, c) for c in panel.columns], False)
+        )
 
-    def into_stops(self, stops: Stops) -> tuple[Slab, bool]:
-        """Return where a gradient of stop gates goes, and whether it adds to what is there."""
+    def stop_gradient_target(self, stops: Stops) -> tuple[Slab, bool]:
+        """Return the target of the gradient of stop gates, and whether to add to the target."""
         if stops.grad is None:
             stops.grad = self.vector()
             return stops.grad, False
         return stops.grad, True
 
-    def hand(self, panel: RowPanel, grads: list[Slab], back_rows: int | None) -> None:
-        """Hand a finished gradient to a panel, whose only user it comes from, or add it."""
+    def pass_gradient(self, panel: RowPanel, grads: list[Slab], gradient_rows: int | None) -> None:
+        """Pass a finished gradient to a panel: without a copy from the panel's only user, otherwise by addition."""
         if not panel.trained:
             return
         if panel.grads is None and panel.users == 1 and panel.rows is None:
             panel.grads = grads
             return
-        to, add = self.into(panel)
+        to, add = self.gradient_target(panel)
         for slab, target, columns in zip(grads, to, panel.columns, strict=True):
-            self.emit(Code.COPY, back_rows, columns, slab, target, 1.0, add, back=True)
+            self.emit(Code.COPY, gradient_rows, columns, slab, target, 1.0, add, back=True)
 
     # -- views as panels -----------------------------------------------------------------------------------------------
 
     def as_panel(self, value: Value, parts: int = 1) -> RowPanel:
-        """Return a panel of a value with so many parts of equal size."""
+        """Return a value as a panel with `parts` parts of equal size."""
         if isinstance(value, RowPanel):
             if parts != 1 and len(value.slabs) != parts:
-                raise NotNativeError(f"a panel of {len(value.slabs)} parts where {parts} are needed")
+                raise NotNativeError(f"a panel has {len(value.slabs)} parts, but {parts} are needed")
             return value
         if isinstance(value, Zero):
             return self._zeros(value, parts)
@@ -151,10 +153,10 @@ class Builder:
         return self._panels[key]
 
     def examples(self, value: Value) -> RowPanel:
-        """Return a value as a panel of one part with a row for each example, for what reads no other."""
+        """Return a value as a panel of one part with one row per example, for operations that read only this form."""
         panel = self.as_panel(value)
         if panel.rows is not None or len(panel.slabs) != 1:
-            raise NotNativeError("one row for all examples, or rows in parts, where each example has its own")
+            raise NotNativeError("one row for all examples, or rows in parts, instead of one row per example")
         return panel
 
     def _copied(self, view: MatrixView, parts: int) -> RowPanel:
@@ -175,7 +177,7 @@ class Builder:
                 )
 
         if panel.trained:
-            self.on_the_way_back(view.rows, back)
+            self.add_backward(view.rows, back)
         return panel
 
     def _zeros(self, value: Zero, parts: int) -> RowPanel:
@@ -185,7 +187,7 @@ class Builder:
         return panel
 
     def _input(self, value: Weights | Tokens) -> RowPanel:
-        """Return the weights over symbols of a place of the input."""
+        """Return the weights over symbols at one place of the input."""
         if value in self._panels:
             return self._panels[value]
         place = value.place if isinstance(value, Weights) else value.first
@@ -198,7 +200,7 @@ class Builder:
                 self.emit(Code.INPUT_BACK, None, value.values, place, panel.grads[0], back=True)
 
         if panel.trained:
-            self.on_the_way_back(None, back)
+            self.add_backward(None, back)
         self._panels[value] = panel
         return panel
 
@@ -210,7 +212,7 @@ class Builder:
 
         @self.gradient_of(out)
         def back(grads: list[Slab]) -> None:
-            to, add = self.into(x)
+            to, add = self.gradient_target(x)
             for p, columns in enumerate(x.columns):
                 self.emit(Code.COPY, x.rows, columns, grads[p], to[p], factor, add, back=True)
 
@@ -219,7 +221,7 @@ class Builder:
     # -- products ------------------------------------------------------------------------------------------------------
 
     def pack(self, matrix: Value, first: int, depth: int, part: int, columns: int, turned: bool) -> Slab:
-        """Return rows `first` ... of one part of a matrix's columns, packed; or the transpose of that, if turned."""
+        """Return rows from `first` of one part of a matrix's columns, packed, or their transpose if turned."""
         key = (
             matrix.panel if isinstance(matrix, Turned) else matrix,
             type(matrix),
@@ -282,7 +284,7 @@ class Builder:
             ]
             row, add = None if shift is None else shift.slabs[part], first
             if len(earlier) == parts and len(named) + len(earlier[part].named) <= FACTORS:
-                # What it is added to was a product too: both are computed at once.
+                # The addend is a product too: compute both at once.
                 (self.forward if rows is None else self.before).remove(earlier[part].operation)
                 named, row, add = [*earlier[part].named, *named], earlier[part].row, earlier[part].add
             for i in range(0, max(1, len(named)), FACTORS):
@@ -296,13 +298,13 @@ class Builder:
                 written.append(_Product(operation, some, row, add))
                 row, add = None, True
         if trained:
-            self.on_the_way_back(rows, lambda: self._product_back(out, live, shift, under, size))
+            self.add_backward(rows, lambda: self._product_backward(out, live, shift, under, size))
         return out
 
     def _target(
         self, rows: int | None, size: int, parts: int, under: Value | None, trained: bool
     ) -> tuple[RowPanel, bool]:
-        """Return the panel that a product is written to, and whether it adds to what is there."""
+        """Return the target panel of a product, and whether to add to it."""
         if under is None or isinstance(under, Zero):
             return self.panel(rows, [size] * parts, trained), False
         below = self.as_panel(under, parts)
@@ -313,7 +315,7 @@ class Builder:
             self.emit(Code.COPY, rows, columns, slab, to, 1.0, False)
         return out, True
 
-    def _product_back(
+    def _product_backward(
         self, out: RowPanel, live: list[tuple[RowPanel, Value]], shift: RowPanel | None, under: Value | None, size: int
     ) -> None:
         if out.grads is None:
@@ -326,7 +328,7 @@ class Builder:
         for x, matrix in live:
             if not x.trained:
                 continue
-            to, add = self.into(x)
+            to, add = self.gradient_target(x)
             for target, (_, columns, start) in zip(to, _parts(x), strict=True):
                 named = [
                     (grad, size, self.pack(matrix, start, columns, part, size, True))
@@ -342,11 +344,11 @@ class Builder:
                     )
                     more = True
         if shift is not None and shift.trained:
-            to, _ = self.into(shift)
+            to, _ = self.gradient_target(shift)
             for grad, total in zip(out.grads, to, strict=True):
                 self.emit(Code.ADD_ROWS, rows, grad, size, total, back=True)
         if isinstance(under, RowPanel):
-            self.hand(under, out.grads, rows)
+            self.pass_gradient(under, out.grads, rows)
 
     def _outer(
         self, rows: int | None, x: Slab, columns: int, start: int, grad: Slab, size: int, part: int, matrix: Value
@@ -363,12 +365,12 @@ class Builder:
                 left, right = right, left
                 target = [at, matrix.by_column, 0]
             else:
-                raise NotNativeError("a matrix whose rows and columns are both spread out")
+                raise NotNativeError("a matrix with rows and columns that are both spread out")
         else:
             panel = matrix.panel if isinstance(matrix, Turned) else matrix
             assert isinstance(panel, RowPanel)
             assert panel.rows is not None
-            to, _ = self.into(panel)
+            to, _ = self.gradient_target(panel)
             if isinstance(matrix, Turned):
                 left, right = right, left
                 target = [to[0], 0, panel.rows * BLOCK]
@@ -395,11 +397,11 @@ class Builder:
         def back(grads: list[Slab]) -> None:
             for part, columns in enumerate(panel.columns):
                 if panel.trained:
-                    to, _ = self.into(panel)
+                    to, _ = self.gradient_target(panel)
                     fields = [to[part], panel.rows, grads[part], columns, None, *which]
                     self.emit(Code.EMBED_BACK, None, *fields, back=True)
                 if shift is not None and shift.trained:
-                    to, _ = self.into(shift)
+                    to, _ = self.gradient_target(shift)
                     self.emit(Code.ADD_ROWS, None, grads[part], columns, to[part], back=True)
 
         return out

@@ -16,12 +16,12 @@ from icy.core.native.arguments import address
 from .program import Program
 
 PACKAGE = "icy.models.native"
-ALIGNMENT = 64  # bytes, of each part of a workspace
-PLACE_BYTES = 24  # of `struct Place` of losses.h
+ALIGNMENT = 64  # bytes; for each part of a workspace
+PLACE_BYTES = 24  # size of `struct Place` in losses.h
 POINTER, WHOLE = ctypes.c_void_p, ctypes.c_int64
 
 CROSS_ENTROPY, STRAIGHT_THROUGH, LEAST_SQUARES, REINFORCE = range(4)  # `enum LossKind` of losses.h
-OPTIMIZERS = {"adam": 0, "rmsprop": 1}  # of program.cpp
+OPTIMIZERS = {"adam": 0, "rmsprop": 1}  # as in program.cpp
 
 
 class Loss(ctypes.Structure):
@@ -72,14 +72,14 @@ class Draws(ctypes.Structure):
 
 
 def available() -> bool:
-    """Return whether there is compiled code to call."""
+    """Return whether there is compiled code."""
     return native.load(PACKAGE) is not None
 
 
 class Caller:
-    """Calls the compiled code for each replicate of a stack, on as many threads as PyTorch would use.
+    """Calls the compiled code for each replicate of a stack, with as many threads as PyTorch would use.
 
-    Memory to work in is kept from call to call.
+    Work memory is reused between calls.
     """
 
     def __init__(self) -> None:
@@ -102,22 +102,22 @@ class Caller:
         self._share(lambda i, space: self._train(address, of_training, i, space), training.replicates, size)
 
     def run(self, program: Program, one: Pass, replicates: int, back: bool) -> None:
-        """Compute scores, or what goes back."""
+        """Compute scores, or gradients."""
         native_program = program.native
         size = _bytes(PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights)
         address, of_pass = ctypes.addressof(native_program), ctypes.addressof(one)
         self._share(lambda i, space: self._pass(address, of_pass, i, int(back), space), replicates, size)
 
     def borrow(self, size: int) -> Float[Tensor, " size"]:
-        """Return memory for so many numbers, from a pass that has gone back if it is there."""
+        """Return memory for `size` numbers, reused from a pass that has finished its backward pass if possible."""
         for i, space in enumerate(self._free):
             if len(space) == size:
                 return self._free.pop(i)
-        self._free.clear()  # of another size of stack or batch
+        self._free.clear()  # memory for another size of stack or batch
         return torch.zeros(size, dtype=torch.float32, device="cpu")
 
-    def give_back(self, space: Float[Tensor, " size"]) -> None:
-        """Take back memory for the next pass."""
+    def release(self, space: Float[Tensor, " size"]) -> None:
+        """Return memory for use in the next pass."""
         self._free.append(space)
 
     def _share(self, function: Callable[[int, int], None], replicates: int, size: int) -> None:
@@ -129,7 +129,7 @@ class Caller:
             for i in range(replicates):
                 function(i, places[0])
             return
-        with ThreadPoolExecutor(threads) as pool:  # ctypes lets other threads run meanwhile
+        with ThreadPoolExecutor(threads) as pool:  # ctypes releases the lock during calls
             list(pool.map(lambda t: _each(function, range(t, replicates, threads), places[t]), range(threads)))
 
     def scores(
@@ -151,7 +151,7 @@ class Caller:
         inputs: Shaped[Tensor, "replicate batch ..."],
         targets: Int[Tensor, "replicate batch place"],
     ) -> Int[Tensor, " replicate"]:
-        """Return how many places of each replicate have their largest score at the target."""
+        """Return the number of places of each replicate with the largest score at the target."""
         _, one, held = _described(program, parameters, inputs, None)
         replicates, batch = inputs.shape[:2]
         targets, found = targets.long().contiguous(), torch.zeros(replicates, dtype=torch.long, device="cpu")
@@ -168,12 +168,12 @@ def draw(
     """Draw meanings, and look up their messages.
 
     Args:
-        keys: of the stream of each replicate.
-        rows: of the table at which that of each replicate starts.
+        keys: key of each replicate's stream.
+        rows: first row of each replicate's table.
         tables: messages, 8-bit.
         first: number of the first batch in the stream.
-        batches, batch: how many, and meanings in each.
-        attributes, values: of the meanings.
+        batches, batch: number of batches, and number of meanings in each.
+        attributes, values: number of attributes and of values of the meanings.
 
     Returns:
         Meanings [batches, replicate, batch, attr] and messages [batches, replicate, batch, length].
@@ -183,7 +183,7 @@ def draw(
     function = library.function("icy_draw", None, POINTER, WHOLE)
     replicates, (height, length) = len(keys), tables.shape
     if int(rows.min()) < 0 or int(rows.max()) + values**attributes > height:
-        raise IncompatibleError(f"A table of messages has {height} rows; one for every meaning is needed.")
+        raise IncompatibleError(f"A table of messages has {height} rows; it needs one row per meaning.")
     meanings = torch.empty(batches, replicates, batch, attributes, dtype=torch.long, device="cpu")
     messages = torch.empty(batches, replicates, batch, length, dtype=torch.long, device="cpu")
     draws = Draws(
@@ -206,12 +206,12 @@ def _bytes(*parts: int) -> int:
 
 
 def _as_read(program: Program, inputs: Tensor) -> Tensor:
-    """Return inputs as the compiled code reads them: tokens in 64 bits, weights over symbols in single precision."""
+    """Return inputs in the types of the compiled code: tokens in 64 bits, weights over symbols in single precision."""
     return (inputs.float() if program.takes_weights else inputs.long()).contiguous()
 
 
 def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples: int) -> int:
-    """Return the address of checked inputs of so many examples: tokens, or weights over symbols.
+    """Return the address of checked inputs of `examples` examples: tokens, or weights over symbols.
 
     Raises:
         IncompatibleError: their dtype, device or size is wrong, or a token is not one of the model's symbols.
@@ -223,14 +223,14 @@ def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples:
     if inputs.numel() and program.symbols is not None:
         least, most = (int(n) for n in inputs.aminmax())
         if least < 0 or most >= program.symbols:
-            raise IncompatibleError(f"Tokens are 0 to {program.symbols - 1} here; got {least} to {most}.")
+            raise IncompatibleError(f"Tokens must be 0 to {program.symbols - 1} here, not {least} to {most}.")
     return place
 
 
 def _described(
     program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor | None
 ) -> tuple[Tensor, Pass, tuple[Tensor, Tensor, Tensor | None]]:
-    """Return where scores go, the description of a pass, and what must live as long as it."""
+    """Return the scores' memory, the description of a pass, and objects that must stay alive with it."""
     inputs, weights = _as_read(program, inputs), program.takes_weights
     replicates, batch = inputs.shape[:2]
     read = address_of_inputs(program, inputs, replicates * batch)
@@ -255,7 +255,7 @@ class ProgramPass(torch.autograd.Function):
     def forward(
         ctx: Context, caller: Caller, program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor
     ) -> Tensor:
-        """Return the scores [replicate, batch, place, choice]; keeps what the way back needs."""
+        """Return the scores [replicate, batch, place, choice], and save the data of the backward pass."""
         found, one, held = _described(program, parameters.detach(), inputs.detach(), keys)
         size = program.native.weights + program.chunks(inputs.shape[1]) * program.native.tape
         tapes = caller.borrow(len(inputs) * size)
@@ -276,6 +276,6 @@ class ProgramPass(torch.autograd.Function):
         one.gradients, one.scores = of_parameters.data_ptr(), address(grad, "float32", size, "gradient of the scores")
         one.to_input = None if of_inputs is None else of_inputs.data_ptr()
         ctx.caller.run(ctx.program, one, len(inputs), True)
-        ctx.caller.give_back(ctx.held[-1])
+        ctx.caller.release(ctx.held[-1])
         ctx.held = None
         return None, None, of_parameters, of_inputs, None

@@ -1,6 +1,6 @@
 // Element-wise steps of recurrent cells, forward and backward (icy/models/kernels/cell_steps.py has their equations).
 //
-// What a step keeps for the way back, and on the way back the gradients of the gates, overwrite the gates in place.
+// Values that a step keeps for its backward pass, and later the gradients of the gates, overwrite the gates in place.
 #pragma once
 
 #include "vectors.h"
@@ -17,7 +17,7 @@ struct Extent {
         each_of<LANES>(function);
     }
 
-    // The same for some vectors at once.
+    // The same for several vectors at once.
     template <class F>
     ICY_INLINE_MEMBER void each_pack(F function) const {
         each_of<Pack::WIDTH>(function);
@@ -31,7 +31,7 @@ struct Extent {
         }
     }
 
-    // The same, adding up over the rows what it adds to its sums. Half a block at a time, which is a line of the cache.
+    // The same, with sums over the rows for its totals. Half a block at a time, which is one line of the cache.
     template <int N, class F>
     ICY_INLINE_MEMBER void each_column(float* const* totals, F function) const {
         constexpr int AT_ONCE = LANES < 16 ? 16 / LANES : 1;
@@ -65,7 +65,7 @@ ICY_INLINE Vector slope(long kind, Vector y) {
     return kind == TANH ? 1.f - y * y : kind == RELU ? (y > 0.f ? all(1) : all(0)) : all(1);
 }
 
-// x[0..2] and s[0..2]: shares of r, z and n from input and state. Leaves r, z and n_h in s, n in `n`.
+// x[0..2] and s[0..2]: parts of r, z and n from input and state. Leaves r, z and n_h in s, and n in `n`.
 template <bool ROW>
 inline void gru(const Extent& e, const float* const* x, float* const* s, const float* h, float* n, float* out) {
     e.each_pack([&](long o, long c) {
@@ -79,7 +79,7 @@ inline void gru(const Extent& e, const float* const* x, float* const* s, const f
     });
 }
 
-// Leaves the gradients of r, z and n_h in s, that of n_x in `n`; `totals` gets sums over rows of r, z, n_x and n_h.
+// Leaves the gradients of r, z and n_h in s, and of n_x in `n`; `totals` gets sums over rows of r, z, n_x and n_h.
 inline void gru_back(const Extent& e, const float* grad, const float* h, float* const* s, float* n, float* to_h,
                      bool add, float* const* totals) {
     e.each_column<4>(totals, [&](long o, long, Vector* sums) {
@@ -98,7 +98,7 @@ inline void gru_back(const Extent& e, const float* grad, const float* h, float* 
     });
 }
 
-// g: i, f, g, o, which are activated in place.
+// g: i, f, g and o, which are activated in place.
 inline void lstm(const Extent& e, float* const* g, const float* c, float* new_c, float* tanh_c, float* out) {
     e.each_pack([&](long at, long) {
         const Pack i = sigmoid(load_pack(g[0] + at)), f = sigmoid(load_pack(g[1] + at)), o = sigmoid(load_pack(g[3] + at));
@@ -168,7 +168,7 @@ inline void sru(const Extent& e, long kind, const float* const* x, const float* 
     });
 }
 
-// Writes the gradients of the four gates to g, and adds those of w to `totals`; either incoming one may be missing.
+// Writes the gradients of the four gates to g, and adds the gradients of w to `totals`. One incoming gradient may be missing.
 template <bool ROW>
 inline void sru_back(const Extent& e, long kind, const float* grad, const float* grad_c, const float* const* x,
                      const float* const* w, const float* c, const float* f, const float* r, const float* new_c,
@@ -197,7 +197,7 @@ inline void sru_back(const Extent& e, long kind, const float* grad, const float*
     });
 }
 
-// candidate + sigmoid(f + w c) (c - candidate): an SRU of which only the state is used. Keeps the gate.
+// candidate + sigmoid(f + w c) (c - candidate): an SRU without its output. Keeps the gate.
 template <bool ROW>
 inline void sru_state(const Extent& e, const float* const* x, const float* w, const float* c, float* gate, float* out) {
     e.each_pack([&](long o, long column) {

@@ -1,4 +1,4 @@
-// What stands between the cells: embeddings, gates, norms, attention, and what a sender feeds back.
+// Layers between the cells: embeddings, gates, norms, attention, and the symbols that a sender feeds back.
 #pragma once
 
 #include "cells.h"
@@ -82,7 +82,7 @@ inline void pool_back(const Extent& e, const float* grad, const float* even, con
 
 // -- one number per row ------------------------------------------------------------------------------------------------
 
-// The vectors of a row whose `columns` are in blocks; what fills up the last block is read as zero.
+// The vectors of a row with `columns` columns in blocks; the padding of the last block reads as zero.
 struct RowVectors {
     const long columns, distance;
 
@@ -171,7 +171,7 @@ inline void stop_back(long rows, long columns, long distance, float* grad, const
 
 constexpr float EPSILON = 1e-5f;
 
-// scale (x - mean) / sqrt(variance + epsilon) + shift; keeps the normalised rows, and one rate per row.
+// scale (x - mean) / sqrt(variance + epsilon) + shift; keeps the normalized rows, and one rate per row.
 inline void norm(long rows, long columns, long distance, const float* x, const float* scale, const float* shift,
                  float* out, float* normal, float* rate) {
     const RowVectors vectors{columns, distance};
@@ -217,9 +217,9 @@ inline void norm_back(long rows, long columns, long distance, const float* grad,
     }
 }
 
-// -- attention over what was written so far ----------------------------------------------------------------------------
+// -- attention over earlier positions -----------------------------------------------------------------------------------
 
-// Mean of the values of `count` positions with weights softmax(keys . query); weights are kept, [position][row].
+// Mean of the values of `count` positions with weights softmax(keys . query); keeps the weights, [position][row].
 inline void attend(long rows, long columns, long distance, const float* query, const float* const* keys,
                    const float* const* values, long count, float* weights, long weights_distance, float* out) {
     const RowVectors vectors{columns, distance};
@@ -249,7 +249,7 @@ inline void attend(long rows, long columns, long distance, const float* query, c
     }
 }
 
-// Gradients of keys and values are added to what is there; that of the query is if `add`.
+// Adds gradients of keys and values to their targets; the gradient of the query only if `add`.
 inline void attend_back(long rows, long columns, long distance, const float* grad, const float* query,
                         const float* const* keys, const float* const* values, long count, const float* weights,
                         long weights_distance, float* to_query, bool add, float* const* to_keys,
@@ -277,7 +277,7 @@ inline void attend_back(long rows, long columns, long distance, const float* gra
     }
 }
 
-// -- attention of some positions to others -----------------------------------------------------------------------------
+// -- attention between positions ----------------------------------------------------------------------------------------
 
 constexpr long LONGEST = 512;  // positions of an attention
 
@@ -290,7 +290,7 @@ struct Attention {
     const float factor;
     static constexpr long AHEAD = 2;
 
-    // Numbers of a row's weights: one line for each query, filled up to whole blocks.
+    // Numbers of a row's weights: one line for each query, padded to whole blocks.
     long line() const { return (keys + 31) / 32 * 32; }
     long size() const { return queries * line(); }
 
@@ -304,7 +304,7 @@ struct Attention {
         }
     }
 
-    // Ask for what a row needs before its turn: its parts stand far from one another, so the processor does not guess.
+    // Prefetch the data of a row: its parts are far from each other, so the processor does not predict them.
     ICY_INLINE_MEMBER void fetch(long row, long count, float* const* from) const {
         for (long i = 0; i < count; i++)
             for (long c = 0; c < columns; c += 16) __builtin_prefetch(from[i] + c / 32 * distance + row * 32 + c % 32);
@@ -372,7 +372,7 @@ struct Attention {
         means(row, queries, line(), keys, 1, weights, value, mean, false);
     }
 
-    // Writes over the weights; gradients are added to what is there if `add`, or `add_queries`.
+    // Overwrites the weights; adds gradients to their targets if `add`, or `add_queries`.
     inline void back(long row, float* weights, float* const* grad, float* const* to_query, float* const* to_key,
                      float* const* to_value, bool add, bool add_queries) const {
         for (float* const* from : {key, value, to_key, to_value}) fetch(row + AHEAD, keys, from);
@@ -398,7 +398,7 @@ struct Attention {
 
 constexpr long PLACES_AT_ONCE = 16;
 
-// Call a function with each row, and the offsets in a table's blocks of the rows that some of its tokens choose.
+// Call a function with each row, and the offsets in a table's blocks of the rows that some of the row's tokens choose.
 template <class F>
 ICY_INLINE void each_choice(long rows, const int64_t* tokens, long token_distance, long places, long values, F function) {
     for (long p0 = 0; p0 < places; p0 += PLACES_AT_ONCE) {
@@ -412,7 +412,7 @@ ICY_INLINE void each_choice(long rows, const int64_t* tokens, long token_distanc
     }
 }
 
-// out[row] = bias + sum of the rows of a table, place * values + token[place], of the tokens of a row's example.
+// out[row] = bias + sum of the rows of a table, place * values + token[place], over the tokens of a row's example.
 inline void embed(long rows, long columns, long distance, const float* table, long table_distance, const float* bias,
                   const int64_t* tokens, long token_distance, long places, long values, float* out) {
     each_choice(rows, tokens, token_distance, places, values, [&](long row, const long* chosen, long some, bool first) {
@@ -488,7 +488,7 @@ inline void softmax(long rows, long choices, long distance, const float* x, floa
     }
 }
 
-// Of the softmax of x / temperature, from its value.
+// Gradient of the softmax of x / temperature, from its value.
 inline void softmax_back(long rows, long choices, long distance, const float* grad, const float* y, float temperature,
                          float* to_x, bool add) {
     const Columns at{rows, distance};

@@ -9,12 +9,12 @@ enum LossKind { CROSS_ENTROPY, STRAIGHT_THROUGH, LEAST_SQUARES, REINFORCE };
 
 struct Loss {
     int64_t kind, places, choices;
-    double scale;           // of the loss of one place of one example
-    double temperature;     // of STRAIGHT_THROUGH
+    double scale;           // factor of the loss of one place of one example
+    double temperature;     // for STRAIGHT_THROUGH
     double reward, entropy;  // weights of REINFORCE
 };
 
-// Where the scores of a place are, and their gradients: panels, and the first column in them.
+// Location of the scores of a place, and of their gradients: panels, and the first column in them.
 struct Place {
     const float* scores;
     float* grad;
@@ -24,7 +24,7 @@ struct Place {
 constexpr float INSIDE_LOG = 1e-8f;
 constexpr double SMALLEST_DEVIATION = 0.1;
 
-// The loss of some rows, whose first is example `first`; writes its gradient. Not for REINFORCE.
+// The loss of some rows, from example `first`; writes its gradient. Not for REINFORCE.
 inline double loss_of_rows(const Loss& loss, const Place* places, long rows, long distance, const int64_t* targets,
                            const Noise& noise, long first) {
     const Columns at{rows, distance};
@@ -69,7 +69,7 @@ inline double loss_of_rows(const Loss& loss, const Place* places, long rows, lon
                 for (long c = 0; c < loss.choices; c++) whole += p[c] = exponential((x[c] - largest) * rate);
                 for (long c = 0; c < loss.choices; c++) {
                     const Vector d = (drawn == (float)c ? all(1) : all(0)) - (target == (float)c ? all(1) : all(0));
-                    sums += d * d + (x[c] - x[c]);  // NaN where the scores are
+                    sums += d * d + (x[c] - x[c]);  // NaN if the scores are NaN
                     p[c] = p[c] / whole;
                     x[c] = 2.f * scale * d;
                     mean += p[c] * x[c];
@@ -83,7 +83,7 @@ inline double loss_of_rows(const Loss& loss, const Place* places, long rows, lon
     return total * loss.scale;
 }
 
-// Draw each place of some rows; count in `rewards` those that equal the target.
+// Draw each place of some rows; count in `rewards` the draws that equal the target.
 inline void draw_rows(const Loss& loss, const Place* places, long rows, long distance, const int64_t* targets,
                       const Noise& noise, long first, int32_t* drawn, float* rewards) {
     const Columns at{rows, distance};
@@ -106,7 +106,7 @@ inline void draw_rows(const Loss& loss, const Place* places, long rows, long dis
     }
 }
 
-// Turn rewards into advantages over the whole batch.
+// Convert rewards to advantages over the whole batch.
 inline void centre(float* rewards, long batch) {
     double mean = 0, squares = 0;
     for (long i = 0; i < batch; i++) mean += rewards[i];
@@ -117,7 +117,7 @@ inline void centre(float* rewards, long batch) {
         rewards[i] = (float)((rewards[i] - mean) / (deviation > SMALLEST_DEVIATION ? deviation : 1.));
 }
 
-// The REINFORCE loss of some rows, of what was drawn and its advantages; writes its gradient.
+// The REINFORCE loss of some rows, from the draws and their advantages; writes its gradient.
 inline double reinforce_rows(const Loss& loss, const Place* places, long rows, long distance, const int32_t* drawn,
                              const float* advantages) {
     const Columns at{rows, distance};
@@ -138,7 +138,7 @@ inline double reinforce_rows(const Loss& loss, const Place* places, long rows, l
                 chosen = choice == (float)c ? at.get(places[t].scores, row, places[t].first + c) : chosen;
                 const Vector l = logarithm(p[c] + INSIDE_LOG);
                 sums += weight * p[c] * l;
-                s[c] = weight * (l + p[c] / (p[c] + INSIDE_LOG));  // of minus the entropy to the probability
+                s[c] = weight * (l + p[c] / (p[c] + INSIDE_LOG));  // gradient of minus the entropy with respect to the probability
                 mean += p[c] * s[c];
             }
             sums += reward * advantage * (whole - chosen);

@@ -1,4 +1,4 @@
-"""Turn what a trace holds into operations. What lowers each function of a model stands in `operations`."""
+"""Lower a trace to operations. The module `operations` holds a handler for each function of a model."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,13 +21,13 @@ MOST_CHOICES = 1024
 Handler = AnyFunction
 HANDLERS: dict[object, Handler] = {}
 TURN = Tensor.mT.__get__  # type: ignore[attr-defined]
-# How many parts a function needs its arguments in, given the parts of its result.
+# How many parts a function needs of each argument, given the parts of its result.
 Rule = Callable[[Node, int], list[tuple[object, int]]]
 DEMANDS: dict[object, Rule] = {}
 
 
 def lowers(*functions: object) -> Callable[[Handler], Handler]:
-    """Register what lowers a call of these functions."""
+    """Register the handler of calls of these functions."""
 
     def register(handler: Handler) -> Handler:
         HANDLERS.update(dict.fromkeys(functions, handler))
@@ -37,7 +37,7 @@ def lowers(*functions: object) -> Callable[[Handler], Handler]:
 
 
 def demands(*functions: object) -> Callable[[Rule], Rule]:
-    """Register which parts these functions need."""
+    """Register the rule for the parts that these functions need."""
 
     def register(rule: Rule) -> Rule:
         DEMANDS.update(dict.fromkeys(functions, rule))
@@ -48,7 +48,7 @@ def demands(*functions: object) -> Callable[[Rule], Rule]:
 
 @dataclass
 class ScorePlace:
-    """Where a program leaves the scores of one place: a panel, and the first column in it."""
+    """Location of the scores of one place: a panel, and the first column in it."""
 
     panel: RowPanel
     first: int
@@ -58,10 +58,10 @@ class Lowering:
     """Lowers one trace.
 
     Args:
-        traced: what a model does.
-        builder: gets the operations.
-        offsets: where each parameter stands among those of a replicate.
-        frozen: names of parameters that are not trained.
+        traced: the trace of a model.
+        builder: builder that gets the operations.
+        offsets: offset of each parameter in the vector of a replicate.
+        frozen: names of untrained parameters.
     """
 
     def __init__(self, traced: Trace, builder: Builder, offsets: dict[str, int], frozen: set[str]) -> None:
@@ -73,9 +73,9 @@ class Lowering:
         self._parts = self._demanded()
         self._values: dict[TracedOutput, Value] = {}
         self._known: set[int] = set()
-        self.attended: Counter[RowPanel] = Counter()  # attentions that read a panel
-        self.asking: Counter[RowPanel] = Counter()  # attentions whose queries it has and that have not gone back yet
-        self.queries_unwritten: set[RowPanel] = set()  # which have gradients, but of their queries not yet
+        self.attended: Counter[RowPanel] = Counter()  # number of attentions that read a panel
+        self.asking: Counter[RowPanel] = Counter()  # attentions with queries in it before their backward pass
+        self.queries_unwritten: set[RowPanel] = set()  # panels with gradients, except of their queries
 
     def _same(self, output: TracedOutput) -> TracedOutput:
         return TracedOutput(self._nodes[output.node], output.item)
@@ -92,7 +92,7 @@ class Lowering:
         return parts
 
     def run(self) -> list[ScorePlace]:
-        """Lower everything, and return where the scores are."""
+        """Lower the whole trace, and return the places of the scores."""
         for node in self._live:
             self._lower(node)
         found = self._values[self._same(self.trace.result)]
@@ -113,7 +113,7 @@ class Lowering:
         try:
             found = handler(self, node, parts, *arguments, **named)
         except (AssertionError, AttributeError, IndexError, TypeError, ValueError) as error:
-            raise NotNativeError(f"it calls {_name(node)} otherwise than icy's models do") from error
+            raise NotNativeError(f"it calls {_name(node)} differently from icy's models") from error
         for i, value in enumerate(found if isinstance(found, tuple) else (found,)):
             output = TracedOutput(node, i)
             for one in value.steps if isinstance(value, Steps) else [value]:
@@ -122,15 +122,15 @@ class Lowering:
             self._values[output] = value
 
     def _check_widths(self, node: Node) -> None:
-        """Raise if what a function is given has other columns here: how rows are cut into places is not kept."""
+        """Raise if an argument of a function has other columns here: the cut of rows into places is not tracked."""
         for output in node.outputs():
             value = self._values[self._same(output)]
             widths = {_width_of(one) for one in (value.steps if isinstance(value, Steps) else [value])} - {None}
             if widths - {output.tensor.shape[-1] if output.tensor.dim() else 1}:
-                raise NotNativeError(f"it calls {_name(node)} with rows that it has cut into others")
+                raise NotNativeError(f"it calls {_name(node)} with rows that it has cut differently")
 
     def _use(self, value: RowPanel | Stops, users: int) -> None:
-        """Count the users of a value; what is new has as many as it says for each function that reads it."""
+        """Count the users of a value. A new value gets its number of users from each function that reads it."""
         value.users = value.users + users - 1 if id(value) in self._known else value.users * users
         self._known.add(id(value))
 
@@ -153,9 +153,9 @@ class Lowering:
         return Tokens(0, tensor.shape[-1], 0)
 
     def _constant(self, tensor: Tensor) -> MatrixView | Kernel:
-        """Return a plain tensor as a matrix of constants; if it has the rows of the batch, as one row."""
+        """Return a plain tensor as a matrix of constants; as one row if its rows are the batch's and all equal."""
         if not tensor.is_floating_point():
-            raise NotNativeError("it uses whole numbers of its own")
+            raise NotNativeError("it uses its own whole numbers")
         if tensor.dim() > 1 and tensor.shape[-2] == self.trace.batch:
             if not (tensor == tensor[..., :1, :]).all():
                 raise NotNativeError("it uses constants that differ between examples")
@@ -172,12 +172,12 @@ class Lowering:
             panels = [self.builder.as_panel(step) for step in found.steps]
             if len(panels) != places or any(_unlike_scores(p, choices) for p in panels):
                 raise NotNativeError("its scores are not one per place")
-            # A loss writes the gradient of each place, so that no two may have the same.
+            # A loss writes the gradient of each place, so two places must not share memory.
             alone = [p if n == panels.index(p) else self.builder.scaled(p, 1.0) for n, p in enumerate(panels)]
             return [ScorePlace(panel, 0) for panel in alone]
         panel = self.builder.as_panel(found)
         if _unlike_scores(panel, places * choices):
-            raise NotNativeError("its scores are no product")
+            raise NotNativeError("its scores are not a product")
         return [ScorePlace(panel, place * choices) for place in range(places)]
 
 
@@ -186,7 +186,7 @@ def _name(node: Node) -> str:
 
 
 def _width_of(value: Value) -> int | None:
-    """Return the columns of a value, where it has a fixed number of them."""
+    """Return the number of columns of a value, or None if it is not fixed."""
     if isinstance(value, (RowPanel, Zero, MatrixView, Turned)):
         return value.width if isinstance(value, RowPanel) else columns_of(value)
     if isinstance(value, Tokens):
@@ -199,7 +199,7 @@ def _unlike_scores(panel: RowPanel, columns: int) -> bool:
 
 
 def _unique(traced: Trace) -> dict[Node, Node]:
-    """Map each node to the first that computes the same, where that is only a matter of how a tensor is seen."""
+    """Map each node to the first node that computes the same, for functions that only change a tensor's shape."""
     seen: dict[object, Node] = {}
     found: dict[Node, Node] = {}
 
@@ -219,7 +219,7 @@ def _unique(traced: Trace) -> dict[Node, Node]:
 
 
 def _reached(last: Node, nodes: dict[Node, Node]) -> list[Node]:
-    """Return what a node depends on, in order, and the node."""
+    """Return the nodes that a node depends on, in order, and the node."""
     wanted, order = {nodes[last]}, []
     for node in reversed(nodes):
         if node in wanted:
@@ -229,11 +229,11 @@ def _reached(last: Node, nodes: dict[Node, Node]) -> list[Node]:
 
 
 def matrix_of(space: Space, offset: int, tensor: Shaped[Tensor, "..."], trained: bool) -> MatrixView | Kernel:
-    """Return a tensor that stands somewhere as a matrix, or as the matrices of a convolution."""
+    """Return a stored tensor as a matrix, or as the matrices of a convolution."""
     shape = tensor.shape
     while len(shape) > 2 and shape[0] == 1:
         shape = shape[1:]
-    if len(shape) == 3:  # a convolution's
+    if len(shape) == 3:  # weights of a convolution
         size = shape[1] * shape[2]
         return Kernel(
             [MatrixView(space, offset + k * size, shape[1], shape[2], shape[2], 1, trained) for k in range(shape[0])]

@@ -1,4 +1,4 @@
-"""A model run by a native program inside PyTorch, for losses that compiled code does not know."""
+"""A model run by a native program inside PyTorch, for losses that compiled code does not implement."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -17,24 +17,24 @@ from .verify import require_same
 
 
 class NativeModule(nn.Module):
-    """A module with the parameters of another, which runs its programs.
+    """A module with the parameters of another module, which runs native programs of it.
 
     It broadcasts: parameters and inputs may have a leading axis, for a stack.
 
     Args:
-        model: has no leading axes yet.
-        samples: a small batch of each kind of input that it is to take: tokens [batch, places], or weights over symbols
+        model: the model, without leading axes.
+        samples: a small batch of each kind of input to support: tokens [batch, places], or weights over symbols
             [batch, places, choices].
 
     Raises:
-        NotNativeError: the model does something that no operation does.
+        NotNativeError: the model calls something that no operation implements.
     """
 
     broadcasts = True
 
     def __init__(self, model: nn.Module, samples: Sequence[Shaped[Tensor, "batch ..."]]) -> None:
         super().__init__()
-        # The same objects, so that parameters have the same names, and change together.
+        # The same parameter objects, so names and values stay the same as the model's.
         self._parameters, self._modules = model._parameters, model._modules
         self._caller = Caller()
         self._programs = {
@@ -58,12 +58,12 @@ class NativeModule(nn.Module):
         """Return the scores, with a leading axis if the parameters have one.
 
         Raises:
-            IncompatibleError: inputs of another kind than the samples, or parameters in another precision than float32.
+            IncompatibleError: inputs of a kind without a sample, or parameters that are not float32.
         """
         weights = inputs.is_floating_point()
         program = self._programs.get((self.training, weights))
         if program is None:
-            raise IncompatibleError(f"This module does not take {'weights over symbols' if weights else 'tokens'}.")
+            raise IncompatibleError(f"This module does not accept {'weights over symbols' if weights else 'tokens'}.")
         named = dict(self.named_parameters())
         shapes = program.layout.shapes
         stacked = any(named[name].dim() > len(shape) for name, shape in shapes.items())
@@ -78,7 +78,7 @@ class NativeModule(nn.Module):
         return found if stacked else found.squeeze(0)
 
     def _packed(self, program: Program, named: Mapping[str, Tensor], stacked: bool) -> Tensor:
-        """Return the parameters [replicate, padded] as the program has them."""
+        """Return the parameters [replicate, padded] in the program's layout."""
         layout = program.layout
         parts, end = [], 0
         for name, shape in layout.shapes.items():

@@ -1,4 +1,4 @@
-// The noise of an update, the same function of key and place as icy.core.noise.
+// The noise of an update: the same function of key and place as icy.core.noise.
 #pragma once
 
 #include "vectors.h"
@@ -16,7 +16,7 @@ struct Noise {
     uint64_t key;
     long batch;
 
-    // Standard Gumbel noise of a choice at a step for LANES examples from `example` on.
+    // Standard Gumbel noise of a choice at a step for LANES examples, starting at `example`.
     ICY_INLINE_MEMBER Vector gumbel(long example, long step, long choice, long choices) const {
         Vector uniform;
         const long first = (step * batch + example) * choices + choice;

@@ -1,7 +1,7 @@
 // Matrix products of panels.
 //
-// A panel holds rows of numbers in blocks of 32 columns, [block][row][32], so that a product reads each operand
-// straight on. A matrix that a panel is multiplied by is packed into tiles, [tile][k][TILE], once an update.
+// A panel holds rows of numbers in blocks of 32 columns, [block][row][32], so a product reads each operand in order. The
+// matrix in a product is packed into tiles, [tile][k][TILE], once per update.
 #pragma once
 
 #include <algorithm>
@@ -13,30 +13,30 @@ namespace ICY_NAMESPACE {
 constexpr int BLOCK = 32;          // columns of a block
 constexpr int TILE = 2 * LANES;    // columns that the micro-kernel computes at once
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int STEP = 8;  // rows that it computes at once: with the columns, what the registers hold
+constexpr int STEP = 8;  // rows of the micro-kernel at once: with the columns, as many as the registers hold
 #else
 constexpr int STEP = 6;
 #endif
-constexpr long DEPTH = 4096 / TILE;  // of a product at once: what it reads of a tile, 16 KB, stays in the nearest cache
-constexpr int FACTORS = 6;           // of a product, at most
-constexpr long SHARE = 1 << 15;      // numbers of a panel that stay in the next cache while others go by: 128 KB
+constexpr long DEPTH = 4096 / TILE;  // depth of one product: its 16 KB of a tile stay in the nearest cache
+constexpr int FACTORS = 6;           // largest number of factors of a product
+constexpr long SHARE = 1 << 15;      // numbers of a panel that stay in the next cache while others pass: 128 KB
 
 inline long blocks(long columns) { return (columns + BLOCK - 1) / BLOCK; }
 inline long tiles(long columns) { return (columns + TILE - 1) / TILE; }
 
 // A factor of a product: `depth` columns of a panel times a packed matrix.
 struct Factor {
-    const float* rows;    // of the first block
-    const float* packed;  // of the first tile
+    const float* rows;    // the first block
+    const float* packed;  // the first tile
     long depth;
 
-    // The part of a tile from one depth on.
+    // The part of a tile from one depth.
     Factor slice(long tile, long from, long distance) const {
         return {rows + from / BLOCK * distance, packed + (tile * depth + from) * TILE, std::min(DEPTH, depth - from)};
     }
 };
 
-// out[M][V vectors] (+)= sum over factors of rows times their tile; `distance` is that from one block to the next.
+// out[M][V vectors] (+)= sum over factors of rows times their tile; `distance` is the distance between blocks.
 template <int M, int V>
 ICY_INLINE void multiply(const Factor* factors, int count, long distance, long row, float* out, const float* bias,
                          bool add) {
@@ -70,21 +70,21 @@ ICY_INLINE void multiply(const Factor* factors, int count, long distance, long r
         for (int j = 0; j < V; j++) store(out + m * BLOCK + j * LANES, c[m][j]);
 }
 
-// Rows of one tile: as many at once as the registers hold, then halves of that, down to a single one.
+// Rows of one tile: as many at once as the registers hold, then half as many, down to a single row.
 template <int M, int V>
 ICY_INLINE void multiply_rows(const Factor* factors, int count, long rows, long distance, long row, float* out,
                               const float* bias, bool add) {
     for (; row + M <= rows; row += M)
         multiply<M, V>(factors, count, distance, row, out + row * BLOCK, bias, add);
     if constexpr (M > 1) {
-        // What is left is shared out evenly: 4 rows are one call of 4, and not one of 3 and one of 1.
+        // The remaining rows are divided evenly: 4 rows are one call of 4, not one of 3 and one of 1.
         constexpr int LESS = M > 8 ? 8 : M > 4 ? 4 : M - 1;
         if (row < rows) multiply_rows<LESS, V>(factors, count, rows, distance, row, out, bias, add);
     }
 }
 
-// Panel `out` of `columns` columns (+)= sum over factors + bias. Slice by slice of their depth, so that all that is read
-// of the panels stays in a cache from tile to tile.
+// Panel `out` of `columns` columns (+)= sum over factors + bias. Works slice by slice of the depth, so the data of the
+// panels stays in a cache from tile to tile.
 inline void product(const Factor* factors, int count, long rows, long distance, long columns, float* out,
                     const float* bias, bool add) {
     long deepest = 0, from = 0;
@@ -110,8 +110,8 @@ inline void product(const Factor* factors, int count, long rows, long distance, 
 struct Matrix {
     float* first;
     long by_row, by_column;
-    long distance;  // from one block of columns to the next; 0 if it is no panel
-    bool turned;    // a panel whose rows are this matrix's columns
+    long distance;  // from one block of columns to the next; 0 if it is not a panel
+    bool turned;    // a panel with this matrix's columns as rows
 
     float* at(long i, long j) const {
         if (!distance) return first + i * by_row + j * by_column;
@@ -120,7 +120,7 @@ struct Matrix {
     }
 };
 
-// Pack a matrix [depth][columns] into tiles; columns that fill up the last tiles of a block are zero.
+// Pack a matrix [depth][columns] into tiles; padding columns of the last tiles of a block are zero.
 inline void pack(const Matrix& matrix, long depth, long columns, float* packed) {
     for (long tile = 0; tile * TILE < blocks(columns) * BLOCK; tile++) {
         float* to = packed + tile * depth * TILE;
@@ -130,7 +130,7 @@ inline void pack(const Matrix& matrix, long depth, long columns, float* packed) 
             for (long k = 0; k < depth; k++)
                 std::memcpy(to + k * TILE, matrix.first + k * matrix.by_row + first, sizeof(float) * TILE);
         } else if (!matrix.distance) {
-            // Some rows of the tile at a time, so that what is written stays in the cache.
+            // Some rows of the tile at a time, so the output stays in the cache.
             for (long k0 = 0; k0 < depth; k0 += 16)
                 for (long j = 0; j < some; j++) {
                     const float* from = matrix.first + (first + j) * matrix.by_column;
@@ -148,7 +148,7 @@ template <int M>
 ICY_INLINE void gather_outer(const float* left, const float* right, long rows, float* out, long by_row, long some,
                              const float* next) {
     Vector c[M][2];
-    for (int m = 0; m < M; m++) __builtin_prefetch(next + m * by_row, 1);  // they lie too far apart to be foreseen
+    for (int m = 0; m < M; m++) __builtin_prefetch(next + m * by_row, 1);  // they are too far apart for prediction
     float edge[M * TILE];
     const bool whole = some >= TILE;
     float* to = whole ? out : edge;
@@ -179,7 +179,7 @@ inline void gather_block(const float* left, long columns, const float* right, lo
                          long some) {
     long m = 0;
     while (m < columns) {
-        // 32 columns are four times 6 and twice 4, rather than five times 6 and a slow 2.
+        // 32 columns are four times 6 and twice 4, instead of five times 6 and a slow 2.
         const long rest = columns - m;
         const long take = rest >= STEP && rest != STEP + 2 ? STEP : std::min<long>(rest, rest == STEP + 2 ? 4 : STEP);
         const float* a = left + m;
@@ -199,8 +199,8 @@ inline void gather_block(const float* left, long columns, const float* right, lo
     }
 }
 
-// out [left columns][right columns] += left^T right, over the rows of two panels; as many blocks of `left` at a time as
-// stay in a cache while `right` goes by.
+// out [left columns][right columns] += left^T right, over the rows of two panels; with as many blocks of `left` at a time
+// as stay in a cache while `right` passes.
 inline void outer(const float* left, long left_columns, const float* right, long right_columns, long rows,
                   long distance, const Matrix& out) {
     const long count = blocks(left_columns), at_once = std::max(1L, SHARE / (rows * BLOCK));

@@ -1,5 +1,5 @@
-// Runs the program of a model: its operations, written down by icy.models.native.builder, for one replicate after
-// another. Chunks of a batch go forward and back while what they keep is in the cache.
+// Runs the program of a model: the operations of icy.models.native.builder, for one replicate after another. A chunk of a
+// batch runs forward and backward while its saved values are in the cache.
 
 #include "losses.h"
 
@@ -21,17 +21,17 @@ struct Phase {
 };
 
 struct Program {
-    Phase before, forward, backward, after;  // once an update; for each chunk; for each chunk; once an update
-    const int64_t* lists;                    // addresses of operations that take any number of them
+    Phase before, forward, backward, after;  // once per update; for each chunk; for each chunk; once per update
+    const int64_t* lists;                    // addresses of operations with any number of addresses
     const float* constants;
-    const int64_t* places;                   // of the scores: address, address of the gradient, first column
+    const int64_t* places;                   // for the scores: address, address of the gradient, first column
     int64_t place_count;
     int64_t parameters;                      // numbers of a replicate
-    int64_t weights, first_gradient, last_gradient;  // size of that memory, and what of it is cleared before an update
-    int64_t tape;                            // numbers that a chunk keeps
+    int64_t weights, first_gradient, last_gradient;  // size of that memory, and the part of it that is cleared before an update
+    int64_t tape;                            // numbers of the tape of a chunk
     int64_t chunk;                           // rows of a chunk
     int64_t tokens;                          // places of an example's input
-    int64_t weighted;                        // choices of a place of the input, if it comes as weights
+    int64_t weighted;                        // choices of a place of the input, if the input is weights
 };
 
 struct Memory {
@@ -53,7 +53,7 @@ ICY_INLINE double as_double(int64_t bits) {
     return x;
 }
 
-// Attention of some positions to others, or its way back: apart from `run`, for the addresses it has to look up.
+// Attention between positions, or its backward pass. Separate from `run` because it has to look up addresses.
 static void attend_positions(const Program& program, const Memory& memory, const int64_t* a, long rows, long distance,
                              bool back) {
     float *query[LONGEST], *key[LONGEST], *value[LONGEST], *mean[LONGEST];
@@ -306,7 +306,7 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             }
             case ATTEND_ALL:  // columns, queries, keys, weights, factor, -, -, list of queries, keys, values and means
             case ATTEND_ALL_BACK:  // columns, queries, keys, weights, factor, add to keys and values, add to queries,
-                                   // list of queries, keys, values, gradients of the means, and where those of queries, keys and values go
+                                   // list of queries, keys, values, gradients of the means, and targets of their gradients
                 attend_positions(program, memory, a, rows, distance, o[0] == ATTEND_ALL_BACK);
                 break;
             case COUNT: {  // columns, first token, places, to, factor
@@ -326,11 +326,11 @@ enum : int64_t { ADAM, RMSPROP };
 
 struct Optimizer {
     double rate, clip;  // no clipping if not positive
-    int64_t step;       // updates that came before
+    int64_t step;       // number of earlier updates
     int64_t kind;
 };
 
-// Not std::pow, which asks for a newer glibc than wheels may.
+// Not std::pow, which needs a newer glibc than wheels may require.
 static double power(double base, int64_t exponent) {
     double found = 1;
     for (; exponent; exponent /= 2, base *= base)
@@ -384,7 +384,7 @@ struct Training {
     Optimizer optimizer;
     int64_t replicates, updates, batch, padded;  // the last: numbers from one replicate to the next
     float *parameters, *first_moments, *second_moments;   // [replicate][padded]
-    const float* trained;                                 // [padded]: 1, or 0 where a parameter is frozen; may be null
+    const float* trained;                                 // [padded]: 1, or 0 for frozen parameters; may be null
     const int64_t *inputs, *targets, *keys;               // [update][replicate] ...
     double* losses;                                       // [replicate]
 };
@@ -396,7 +396,7 @@ static void find_places(const Program& program, const Memory& memory, Place* pla
     }
 }
 
-// Memory that a call works in, one part after another; the caller's, so that a steady update takes none from the system.
+// Work memory of a call, divided into parts. The caller owns it, so a steady update allocates nothing.
 struct Workspace {
     char* next;
 
@@ -410,7 +410,7 @@ struct Workspace {
 
 struct Batch {
     Place* places;
-    int32_t* drawn;  // of REINFORCE, what was drawn for each place
+    int32_t* drawn;  // for REINFORCE, the draw of each place
     float* rewards;
     float* tapes;
 };
@@ -418,7 +418,7 @@ struct Batch {
 static double update(const Program& program, const Training& t, Memory& memory, const Batch& batch,
                      const int64_t* inputs, const int64_t* targets) {
     const long places = t.loss.places, step = program.chunk;
-    const bool whole = t.loss.kind == REINFORCE;  // its loss needs the rewards of all examples before any goes back
+    const bool whole = t.loss.kind == REINFORCE;  // its loss needs the rewards of all examples before a backward pass
     double loss = 0;
     const auto chunk = [&](long first) {
         memory.first = first;
@@ -478,7 +478,7 @@ static void train_one(const Program& program, const Training& t, long replicate,
     }
 }
 
-// One pass of a stack, for a caller that has a loss of its own. Tapes are the caller's, from forward to backward.
+// One pass of a stack, for a caller with its own loss. The caller owns the tapes, from forward to backward.
 struct Pass {
     int64_t batch, padded;
     float *parameters, *gradients;  // [replicate][padded]
@@ -486,14 +486,14 @@ struct Pass {
     const float* input;             // [replicate][batch][tokens][weighted]
     float* to_input;
     const int64_t* keys;  // [replicate]
-    float* scores;        // [replicate][batch][places][choices]: written forward, their gradient on the way back
+    float* scores;        // [replicate][batch][places][choices]: written forward; in the backward pass, their gradient
     int64_t choices;
     const int64_t* targets;  // [replicate][batch][places], or null
-    int64_t* right;          // [replicate]: with targets, how many have the largest score, which is then not written
-    float* tapes;  // [replicate]: weights, and a tape per chunk; null if nothing goes back
+    int64_t* right;          // [replicate]: with targets, the number of correct largest scores, instead of scores
+    float* tapes;  // [replicate]: weights, and a tape per chunk; null without a backward pass
 };
 
-// Count the places whose largest score, the first of equal ones, is the target's.
+// Count the places with the largest score (the first of equal scores) at the target.
 static void count_right(const Pass& p, const Place* places, long count, long rows, long distance,
                         const int64_t* targets, int64_t* right) {
     const Columns at{rows, distance};
@@ -559,10 +559,10 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
 
 using namespace ICY_NAMESPACE;
 
-// Draws of meanings, and the messages that tables have for them (icy.training.batches says the same in PyTorch).
+// Draws of meanings, and their messages from tables (icy.training.batches does the same in PyTorch).
 struct Draws {
     int64_t batches, replicates, batch, attributes, values, length, first;  // the last: number of the first batch
-    const int64_t *keys, *rows;        // of each replicate: its key, and its first row in the tables
+    const int64_t *keys, *rows;        // for each replicate: its key, and its first row in the tables
     const uint8_t* tables;             // [row][length]
     int64_t *meanings, *messages;      // [batch][replicate][example] ...
 };
@@ -591,7 +591,7 @@ ICY_EXPORT(void, icy_train)(const Program* program, const Training* training, in
     train_one(*program, *training, replicate, {static_cast<char*>(workspace)});
 }
 
-// Compute the scores of one replicate, or on the way back the gradients of its parameters and input.
+// Compute the scores of one replicate, or in the backward pass the gradients of its parameters and input.
 ICY_EXPORT(void, icy_pass)(const Program* program, const Pass* pass, int64_t replicate, int64_t back, void* workspace) {
     pass_one(*program, *pass, replicate, back, {static_cast<char*>(workspace)});
 }

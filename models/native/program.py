@@ -1,4 +1,4 @@
-"""Programs: what a model's trace was lowered to, as the compiled code takes it."""
+"""Programs: the lowered trace of a model in the form of the compiled code."""
 
 import ctypes
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from . import operations as _  # noqa: F401  # registers what lowers each function
+from . import operations as _  # noqa: F401  # registers the handlers of functions
 from .builder import Builder, NotNativeError
 from .lower import Lowering, ScorePlace
 from .slabs import WIDTH, At, Code, Operation, Slab, number, place
 from .trace import trace
 
-CHUNK = 64  # rows of a batch that go forward and back together
-# Of models with more parameters than a cache holds, which each chunk reads from memory again.
+CHUNK = 64  # rows of a batch that run forward and back together
+# For models with more parameters than a cache holds; each chunk reads them from memory again.
 LARGE, CHUNK_OF_LARGE = 1 << 20, 128
-UNUSUAL = 37  # a size of the batch that is traced; no axis of the model may have it
-LINE = 16  # numbers of a line of the cache, at which each parameter starts
-LANES = 64  # numbers that the optimiser treats at once, at most; what a replicate has is filled up to a multiple
+UNUSUAL = 37  # size of the traced batch; no axis of the model may have this size
+LINE = 16  # numbers in a line of the cache; each parameter starts at a line
+LANES = 64  # most numbers that the optimizer updates at once; replicates are padded to a multiple
 
 
 class Phase(ctypes.Structure):
@@ -46,14 +46,14 @@ class NativeProgram(ctypes.Structure):
 
 @dataclass
 class Layout:
-    """How the parameters of a replicate stand in one vector.
+    """Layout of a replicate's parameters in one vector.
 
     Attributes:
-        shapes: of each parameter, by name.
-        offsets: of each.
-        size: numbers of all.
-        padded: numbers from one replicate to the next.
-        frozen: names of those that are not trained.
+        shapes: shape of each parameter, by name.
+        offsets: offset of each parameter.
+        size: number of numbers.
+        padded: distance from one replicate to the next, in numbers.
+        frozen: names of untrained parameters.
     """
 
     shapes: dict[str, torch.Size]
@@ -92,22 +92,22 @@ class Program:
     """The program of a model.
 
     Args:
-        model: one of the stack.
+        model: one model of the stack.
         inputs: a few examples, tokens [batch, places] or weights over symbols [batch, places, choices].
-        training: whether it samples as in training.
-        gradient: whether it can go back.
-        chunk: rows of a batch that go forward and back together; by default those that suit the model's size.
+        training: whether the model samples as in training.
+        gradient: whether to include a backward pass.
+        chunk: rows of a batch that run forward and back together; the default depends on the model's size.
 
     Attributes:
-        layout: of the parameters.
+        layout: layout of the parameters.
         native: the structure for the compiled code.
-        choices: scores of a place.
-        places: of the output.
-        symbols: tokens must be below; None where any is allowed.
-        examples, expected: a small batch, and what the model itself makes of it.
+        choices: number of scores per place.
+        places: number of places of the output.
+        symbols: upper limit of tokens, exclusive; None without limit.
+        examples, expected: a small batch, and the model's own scores for it.
 
     Raises:
-        NotNativeError: the model does something that no operation does.
+        NotNativeError: the model calls something that no operation implements.
     """
 
     def __init__(
@@ -121,10 +121,10 @@ class Program:
         self.layout = Layout.of(model)
         examples = _examples(model, inputs)
         try:
-            # In single precision, as every engine trains.
+            # Single precision, as in training with every engine.
             parameters = {name: p.detach().float() for name, p in model.named_parameters()}
             traced = trace(model, parameters, examples, training)
-        except Exception as error:  # whatever a stranger's module does with tensors that it does not expect
+        except Exception as error:  # a third-party module may raise anything for these tensors
             raise NotNativeError(first_line(error)) from error
         if traced.result.tensor.dim() != 3:
             raise NotNativeError("its scores have no axis of places")
@@ -135,16 +135,16 @@ class Program:
             scores = Lowering(traced, builder, self.layout.offsets, self.layout.frozen).run()
         except NotNativeError:
             raise
-        except Exception as error:  # a function that is called otherwise than icy's models do, and than was foreseen
-            raise NotNativeError(f"what it does cannot be written down ({first_line(error)})") from error
+        except Exception as error:  # a function is called in an unexpected way
+            raise NotNativeError(f"its calls cannot be recorded ({first_line(error)})") from error
         if gradient:
             for score in scores:
-                builder.into(score.panel)
-            builder.go_back()
+                builder.gradient_target(score.panel)
+            builder.emit_backward()
         self._complete(builder, scores, examples)
 
     def chunks(self, batch: int) -> int:
-        """Return in how many chunks a batch goes."""
+        """Return the number of chunks of a batch."""
         return int(-(-batch // self.native.chunk))
 
     def _complete(self, builder: Builder, scores: list[ScorePlace], inputs: Tensor) -> None:
@@ -191,12 +191,12 @@ PHASES = ("before", "forward", "backward", "after")
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says, or its class."""
+    """Return the first line of an error's message, or its class."""
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _symbols(operations: list[Operation]) -> int | None:
-    """Return the number of symbols that all lookups of tokens have a row for; None if no operation looks tokens up."""
+    """Return the smallest number of rows of a table that tokens look up; None if no operation looks tokens up."""
     found: list[int] = []
     for operation in operations:
         if operation.code == Code.EMBED:  # table, rows of it, out, columns, bias, first token, places, values
@@ -225,7 +225,7 @@ def _numbers(operations: list[Operation], lists: list[int]) -> Tensor:
 
 
 def _examples(model: nn.Module, inputs: Tensor) -> Tensor:
-    """Return a small batch like `inputs`, of a size that no other axis has."""
+    """Return a small batch like `inputs`, with a size that no other axis has."""
     taken = {n for p in model.parameters() for n in p.shape} | set(inputs.shape[1:])
     taken.add(getattr(model, "message_length", 0))
     batch = next(n for n in range(UNUSUAL, UNUSUAL + len(taken) + 1) if n not in taken)

@@ -1,11 +1,11 @@
-"""Memory of a program: slabs of numbers, operations on them, and where each slab stands."""
+"""Memory of a program: slabs of numbers, operations on slabs, and the offset of each slab."""
 
 import struct
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-BLOCK = 32  # columns of a block of a panel
-WIDTH = 28  # numbers of an operation
+BLOCK = 32  # columns of one block of a panel
+WIDTH = 28  # numbers of one operation
 NOWHERE = -1
 
 Code = IntEnum(
@@ -19,29 +19,29 @@ Code = IntEnum(
 
 
 class Space(IntEnum):
-    """Memories of a replicate: the first two are made by the program, the others hold what it is given."""
+    """Memories of a replicate. The program computes the first two; the others hold given data."""
 
-    WEIGHTS = 0  # what is computed once an update
-    TAPE = 1  # what is computed for each chunk of the batch
+    WEIGHTS = 0  # values that are computed once per update
+    TAPE = 1  # values that are computed for each chunk of the batch
     PARAMETERS = 2
     GRADIENTS = 3
     CONSTANTS = 4
 
 
 def padded(columns: int) -> int:
-    """Return the columns of whole blocks."""
+    """Return the number of columns, rounded up to whole blocks."""
     return -(-columns // BLOCK) * BLOCK
 
 
 @dataclass(eq=False)
 class Slab:
-    """Numbers that stand together.
+    """A contiguous range of numbers.
 
     Attributes:
-        space: in which memory.
-        size: how many.
-        offset: of the first; known once the program is complete, unless given.
-        used: the first and last operation of a chunk that touches it.
+        space: memory of the slab.
+        size: number of numbers.
+        offset: offset of the first number; unless given, it is set when the program is complete.
+        used: the first and the last operation of a chunk that uses the slab.
     """
 
     space: Space
@@ -50,7 +50,7 @@ class Slab:
     used: tuple[int, int] | None = None
 
     def touch(self, time: int) -> None:
-        """Note that an operation uses it."""
+        """Record that an operation uses the slab."""
         self.used = (time, time) if self.used is None else (min(self.used[0], time), max(self.used[1], time))
 
 
@@ -62,7 +62,7 @@ class At:
     offset: int = 0
 
     def number(self) -> int:
-        """Return the address as the program has it."""
+        """Return the address in the program's encoding."""
         return (int(self.slab.space) << 48) | (self.slab.offset + self.offset)
 
 
@@ -71,21 +71,21 @@ Field = int | float | bool | None | Slab | At
 
 @dataclass(eq=False)
 class Operation:
-    """One operation on `rows` rows, which are those of the chunk if None."""
+    """One operation on `rows` rows; None means the rows of a chunk."""
 
     code: Code
     rows: int | None
     fields: list[Field]
-    lists: list[tuple[int, list[Field]]] = field(default_factory=list)  # lists of addresses, by the field that points
+    lists: list[tuple[int, list[Field]]] = field(default_factory=list)  # lists of addresses, by their field
 
     def slabs(self) -> list[Slab]:
-        """Return what it touches."""
+        """Return the slabs of the operation."""
         fields = [*self.fields, *(f for _, some in self.lists for f in some)]
         return [f.slab if isinstance(f, At) else f for f in fields if isinstance(f, (At, Slab))]
 
 
 def number(value: Field) -> int:
-    """Return a field as the program has it: addresses and whole numbers as they are, others by their bits."""
+    """Return a field in the program's encoding: addresses and whole numbers unchanged, other numbers as bits."""
     if value is None:
         return NOWHERE
     if isinstance(value, Slab):
@@ -96,7 +96,7 @@ def number(value: Field) -> int:
 
 
 def place(slabs: list[Slab]) -> int:
-    """Give each slab that is touched an offset, so that none overlaps another in time; return the numbers needed."""
+    """Assign offsets so that slabs in use at the same time never overlap; return the number of numbers needed."""
     alive: list[Slab] = []
     top = 0
     for slab in sorted((s for s in slabs if s.used), key=lambda s: (s.used or (0, 0))[0]):

@@ -1,4 +1,4 @@
-"""Trace a model: run it once on a small batch and write down what is done with its parameters and its input."""
+"""Trace a model: run it once on a small batch and record the operations on its parameters and its input."""
 
 import pickle
 import random
@@ -17,7 +17,7 @@ from icy.core.tracing import while_tracing
 from icy.core.types import AnyFunction
 from icy.models.stock import TRACED
 
-# What turns numbers into decisions, which would be those of the batch that is traced.
+# Functions that turn numbers into decisions. A trace would fix the decisions of the traced batch.
 READS_NUMBERS = {
     Tensor.__bool__, Tensor.item, Tensor.tolist, Tensor.numpy, Tensor.__int__, Tensor.__float__, Tensor.__index__,
     Tensor.equal, torch.equal, torch.allclose, Tensor.allclose, Tensor.__contains__,
@@ -25,19 +25,19 @@ READS_NUMBERS = {
 
 
 class NotTraceableError(Exception):
-    """A model depends on its numbers otherwise than by computing with them."""
+    """A model uses its numbers for something other than computing."""
 
 
 @dataclass(eq=False)
 class Node:
-    """One call of a function; leaves, which are parameters and the input, have a name and no function.
+    """One call of a function. Leaves (parameters and the input) have a name and no function.
 
     Attributes:
-        function: what was called, None for a leaf.
-        args: its arguments; what was traced stands as an TracedOutput.
-        kwargs: likewise.
-        results: the tensors it returned, as plain tensors.
-        name: of a leaf.
+        function: the called function; None for a leaf.
+        args: arguments of the call; traced tensors appear as TracedOutput.
+        kwargs: keyword arguments, in the same form.
+        results: the returned tensors, as plain tensors.
+        name: name of a leaf.
     """
 
     function: AnyFunction | None
@@ -73,7 +73,7 @@ def _outputs(values: object) -> list["TracedOutput"]:
 
 
 class Traced(Tensor):
-    """A tensor that writes down every function it is given to, in the list of nodes it shares with all others."""
+    """A tensor that records every function called with it in the list of nodes, which all traced tensors share."""
 
     output: TracedOutput
     nodes: list[Node]
@@ -97,10 +97,10 @@ class Traced(Tensor):
         with torch._C.DisableTorchFunctionSubclass():
             found = function(*_map(args, _plain), **{k: _map(v, _plain) for k, v in kwargs.items()})
         if _versions((args, tuple(kwargs.values()))) != before:
-            raise NotTraceableError(f"it writes over a tensor ({getattr(function, '__name__', function)})")
+            raise NotTraceableError(f"it overwrites a tensor ({getattr(function, '__name__', function)})")
         if not (isinstance(found, Tensor) or (isinstance(found, (tuple, list)) and isinstance(found[0], Tensor))):
             if function in READS_NUMBERS:
-                raise NotTraceableError(f"it looks at numbers ({getattr(function, '__name__', function)})")
+                raise NotTraceableError(f"it reads numbers ({getattr(function, '__name__', function)})")
             return found
         node = Node(function, _map(args, _output), {k: _map(v, _output) for k, v in kwargs.items()})
         nodes.append(node)
@@ -116,7 +116,7 @@ def _traced(values: object) -> list[Traced]:
 
 
 def _versions(values: object) -> list[int]:
-    """Return how often each tensor was written over."""
+    """Return how often each tensor was overwritten."""
     if isinstance(values, (tuple, list)):
         return [n for value in values for n in _versions(value)]
     return [_plain(values)._version] if isinstance(values, Tensor) else []
@@ -138,12 +138,12 @@ def _output(value: object) -> object:
 
 @dataclass
 class Trace:
-    """What a model does.
+    """The recorded forward pass of a model.
 
     Attributes:
-        nodes: in order.
-        result: the one that holds the scores.
-        batch: examples in the small batch.
+        nodes: nodes in order.
+        result: output that holds the scores.
+        batch: number of examples in the small batch.
     """
 
     nodes: list[Node]
@@ -160,13 +160,13 @@ def trace(
     """Trace a model's forward pass.
 
     Args:
-        model: runs with these parameters, by name.
-        parameters: of one model.
+        model: the model.
+        parameters: parameters of one model, by name.
         inputs: a small batch.
-        training: whether it samples where it does in training.
+        training: whether the model samples as in training.
 
     Raises:
-        NotTraceableError: what it computes depends on more than its parameters, its input and the noise of an update.
+        NotTraceableError: the computation depends on more than the parameters, the input and the noise of an update.
     """
     nodes: list[Node] = []
 
@@ -175,7 +175,7 @@ def trace(
         nodes.append(node)
         return Traced.of(TracedOutput(node), nodes)
 
-    mode, kept, drawn = model.training, _kept(model), _random_states()
+    mode, kept, drawn = model.training, _mutable_state(model), _random_states()
     model.train(training)
     noise = Noise(torch.zeros((), dtype=torch.long, device="cpu")) if training else None
     try:
@@ -186,9 +186,9 @@ def trace(
     finally:
         model.train(mode)
     if _random_states() != drawn:
-        raise NotTraceableError("it draws random numbers of its own")
-    if _kept(model) != kept:
-        raise NotTraceableError("it keeps numbers from one call to the next, or writes over its parameters")
+        raise NotTraceableError("it draws its own random numbers")
+    if _mutable_state(model) != kept:
+        raise NotTraceableError("it keeps numbers from one call to the next, or overwrites its parameters")
     if not isinstance(found, Traced):
         raise NotTraceableError("it has several outputs, or one that does not depend on its input")
     return Trace(nodes, found.output, len(inputs))
@@ -196,9 +196,9 @@ def trace(
 
 @contextmanager
 def _instead(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
-    """Let a model have other tensors in place of its parameters within the block.
+    """Replace a model's parameters by other tensors in the block.
 
-    Not by torch.func.functional_call, which leaves them in a layer that a model has under two names.
+    torch.func.functional_call would leave them in a layer that a model has under two names.
     """
     mine = {id(parameter): values[name] for name, parameter in model.named_parameters()}
     places: list[tuple[dict[str, Any], str, nn.Parameter]] = [
@@ -216,8 +216,8 @@ def _instead(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
             parameters[name] = parameter
 
 
-def _kept(model: nn.Module) -> tuple[list[int], list[dict[str, float]]]:
-    """Return how often each parameter was written over, and the plain numbers that modules have, such as of calls."""
+def _mutable_state(model: nn.Module) -> tuple[list[int], list[dict[str, float]]]:
+    """Return how often each parameter was overwritten, and the plain numbers in modules, such as counts of calls."""
     numbers = [
         {name: value for name, value in vars(module).items() if isinstance(value, (int, float)) and name != "training"}
         for module in model.modules()

@@ -1,4 +1,4 @@
-"""Values of a program: panels of rows, views of parameters, and what stands for more than one of them."""
+"""Values of a program: panels of rows, views of parameters, and combinations of them."""
 
 from dataclasses import dataclass, field
 
@@ -7,16 +7,16 @@ from .slabs import At, Slab, Space
 
 @dataclass(eq=False)
 class RowPanel:
-    """Rows of numbers, in parts that each stand in blocks of their own.
+    """Rows of numbers, in parts that each have blocks of their own.
 
     Attributes:
-        rows: how many; None for the examples of a chunk.
-        slabs: one per part.
-        columns: of each part.
-        trained: whether a gradient goes back through it.
-        users: how many operations read it.
-        kept: whether its numbers are needed on the way back, so that none may be written over.
-        grads: one slab per part, once something has a gradient for it.
+        rows: number of rows; None for the examples of a chunk.
+        slabs: one slab per part.
+        columns: number of columns of each part.
+        trained: whether the panel needs a gradient.
+        users: number of operations that read the panel.
+        kept: whether the backward pass needs the numbers, so they must not be overwritten.
+        grads: gradient slabs, one per part, after the first gradient.
     """
 
     rows: int | None
@@ -29,18 +29,18 @@ class RowPanel:
 
     @property
     def width(self) -> int:
-        """Columns of all parts."""
+        """Number of columns of all parts."""
         return sum(self.columns)
 
     @property
     def spare(self) -> bool:
-        """Whether it may be written over by the only operation that reads it."""
+        """Whether the only operation that reads the panel may overwrite it."""
         return self.users == 1 and self.rows is None and not self.kept
 
 
 @dataclass(frozen=True)
 class MatrixView:
-    """A matrix in the parameters or the constants: element (i, j) is `by_row` i + `by_column` j after the first."""
+    """A matrix in the parameters or constants: element (i, j) is `by_row` i + `by_column` j after the first number."""
 
     space: Space
     offset: int
@@ -51,7 +51,7 @@ class MatrixView:
     trained: bool
 
     @property
-    def turned(self) -> "MatrixView":
+    def transposed(self) -> "MatrixView":
         """The transpose."""
         return MatrixView(self.space, self.offset, self.columns, self.rows, self.by_column, self.by_row, self.trained)
 
@@ -63,7 +63,7 @@ class MatrixView:
 
 @dataclass(frozen=True, eq=False)
 class Turned:
-    """The transpose of a panel that is computed once an update."""
+    """The transpose of a panel that is computed once per update."""
 
     panel: RowPanel
 
@@ -88,7 +88,7 @@ class Stops:
 
 @dataclass(frozen=True)
 class Tokens:
-    """The one-hot vectors of `places` tokens of the input, from `first` on, side by side."""
+    """The one-hot vectors of `places` tokens of the input, starting at `first`, side by side."""
 
     first: int
     places: int
@@ -97,7 +97,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights over `values` symbols of one place of an input that comes so."""
+    """The weights over `values` symbols at one place of an input of weights."""
 
     place: int
     values: int

@@ -1,6 +1,6 @@
-// Which variant was loaded.
+// The variant that was loaded.
 
 #include "export.h"
 
-// The bytes of a vector.
+// The number of bytes of a vector.
 ICY_EXPORT(int, vector_bytes)() { return ICY_VECTOR_BYTES; }

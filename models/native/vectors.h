@@ -1,6 +1,6 @@
-// Vectors of the widest kind of a variant, and the elementary functions on them.
+// Vectors of the widest type of a variant, and the elementary functions on them.
 //
-// GCC and Clang compile arithmetic on vector types for whatever processor they are told, so no intrinsics are needed.
+// GCC and Clang compile arithmetic on vector types for the chosen processor, so no intrinsics are needed.
 #pragma once
 
 #include <cmath>
@@ -33,10 +33,10 @@ ICY_INLINE Vector load(const float* from) {
 
 ICY_INLINE void store(float* to, Vector x) { std::memcpy(to, &x, sizeof x); }
 
-// Subtracting zero leaves even -0 as it is, so that the compiler leaves it out, which it may not do with adding.
+// Subtracting zero does not change even -0, so the compiler may leave it out; it may not leave out adding zero.
 ICY_INLINE Vector all(float x) { return x - Vector{}; }
 
-// Of its lanes, halving: one after another they would wait for each other.
+// Sum of the lanes by halving: one after another, additions would wait for each other.
 ICY_INLINE float sum(Vector x) {
     typedef float Quarter __attribute__((vector_size(16)));
     Quarter parts[LANES / 4];
@@ -46,7 +46,7 @@ ICY_INLINE float sum(Vector x) {
     return (parts[0][0] + parts[0][2]) + (parts[0][1] + parts[0][3]);
 }
 
-// Of a and a NaN b these return b, so that what has diverged stays a NaN behind the limits below.
+// For a and a NaN b these return b, so diverged values stay NaN behind the limits below.
 ICY_INLINE Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 ICY_INLINE Vector smaller(Vector a, Vector b) { return a < b ? a : b; }
 
@@ -57,8 +57,8 @@ ICY_INLINE Vector first_lanes(Vector x, int count) {
     return (Vector)((lane < count) & (Integers)x);
 }
 
-// Some vectors at once: an elementary function is a long chain of operations that wait for each other, and a processor
-// looks ahead too few of them to overlap one vector's with the next one's unless they stand side by side.
+// Several vectors at once. An elementary function is a long chain of operations that wait for each other. A processor does
+// not look ahead far enough to overlap the chains of two vectors unless their operations alternate.
 struct Pack {
     static constexpr int COUNT = LANES >= 8 ? 32 / LANES : 4;
     static constexpr int WIDTH = COUNT * LANES;
@@ -89,7 +89,7 @@ ICY_INLINE Pack load_pack(const float* from) {
 
 ICY_INLINE void store(float* to, Pack x) { ICY_EACH store(to + i * LANES, x.v[i]); }
 
-// p times 2^k, for the k that stands in the low bits of `shifted`.
+// p times 2^k, for k in the low bits of `shifted`.
 ICY_INLINE Vector times_power(Vector p, Vector shifted) { return (Vector)((Integers)p + ((Integers)shifted << 23)); }
 ICY_INLINE Pack times_power(Pack p, Pack shifted) {
     ICY_EACH p.v[i] = times_power(p.v[i], shifted.v[i]);
@@ -97,7 +97,7 @@ ICY_INLINE Pack times_power(Pack p, Pack shifted) {
 }
 #undef ICY_EACH
 
-// e^x of |x| < 87 to about two units in the last place: 2^k times a polynomial of the rest, |rest| <= ln 2 / 2 (Cephes).
+// e^x for |x| < 87 to about two units in the last place: 2^k times a polynomial of the rest, |rest| <= ln 2 / 2 (Cephes).
 template <class T>
 ICY_INLINE T moderate_exponential(T x) {
     const T shifted = x * 1.44269504f + 12582912.f;  // 1.5 * 2^23: the sum is rounded to whole numbers
@@ -118,7 +118,7 @@ ICY_INLINE T exponential(T x) {
     return moderate_exponential(larger(-87.f, smaller(87.f, x)));
 }
 
-// ln x of positive normal numbers (Cephes).
+// ln x for positive normal numbers (Cephes).
 ICY_INLINE Vector logarithm(Vector x) {
     const Integers bits = (Integers)x;
     Integers exponent = ((bits >> 23) & 255) - 126;
@@ -140,7 +140,7 @@ ICY_INLINE Vector logarithm(Vector x) {
     return m + p + e * 0.693359375f;
 }
 
-constexpr float FLAT = 40.f;  // beyond, a sigmoid is 0 or 1 in single precision; two of e^40 can still be multiplied
+constexpr float FLAT = 40.f;  // above, a sigmoid is 0 or 1 in single precision; the product of two e^40 is still finite
 
 template <class T>
 ICY_INLINE T grown(T x) {

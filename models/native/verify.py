@@ -1,9 +1,9 @@
-"""Compare what a native program makes of a model with what PyTorch makes of it.
+"""Compare a native program's results with PyTorch's.
 
-A trace holds what a model computes, and not how a stranger's model changes the way back: by `no_grad`, a hook, or an
-`autograd.Function` of its own. Nor does it hold what a model would do with a batch of another size. Models all of whose
-modules are icy's or PyTorch's have no such code, and their gradients are compared in icy's tests: of these the scores
-of the traced batch are enough, since a comparison takes as long as some updates.
+A trace holds the computations of a model. It does not hold changes of the backward pass in a third-party model
+(`no_grad`, a hook, or its own `autograd.Function`), or its behavior for a batch of another size. Models with only
+modules of icy and PyTorch have no code like this, and icy's tests compare their gradients. For these models it is
+enough to compare the scores of the traced batch, because a comparison takes as long as some updates.
 """
 
 import copy
@@ -19,9 +19,9 @@ from .builder import NotNativeError
 from .calls import Caller, ProgramPass
 from .program import Program, first_line
 
-SCORES = 1e-3  # between scores; they differ by some 1e-6 if all is well
-GRADIENTS = 1e-2  # share of the norm of a parameter's gradient; 1e-6 if all is well
-# Share of the norm of all gradients below which that of a parameter is nothing but rounding: that of a bias of keys.
+SCORES = 1e-3  # between scores; about 1e-6 if all is well
+GRADIENTS = 1e-2  # relative to the norm of a parameter's gradient; about 1e-6 if all is well
+# A gradient with a smaller share of the norm of all gradients is only rounding, such as the gradient of a bias of keys.
 NOTHING = 1e-4
 INPUT = "its input"
 
@@ -29,16 +29,16 @@ Pass = tuple[Float[Tensor, "batch place choice"], dict[str, Tensor]]  # scores, 
 
 
 def require_same(caller: Caller, program: Program, model: nn.Module, training: bool) -> None:
-    """Raise unless a program computes what its model does: its scores, and in training its gradients.
+    """Raise unless a program computes the same scores as its model, and in training the same gradients.
 
     Args:
-        caller: calls the compiled code.
-        program: of the model.
-        model: one of the stack; left as it is.
-        training: whether the program samples as in training, and can go back.
+        caller: caller of the compiled code.
+        program: program of the model.
+        model: one model of the stack; it is not changed.
+        training: whether the program samples as in training, and has a backward pass.
 
     Raises:
-        NotNativeError: it does not.
+        NotNativeError: the results differ.
     """
     if not _stranger(model):
         keys, _ = _keys(training)
@@ -47,7 +47,7 @@ def require_same(caller: Caller, program: Program, model: nn.Module, training: b
         return
     try:
         scores, gradients = _by_pytorch(program, model, training)
-    except Exception as error:  # whatever a stranger's module does with a batch of another size
+    except Exception as error:  # a third-party module may raise anything for a batch of another size
         raise NotNativeError(first_line(error)) from error
     found, of_found = _by_program(caller, program, model, training)
     _require_close(found, scores)
@@ -63,24 +63,24 @@ def _require_close(found: Tensor, scores: Tensor) -> None:
 
 
 def _stranger(model: nn.Module) -> bool:
-    """Return whether there is a module in it that comes neither with icy nor with PyTorch."""
+    """Return whether it has a module that is not part of icy or PyTorch."""
     return any(type(module).__module__.partition(".")[0] not in ("icy", "torch") for module in model.modules())
 
 
 def _examples(program: Program) -> Tensor:
-    """Return more examples than were traced, in two chunks."""
+    """Return more examples than in the trace, in two chunks."""
     count = program.native.chunk + len(program.examples)
     return program.examples[torch.arange(count, device="cpu") % len(program.examples)]
 
 
 def _keys(training: bool) -> tuple[Tensor, AbstractContextManager[None]]:
-    """Return the key of an update's noise for the compiled code, and what lets a model draw from it."""
+    """Return the key of an update's noise for the compiled code, and a context in which a model draws from it."""
     key = torch.zeros(1, dtype=torch.long, device="cpu")
     return key, drawing_from(Noise(key[0])) if training else nullcontext()
 
 
 def _weights(scores: Float[Tensor, "batch place choice"]) -> Float[Tensor, "batch place choice"]:
-    """Return what each score counts for in the loss whose gradient is compared: no two alike, of both signs."""
+    """Return the weights of scores in the loss for comparing gradients: all different, with both signs."""
     return torch.arange(scores.numel(), device="cpu").mul(0.7).cos().view(scores.shape)
 
 
@@ -114,5 +114,5 @@ def _by_pytorch(program: Program, model: nn.Module, training: bool) -> Pass:
 
 
 def _asking(parameters: list[Tensor], inputs: Tensor) -> list[Tensor]:
-    """Return what gradients are asked of: parameters, and inputs that are weights."""
+    """Return the tensors that need gradients: parameters, and inputs that are weights."""
     return [*parameters, inputs.requires_grad_()] if inputs.is_floating_point() else parameters

@@ -31,7 +31,7 @@ register_receiver(
 register_receiver(
     "MeanEmbeddings",
     "icy.models.receivers.mean:MeanEmbeddings",
-    description="Mean of the symbols' embeddings, tanh, one linear layer; blind to order.",
+    description="Mean of the symbols' embeddings, tanh, one linear layer; ignores order.",
     source="program of Icy22",
 )
 register_receiver(

@@ -12,7 +12,7 @@ SHORT = 4  # a sequence of at most this length goes to the last layer
 
 
 class CNN(Receiver):
-    """Embedding, blocks of relu(maxpool_2(conv_3(x))) with E channels while more than 4 positions are left, linear.
+    """Embedding, blocks of relu(maxpool_2(conv_3(x))) with E channels while more than 4 positions remain, linear.
 
     A block halves the length, rounding down: 20 -> 10 -> 5 -> 2 is three blocks (the papers say four). The embedding is
     folded into the first convolution. The published total counts the embedding twice.

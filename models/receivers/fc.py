@@ -12,7 +12,7 @@ from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weight
 class FC2L(Receiver):
     """One embedding shared by all positions, tanh, and a linear layer over all positions.
 
-    The published total counts the embedding twice: the program registers the same storage under two names.
+    The published total counts the embedding twice: the program registers the same tensor under two names.
     """
 
     broadcasts = True
@@ -35,7 +35,7 @@ class FC2L(Receiver):
 
 
 class FC(FC2L):
-    """Like FC2L, with a hidden layer of size E before the last; the papers' three-layer form."""
+    """Like FC2L, with a hidden layer of size E before the last layer; the papers' three-layer form."""
 
     def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
@@ -49,8 +49,8 @@ class FC(FC2L):
 class FC1L(Receiver):
     """The sum of one row of A*K scores per position and symbol, without bias (the program of Icy22).
 
-    Row t*(V+1) + m_t; initialised N(0, 1), like an embedding. The program looks rows up and takes tokens only. A sum of
-    rows is linear in the one-hot message, so this one takes weights over symbols as well.
+    Row t*(V+1) + m_t; initialized N(0, 1), like an embedding. The program looks up rows and only takes tokens. A sum of
+    rows is linear in the one-hot message, so this receiver also takes weights over symbols.
     """
 
     broadcasts = True

@@ -15,7 +15,7 @@ QUERIES_AT_ONCE = 2**26  # elements of a query-by-support table of distances, so
 
 
 class _Remembering(Receiver, MemoryModel):
-    """A store of distinct messages in the order they were first seen, each with its first meaning."""
+    """A store of distinct messages in the order of their first occurrence, each with its first meaning."""
 
     def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int = 0) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
@@ -43,17 +43,17 @@ class _Remembering(Receiver, MemoryModel):
             self.observe(stored["messages"], stored["meanings"])
 
     def get_extra_state(self) -> dict[str, Shaped[Tensor, "..."]]:
-        """Return what `state_dict` holds of the store."""
+        """Return the store for `state_dict`."""
         return self.stored()
 
     def set_extra_state(self, state: dict[str, Shaped[Tensor, "..."]]) -> None:
-        """Replace the store by that of a `state_dict`."""
+        """Replace the store by the store in a `state_dict`."""
         self.known, self._messages, self._meanings = {}, [], []
         self.restore(state)
 
     @staticmethod
     def tokens(message: Message) -> Tokens:
-        """Return a message as tokens; of weights over symbols, the largest."""
+        """Return a message as tokens: its own, or the symbols with the largest weights."""
         return message.argmax(-1) if message.is_floating_point() else message
 
     @staticmethod
@@ -77,7 +77,7 @@ class _Remembering(Receiver, MemoryModel):
 
 
 class Hashtable(_Remembering):
-    """A table of the first meaning seen for each message; the scores of a message never seen are all zero."""
+    """A table of the first meaning of each message; a new message has scores of zero."""
 
     def forward(self, message: Message) -> MeaningScores:
         tokens = self.tokens(message)
@@ -90,7 +90,7 @@ class Hashtable(_Remembering):
 
 
 class KNN(_Remembering):
-    """Nearest neighbour: the meaning of the nearest message seen so far, by Hamming distance; of several, the first."""
+    """Nearest neighbour: the meaning of the nearest message so far by Hamming distance; the first of several."""
 
     def forward(self, message: Message) -> MeaningScores:
         tokens = self.tokens(message)

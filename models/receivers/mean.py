@@ -1,4 +1,4 @@
-"""MeanEmbeddings, a receiver that ignores order (in Icy22's program, but in none of the papers' tables)."""
+"""MeanEmbeddings, a receiver that ignores order (in Icy22's program, but not in the papers' tables)."""
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MeaningScores, Receiver
@@ -9,8 +9,8 @@ from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weight
 class MeanEmbeddings(Receiver):
     """A linear layer of the tanh of the symbols' mean embedding.
 
-    The embedding has V rows and not V + 1: weight on the symbol V adds nothing to the mean, whose divisor stays L. The
-    published total counts the embedding twice.
+    The embedding has V rows and not V + 1: weight on the symbol V adds nothing to the mean, and the divisor stays L.
+    The published total counts the embedding twice.
     """
 
     broadcasts = True

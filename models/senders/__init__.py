@@ -7,7 +7,7 @@ P = "Perkins21 table 13; Icy22 appendix B"
 register_sender(
     "FC1L", "icy.models.senders.fc:FC1L", description="One linear layer from the one-hot meaning.", source=P
 )
-register_sender("FC2L", "icy.models.senders.fc:FC2L", description="Two linear layers, tanh between.", source=P)
+register_sender("FC2L", "icy.models.senders.fc:FC2L", description="Two linear layers with a tanh between.", source=P)
 
 for _suffix, _layers in (("", 1), ("2L", 2)):
     _depth = "one layer" if _layers == 1 else f"{_layers} layers"
@@ -40,14 +40,14 @@ for _suffix, _layers in (("", 1), ("2L", 2)):
     register_sender(
         f"TransDecSoft{_suffix}",
         "icy.models.senders.transformer:TransDecSoft",
-        description=f"Transformer decoder over the meaning, fed what it wrote, {_depth}.",
+        description=f"Transformer decoder over the meaning, fed its own symbols, {_depth}.",
         source="Icy22 appendix B",
         defaults={"layers": _layers},
     )
     register_sender(
         f"TransDecSampling{_suffix}",
         "icy.models.senders.transformer:TransDecSampling",
-        description=f"Transformer decoder over the meaning, fed the tokens it sampled, {_depth}.",
+        description=f"Transformer decoder over the meaning, fed its sampled tokens, {_depth}.",
         source="Perkins21 appendix A.9",
         defaults={"layers": _layers},
         representations=("discr",),

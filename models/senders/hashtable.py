@@ -10,7 +10,7 @@ from icy.models.base import Meanings, MemoryModel, MessageScores, Sender
 
 
 class Hashtable(Sender, MemoryModel):
-    """A table of the first message seen for each meaning; the scores of a meaning never seen are all zero."""
+    """A table of the first message of each meaning; a new meaning has scores of zero."""
 
     def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int = 0) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)

@@ -11,14 +11,14 @@ from icy.models.layers import Linear, MeaningEmbedding
 from icy.models.recurrent import CellFactory
 from icy.models.symbols import SampledFeedback, SymbolFeedback, apply_folded
 
-UNFED_INPUT = 1  # published cells without an input have one of size 1, which is always zero
+UNFED_INPUT = 1  # published cells without an input have an input of size 1 that is always zero
 
 
 class _HierSender(Sender):
-    """The upper level, stop gate and mixing that all HU-RNN senders share.
+    """The upper level, stop gate and mixing of all HU-RNN senders.
 
     u_t = s u' + (1 - s) u with u' = CELL_u(0, u);  l~ = s u_t + (1 - s) l;  l_t = CELL_l(x, l~);
-    s_t = sigmoid(a . l_t + b), with s of the step before on the right, and s_0 = 1, u_0 = the meaning, l_0 = 0.
+    s_t = sigmoid(a . l_t + b), with s of the previous step on the right, and s_0 = 1, u_0 = the meaning, l_0 = 0.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class _HierSender(Sender):
 
 
 class HierZero(_HierSender):
-    """HU-RNN sender whose cells have no input.
+    """HU-RNN sender with cells that have no input.
 
     The published total also counts the input weights of both cells, which multiply zeros.
     """
@@ -68,7 +68,7 @@ class HierZero(_HierSender):
 
 
 class HierAutoReg(_HierSender):
-    """HU-RNN sender whose lower cell reads the symbol emitted before.
+    """HU-RNN sender with a lower cell that reads the previous symbol.
 
     The published total also counts the upper cell's input weights, which multiply zeros, and a layer from the one-hot
     meaning to E that is never called.

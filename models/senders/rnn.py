@@ -11,7 +11,7 @@ from icy.models.symbols import SampledFeedback, SymbolFeedback, apply_folded
 
 
 class RNNZero(Sender):
-    """A recurrent net whose state starts from the meaning and whose input is always zero.
+    """A recurrent net that starts from the meaning and has no input (it is always zero).
 
     The published total also counts the input weights, which multiply zeros.
     """
@@ -49,7 +49,7 @@ class RNNZero(Sender):
 
 
 class RNNAutoReg(Sender):
-    """A recurrent net whose state starts from the meaning and whose input is the symbol it emitted before.
+    """A recurrent net that starts from the meaning and reads its previous symbol.
 
     The first input is the symbol V, as in the authors' program (Icy22 B.3 says zero). There is no teacher forcing.
     """
@@ -88,7 +88,7 @@ class RNNAutoReg(Sender):
 
 
 class RNNSampling(RNNAutoReg):
-    """Like RNNAutoReg, but its input is the token sampled from the scores. For DISCR only."""
+    """Like RNNAutoReg, but it reads the token sampled from the scores. For DISCR only."""
 
     def __init__(
         self,

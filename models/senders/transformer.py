@@ -1,4 +1,4 @@
-"""Transformer senders: those of Icy22 (appendix B), and a pre-norm one with several heads."""
+"""Transformer senders: the decoders of Icy22 (appendix B), and a pre-norm decoder with several heads."""
 
 import copy
 
@@ -17,7 +17,7 @@ from icy.models.symbols import SampledFeedback, SymbolFeedback, allowed
 
 
 class _TransDec(Sender):
-    """A decoder whose memory is the meaning and whose target is the start symbol and what it has emitted so far.
+    """A decoder with the meaning as memory, and the start symbol and the emitted symbols as target.
 
     The published program runs the whole prefix again at every step; here each step adds one position (`Cache`). The
     first layer's input is one of V + 1 embedded symbols plus one of L positions, so its attention works on those
@@ -70,9 +70,9 @@ class _TransDec(Sender):
 
 
 class TransDecSoft(_TransDec):
-    """A decoder that reads what its representation feeds back, through a linear layer.
+    """A decoder that reads the feedback of its representation through a linear layer.
 
-    The published total also counts what can do nothing; see DecoderLayer.
+    The published total also counts parameters without effect; see DecoderLayer.
     """
 
     def __init__(
@@ -90,9 +90,9 @@ class TransDecSoft(_TransDec):
 
 
 class TransDecSampling(_TransDec):
-    """A decoder that reads the tokens it samples, through an embedding. For DISCR only.
+    """A decoder that reads its sampled tokens through an embedding. For DISCR only.
 
-    The published total also counts what can do nothing; see DecoderLayer.
+    The published total also counts parameters without effect; see DecoderLayer.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class TransDecSampling(_TransDec):
 
 
 class Transformer(Sender):
-    """A pre-norm decoder: its first position is the embedded meaning, and the others are the symbols it wrote.
+    """A pre-norm decoder: its first position is the embedded meaning, and the other positions are its symbols.
 
     The scores of symbol t are norm(x_t) W + b. Positions are encoded by sinusoids.
 
@@ -118,8 +118,8 @@ class Transformer(Sender):
         layers: number of layers.
         heads: number of heads; if None, the largest up to 4 that divides the hidden size.
         teacher_forcing: in training, read the symbols of the target message, all positions at once. In evaluation the
-            model reads the most likely symbols that it wrote.
-        representation: what is fed back without teacher forcing.
+            model reads its own most likely symbols.
+        representation: determines the feedback without teacher forcing.
     """
 
     broadcasts = True
@@ -155,7 +155,7 @@ class Transformer(Sender):
         return self._decoded(prefix, positions)
 
     def _parallel(self, prefix: Tensor, positions: Tensor, messages: Tensor) -> Tensor:
-        """Return the scores after the symbols of `messages`."""
+        """Return the scores after each symbol of `messages`."""
         earlier = self.symbol_embed(one_hot(messages[..., :-1], self.symbols, prefix.dtype))
         x = torch.cat([prefix.unsqueeze(-2), earlier], -2) + positions
         for layer in self.layers:
@@ -175,7 +175,7 @@ class Transformer(Sender):
         return time_last(scores)
 
     def _read(self, scores: Tensor, step: int) -> Tensor:
-        """Return what is read of the symbol of a step. A model trained with teacher forcing reads tokens."""
+        """Return the input for the symbol of a step. A model trained with teacher forcing reads tokens."""
         if self.teacher_forcing and not self.training:
             return largest(allowed(self.representation, scores))
         return self.representation.feed_back(scores, step, self.training)

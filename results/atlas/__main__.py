@@ -1,19 +1,20 @@
 """Make the atlas: `python -m results.atlas [--train small|main|budget] [--shard i/n] [--dry-run]`.
 
 Run the sweep results/atlas/small.toml or main.toml into results/atlas/runs, starting from the
-records in results/atlas/records.parquet, which is committed; put all records back into it, and make of them
-analysis/data/atlas.parquet, which comes with icy. Run it again to continue, on any machine; several machines that share
-the folder can train a shard each.
+records in results/atlas/records.parquet, which is committed; add all records to this file, and make
+analysis/data/atlas.parquet, which comes with icy, from it. Run it again to continue, on any machine; several machines
+that share the folder can train a shard each.
 
-What was measured with a check every 50 updates, before the grid of checks was geometric, is in older.parquet without
-its records; until it is measured anew, it stays in the atlas under the setting check_every=50.
+Older measurements with an evaluation every 50 updates, before the grid of evaluations was geometric, are in
+older.parquet without their records. Until they are measured again, they are in the atlas under the setting
+check_every=50.
 
 `--train budget` runs results/atlas/budget.toml into results/atlas/budget-runs: the rows of the atlas at
 5x10 in which runs were cut, under a common budget of updates. Its records are in results/atlas/budget.parquet, and
 results/atlas/atlas-budget.md is made of them; they are not in the atlas that comes with icy.
 
-A model on a grammar comes into the atlas when all its seeds are there: of a run that was stopped, those that learn fast
-finished first, and their mean is too low. Of a model that failed in some seeds on every grammar the others are there.
+A model on a grammar is added to the atlas when all its seeds are finished: seeds that learn fast finish first, so the
+mean of an interrupted run is too low. A seed that failed counts as finished.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ ROW = ["model", "representation", "meanings", "word_length", "protocol"]
 
 
 def finished(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of grammars on which all seeds of their row have a result, be it a failure.
+    """Return the runs of grammars on which all seeds of their row have finished or failed.
 
-    A row of which only concat is left, to which others are compared, goes too.
+    Rows with only concat are left out.
     """
     row = [*ROW, "settings"]
     of_row = table.groupby(row, dropna=False)["seed"].transform("nunique")
@@ -58,13 +59,13 @@ def make() -> icy.Atlas:
     """Make the atlas of all records and of the older table."""
     add_to_pack(RECORDS, RESULTS)
     atlas, older = icy.Atlas.load(RECORDS), icy.Atlas.load(OLDER)
-    anew = pd.MultiIndex.from_frame(atlas.table[ROW])
-    still = older.table[~pd.MultiIndex.from_frame(older.table[ROW]).isin(anew)]
+    measured = pd.MultiIndex.from_frame(atlas.table[ROW])
+    rest = older.table[~pd.MultiIndex.from_frame(older.table[ROW]).isin(measured)]
     about = {
         name: sorted({*value, *older.about[name]}) if isinstance(value, list) else value
         for name, value in atlas.about.items()
     }
-    table = finished(pd.concat([atlas.table, still], ignore_index=True))
+    table = finished(pd.concat([atlas.table, rest], ignore_index=True))
     days = about["made"]
     about |= {
         "made": [min(days), max(days)],
@@ -83,11 +84,11 @@ def make_budget() -> str:
     lines, missing = [], []
     for row in make_sweep(sweep_spec(**over(read_sweep(str(BUDGET_SWEEP)), where))).rows:
         seeds = {replicate.seed for replicate in row.job.replicates}
-        left = []
+        unfinished = []
         for grammar in dict.fromkeys(replicate.condition for replicate in row.job.replicates):
             part = long[long["model"].eq(row.name) & long["grammar"].eq(grammar)]
             if set(part["seed"]) != seeds:
-                left.append(grammar)
+                unfinished.append(grammar)
                 continue
             same = [capped[name].eq(part[name].iloc[0]) for name in (*ROW, "grammar")]
             before = capped[np.logical_and.reduce([*same, capped["settings"].eq("")])]
@@ -95,7 +96,7 @@ def make_budget() -> str:
             numbers = [cell.text(2), cell.below("updates", 2, "sd"), f"{part['accuracy'].mean():.3f}"]
             cut = f"{int(before['cut'].sum())} of {len(before)}"
             lines.append([row.name, grammar, str(len(seeds)), *numbers, cut, f"{before['accuracy'].mean():.3f}"])
-        missing += [f"{row.name} ({', '.join(left)})"] * bool(left)
+        missing += [f"{row.name} ({', '.join(unfinished)})"] * bool(unfinished)
     headings = ["model", "grammar", "seeds", "ratio", "updates", f"accuracy at {budget}", "cut at 20", "accuracy there"]
     about = circumstances(records)
     made = f"made {' to '.join(dict.fromkeys(about['made']))} with {'; '.join(about['versions'])}"
@@ -114,13 +115,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", choices=("small", "main", "budget"), help="which sweep to run; else only pack")
     parser.add_argument("--representation", default="soft", help="soft, gumb, discr, or several")
-    given, more = parser.parse_known_args()  # the rest is for icy sweep
-    budget = given.train == "budget"
+    options, more = parser.parse_known_args()  # the rest is for icy sweep
+    budget = options.train == "budget"
     records, results = (BUDGET, BUDGET_RESULTS) if budget else (RECORDS, RESULTS)
-    if given.train:
-        words = ["sweep", str(HERE / f"{given.train}.toml"), "-o", str(results)]
+    if options.train:
+        words = ["sweep", str(HERE / f"{options.train}.toml"), "-o", str(results)]
         words += ["--from", str(records)] if records.exists() else []
-        command([*words, "--representation", given.representation, *more], standalone_mode=False)
+        command([*words, "--representation", options.representation, *more], standalone_mode=False)
     if budget and "--dry-run" not in more:
         BUDGET_PAGE.write_text(make_budget())
     elif "--dry-run" not in more:

@@ -1,7 +1,7 @@
-"""What the records of icy show, with intervals and limits: `python -m results.findings [--train]`.
+"""Findings from icy's records, with intervals and limits: `python -m results.findings [--train]`.
 
-Write findings.md, which the documentation shows, and its pictures, from the atlas that comes with icy, from
-results/reproduced and from the records of generalise.toml, which --train completes.
+Writes findings.md, a page of the documentation, and its pictures, from the atlas that comes with icy, from
+results/reproduced and from the records of generalise.toml. --train trains missing rows of generalise.toml.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from results.findings.data import (
     Table,
     across,
     cluster_of,
+    correlation_text,
     mean_of,
     mixed_of,
     probes,
     quotient_of,
-    shown,
     with_logs,
 )
 from results.pages import RecordFolder, describe_packs, fill_template, read_options
@@ -60,15 +60,16 @@ RECORDS = RecordFolder(HERE)
 BUDGET = HERE.parent / "atlas" / "budget.parquet"
 PACKS = (RECORDS.pack, BUDGET, *(HERE.parent / name / "records.parquet" for name in ("atlas", "reproduced", "games")))
 ALL_GRAMMARS = ("concat", *GRAMMARS)
-LEARNED = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # nobody learns `hol` in the papers' space in time
+LEARNED = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # no model learns `hol` at 5x10 before the cap
 REST = ("recurrent", "hierarchical", "attention")  # families besides fully connected networks and the one convolution
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What records say about a topic: the result in a sentence, more about it, and the evidence.
+    """A finding: the result in a sentence, more about it, and the evidence.
 
-    The template of the page has the topic, a command that shows the records, and what would overturn the result.
+    The template of the page has the topic, a command that shows the records, and conditions that would overturn the
+    result.
     """
 
     result: str
@@ -85,7 +86,7 @@ def supported(condition: bool | np.bool_, sentence: str) -> str:
     """Return a sentence, in one line, if its condition holds.
 
     Raises:
-        UnsupportedError: it does not. Write another sentence.
+        UnsupportedError: the condition does not hold; the sentence must be changed.
     """
     text = " ".join(sentence.split())
     if not condition:
@@ -97,9 +98,9 @@ def supported(condition: bool | np.bool_, sentence: str) -> str:
 
 
 def concordance(values: pd.DataFrame) -> float:
-    """Return Kendall's W of the orders that models put grammars into: 1 if all agree, about 0 by chance.
+    """Return Kendall's W of the models' orders of grammars: 1 if all agree, about 0 by chance.
 
-    It is corrected for ties, such as of two grammars that were both cut at the cap.
+    It is corrected for ties, such as two grammars that were both cut at the cap.
     """
     ranks = values.rank(axis=1).to_numpy()
     models, grammars = ranks.shape
@@ -112,11 +113,11 @@ def concordance(values: pd.DataFrame) -> float:
 def components(table: NDArray[np.float64]) -> tuple[dict[str, float], float]:
     """Split the variance of a balanced table [architecture, cell, seed] into the shares of its sources.
 
-    They are the components of variance of a design with random effects, in which seeds are crossed with models, by the
-    expected mean squares. Those below 0 count as 0.
+    They are variance components of a design with random effects, with seeds crossed with models, by expected mean
+    squares. Negative components count as 0.
 
     Returns:
-        The shares, and the p-value that the mean square of the cell is as large as that of the architecture (F test).
+        The shares, and the p-value of an F test of the mean square of the cell against that of the architecture.
     """
     rows, columns, seeds = table.shape
     mean, models = table.mean(), table.mean(2)
@@ -128,9 +129,9 @@ def components(table: NDArray[np.float64]) -> tuple[dict[str, float], float]:
     square = {name: table.size / len(of) * float((of**2).sum()) / (len(of) - 1) for name, of in parts.items()}
     found = {name: (square[name] - joint) * len(parts[name]) / table.size for name in ("architecture", "cell")}
     found |= {"both together": (joint - noise) / seeds, "seed": (square["seed"] - noise) / (rows * columns)}
-    kept = {name: max(0.0, size) for name, size in found.items()} | {"rest": noise}
+    sizes = {name: max(0.0, size) for name, size in found.items()} | {"rest": noise}
     p = float(scipy.stats.f.sf(square["cell"] / square["architecture"], columns - 1, rows - 1))
-    return {name: size / sum(kept.values()) for name, size in kept.items()}, p
+    return {name: size / sum(sizes.values()) for name, size in sizes.items()}, p
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -142,18 +143,18 @@ def measure(space: str, column: str) -> Table:
 
 
 def each(table: Table, grammars: Iterable[str]) -> list[str]:
-    """Return the means of models on some grammars as printed."""
+    """Return the means of models on some grammars as text."""
     return [str(mean_of(table, grammar)) for grammar in grammars]
 
 
 def spread(values: Iterable[float], form: str = "{:,.0f}") -> str:
-    """Return the least and the greatest of some values in words."""
+    """Return the smallest and the largest of some values as text."""
     found = list(values)
     return f"{form.format(min(found))} to {form.format(max(found))}"
 
 
 def signed(values: Iterable[float]) -> str:
-    """Return the least and the greatest of some correlations in words."""
+    """Return the smallest and the largest of some correlations as text."""
     return spread(values, "{:+.2f}")
 
 
@@ -166,8 +167,8 @@ def families() -> Finding:
             part = ratios.side(side).families(family)
             names = [name.partition("/")[2] for name in part.models]
             if names:
-                what = f"{side}s: {family}" + (f" ({', '.join(names)})" if len(names) <= LISTED else "")
-                lines.append([f"{what}, ratio", str(len(names)), "1", *each(part, columns)])
+                label = f"{side}s: {family}" + (f" ({', '.join(names)})" if len(names) <= LISTED else "")
+                lines.append([f"{label}, ratio", str(len(names)), "1", *each(part, columns)])
                 lines.append(["updates", "", *each(updates.side(side).families(family), ("concat", *columns))])
 
     plain, rest = (ratios.side("sender").families(*of) for of in (["fully connected"], REST))
@@ -192,12 +193,12 @@ def families() -> Finding:
         and others["shufdet"].median() < two["shufdet"]
         and fast.max() < 10,
         f"""
-        A ratio is also large where `concat` is learned soon. FC2L learns `concat` in {two["concat"]:.0f} updates
+        A ratio is also large if `concat` is learned fast. FC2L learns `concat` in {two["concat"]:.0f} updates
         (median of the others: {others["concat"].median():.0f}) and `shufdet` in {two["shufdet"]:.0f} (median:
         {others["shufdet"].median():.0f}; {(others["shufdet"] > two["shufdet"]).sum()} take more). FC1L learns `concat`
         in {one["concat"]:.0f} and `shufdet` in more than {one["shufdet"]:,.0f}. Senders with attention learn `concat`
         in {spread(attention["concat"])} and `shufdet` in {spread(attention["shufdet"])}. The receivers FC and FC2L
-        learn `concat` in {fast.iloc[0]:.0f} and {fast.iloc[1]:.0f} updates, so that their daggers mean
+        learn `concat` in {fast.iloc[0]:.0f} and {fast.iloc[1]:.0f} updates, so their daggers mean only more than
         {limits.iloc[0]:.0f} and {limits.iloc[1]:.0f} updates, which does not show that they need more than others.
         """,
     )
@@ -211,10 +212,10 @@ def families() -> Finding:
 
 
 def _common_budget(lines: list[list[str]], columns: Sequence[str], others: pd.DataFrame) -> str:
-    """Add lines of fully connected networks under a common budget to a table, and return a sentence on them.
+    """Add lines of fully connected networks under a common budget to a table, and return a sentence about them.
 
     Args:
-        lines: of the table.
+        lines: lines of the table.
         columns: grammars after `concat`.
         others: updates of other senders, a row per model.
     """
@@ -222,8 +223,8 @@ def _common_budget(lines: list[list[str]], columns: Sequence[str], others: pd.Da
     budget = f"{int(common.runs['max_updates'].iloc[0]):,}"
     for name in common.models:
         side, _, short = name.partition("/")
-        what = f"{side}s: {short}, updates of at most {budget}"
-        lines.append([what, "", *each(common.only([name]), ("concat", *columns))])
+        label = f"{side}s: {short}, updates of at most {budget}"
+        lines.append([label, "", *each(common.only([name]), ("concat", *columns))])
     runs = common.runs.groupby(["model", "grammar"])
     reached, last = runs["cut"].agg(lambda cut: int((~cut.astype(bool)).sum())), runs["accuracy"].mean()
     one, two = "sender/FC1L", "sender/FC2L"
@@ -284,7 +285,7 @@ def sides() -> Finding:
         f"""
         The same after a budget: accuracies on `rot` of {both("value", "rot")}, on `proj` of {both("value", "proj")}. At
         {SMALL} the sides do not differ significantly on `rot`. Senders are measured by tokens and receivers by
-        attributes, whose chance differs, so that a target of 80 % is not the same for both. In the mixed model cell,
+        attributes, and chance differs, so a target of 80 % is not the same for both. In the mixed model, cell,
         architecture, model and seed (language) are random effects and cut runs are censored; "-": more than a third of
         the runs were cut.
         """,
@@ -321,23 +322,24 @@ def order() -> Finding:
         supported(
             min(ws) > 0.8,
             f"""
-            Models of a side order the six grammars nearly alike: Kendall's W (1: all alike, 0: as by chance) is
+            Models of a side have nearly the same order of the six grammars: Kendall's W (1: all equal, 0: by chance) is
             {spread(ws, "{:.2f}")} over {spread([len(t.side(s)) for t in tables.values() for s in SIDES])} models.
             """,
         ),
         supported(
             all("?" in line[-1].split("pairsum")[1].split(",")[0] for line in lines if line[0].startswith("sender")),
-            """Much of it is that `perm` is easy and `hol` is hard, so W of the other four is given too; in brackets,
-            the least W without the models of one cell. Behind each grammar: how many models find it harder than the one
-            before, of those in which the order is known; "?": not significant even if models were independent (sign
-            test, Holm). So whether `rot` or `pairsum` is harder for senders is open.""",
+            """Much of this is that `perm` is easy and `hol` is hard, so there is also W of the other four grammars.
+            In brackets: the smallest W if the models of one cell are left out. After each grammar: the number of models
+            for which it is harder than the grammar before, of the models with a known order; "?": not significant even
+            if models were independent (sign test, Holm). So it is open whether `rot` or `pairsum` is harder for
+            senders.""",
         ),
         markdown_table(["", "models", "W", f"W of {listed(middle)}", "from easy to hard, by geometric means"], lines),
     )
 
 
 def least(table: Table, grammars: Sequence[str]) -> float:
-    """Return the least concordance of the models without those of one cell."""
+    """Return the smallest concordance of the models if the models of one cell are left out."""
     clusters = table.clusters()
     return min(concordance(table.values.loc[clusters.ne(name), list(grammars)]) for name in set(clusters))
 
@@ -352,16 +354,16 @@ def cells() -> Finding:
         for grammar in (g for g in LEARNED if table.has_order(g)):
             seeds = [[runs.loc[f"sender/{n}:{cell}", grammar].to_numpy() for cell in CELLS] for n in ARCHITECTURES]
             share, p = components(np.array(seeds, float))
-            what = f"{space}, {NAMES[column]}"
-            shares.setdefault(what, {})[grammar] = share
+            label = f"{space}, {NAMES[column]}"
+            shares.setdefault(label, {})[grammar] = share
             tests.append(p)
-            lines.append([what, grammar, *(f"{part:.0%}" for part in share.values()), f"{p:.2f}"])
+            lines.append([label, grammar, *(f"{part:.0%}" for part in share.values()), f"{p:.2f}"])
     corrected = holm(tests)
     first, second, third = shares
     names = list(shares[first]["perm"])
 
-    def span(what: str, name: str) -> str:
-        return spread((100 * share[name] for share in shares[what].values()), "{:.0f} %")
+    def span(name_of_space: str, name: str) -> str:
+        return spread((100 * share[name] for share in shares[name_of_space].values()), "{:.0f} %")
 
     return Finding(
         supported(
@@ -369,15 +371,15 @@ def cells() -> Finding:
             f"""
             Of {len(ARCHITECTURES)} recurrent senders ({listed(ARCHITECTURES)}) with {len(CELLS)} cells each
             ({listed(CELLS)}) at {LARGE}, the cell explains {span(first, "cell")} of the variance of log ratios and the
-            architecture {span(first, "architecture")}. With four of each, that the cell explains more is not
-            significant: of {len(tests)} F tests of cell against architecture, the least p is {min(tests):.2f}, and
+            architecture {span(first, "architecture")}. With four of each, the difference is not significant: of
+            {len(tests)} F tests of cell against architecture, the smallest p is {min(tests):.2f}, and
             {min(corrected):.2f} after Holm's correction.
             """,
         ),
         f"""After a budget the cell explains {span(second, "cell")} of the variance of accuracies, at {SMALL}
-        {span(third, "cell")} of that of log ratios. These are components of variance of a balanced design with random
-        effects, in which seeds (language and initial weights) are crossed with models, without grammars on which more
-        than {100 * MOST_CUT:.0f} % of the models have cut runs; other cut runs count as they are.""",
+        {span(third, "cell")} of that of log ratios. These are variance components of a balanced design with random
+        effects, with seeds (language and initial weights) crossed with models. Grammars with cut runs in more than
+        {100 * MOST_CUT:.0f} % of the models are left out; other cut runs count as they are.""",
         markdown_table(["", "grammar", *names, "p of F(3, 3)"], lines),
         pictures.stacked(shares),
     )
@@ -402,17 +404,17 @@ def hierarchy() -> Finding:
             all(one.low < 1 < one.high for one in ratio) and all(one.low < 0 < one.high for one in accuracy),
             f"""
             At {LARGE} (words of four tokens, three seeds), networks with a hierarchy of words and tokens (HU-RNN) and
-            networks of the same 4 cells without one do not differ significantly in the ratio of `shufdet` (HierZero
-            {ratio[0]} times RNNZero's, HierAutoReg {ratio[1]} times RNNAutoReg's, Hier {ratio[2]} times RNN1L's), or in
-            accuracy after a budget.
+            networks of the same 4 cells without a hierarchy do not differ significantly in the ratio of `shufdet`
+            (HierZero {ratio[0]} times RNNZero's, HierAutoReg {ratio[1]} times RNNAutoReg's, Hier {ratio[2]} times
+            RNN1L's), or in accuracy after a budget.
             """,
         ),
         supported(
             updates[0].high < 1 and small[2].low > 1,
             f"""
-            In updates, HierZero learns `shufdet` sooner ({updates[0]} times), which is not significant relative to
+            In updates, HierZero learns `shufdet` faster ({updates[0]} times), which is not significant relative to
             `concat`; at {SMALL} (words of two tokens) Hier, a receiver, has a larger ratio ({small[2]} times). Icy22
-            made HU-RNN so that shuffled words are learned more easily; `icy reproduce icy22/table6` measures the
+            designed HU-RNN to make shuffled words easier to learn; `icy reproduce icy22/table6` measures the
             paper's own table. The figure has the other grammars.
             """,
         ),
@@ -425,7 +427,7 @@ def hierarchy() -> Finding:
 
 
 def _pairs(table: Table, deep: str, flat: str) -> list[tuple[str, str]]:
-    """Return the models with a hierarchy and without one that share a cell."""
+    """Return pairs of models that share a cell, with a hierarchy and without."""
     side = "receiver" if deep == "Hier" else "sender"
     names = [(f"{side}/{deep}:{cell}", f"{side}/{flat}:{cell}") for cell in (*CELLS, "SRU", "dgrecv", "minGRU")]
     return [pair for pair in names if set(pair) <= set(table.models)]
@@ -443,7 +445,7 @@ def shufdet() -> Finding:
             found |= {(f"{side}s' `{g}` at {space}"): one for g, one in of.items() if one is not None}
             known = [one for one in of.values() if one is not None]
             lines.append([f"{side}s, {space}", f"{len(part)} in {known[0].groups}", str(known[0].reliability_y),
-                          *map(shown, of.values())])  # fmt: skip
+                          *map(correlation_text, of.values())])  # fmt: skip
     above = {name: one for name, one in found.items() if one.correlation.low > 0}
     strongest = f"senders' `proj` at {SMALL}"
     first, second = sorted(long["seed"].unique())
@@ -455,8 +457,8 @@ def shufdet() -> Finding:
         supported(
             len(above) == 2 and strongest in above,
             f"""
-            Models with larger ratios on one grammar have larger ones on `shufdet` in {len(above)} of {len(found)} cases
-            ({listed([f"{name}, {one.correlation}" for name, one in above.items()])}); no other correlation is
+            Models with larger ratios on one grammar have larger ratios on `shufdet` in {len(above)} of {len(found)}
+            cases ({listed([f"{name}, {one.correlation}" for name, one in above.items()])}); no other correlation is
             significantly above 0.
             """,
         ),
@@ -492,7 +494,8 @@ def protocols() -> Finding:
         {len(below)} are significantly below 0 ({listed(below)}).""",
         markdown_table(
             ["ratio against accuracy, over models", "models in cells", *LEARNED],
-            [[f"{side}s", f"{len(part)} in {part.clusters().nunique()}", *(shown(found[side, g]) for g in LEARNED)]
+            [[f"{side}s", f"{len(part)} in {part.clusters().nunique()}",
+              *(correlation_text(found[side, g]) for g in LEARNED)]
              for side, part in parts.items()],
         ),
         pictures.by_grammar(
@@ -515,8 +518,8 @@ def representations() -> Finding:
                 both = [model for model in theirs.models if model in set(ours.models)]
                 ours, theirs = ours.only(both), theirs.only(both)
                 found = {g: quotient_of(ours, theirs, g) for g in GRAMMARS}
-                what = f"{side}s, {name.upper()} / SOFT, {NAMES[column]}"
-                lines.append([what, str(len(both)), *map(str, found.values())])
+                label = f"{side}s, {name.upper()} / SOFT, {NAMES[column]}"
+                lines.append([label, str(len(both)), *map(str, found.values())])
                 if column == "log":
                     drawn[f"{side}s: {name.upper()}"] = theirs, ours
                     changed[name, side] = found
@@ -556,7 +559,7 @@ def size() -> Finding:
             if column == "log":
                 factors[side], drawn[f"{side}s"] = found, (theirs, ours)
                 ranks[side] = [across(theirs, ours, g) for g in GRAMMARS]
-                lines.append([f"{side}s, correlation of ratios", "", *map(shown, ranks[side])])
+                lines.append([f"{side}s, correlation of ratios", "", *map(correlation_text, ranks[side])])
     more = {side: [f"`{g}`" for g, one in factors[side].items() if one.low > 1] for side in SIDES}
     less = [f"{side}s' `{g}` ({one})" for side in SIDES for g, one in factors[side].items() if one.high < 1]
     known = [one for of in ranks.values() for one in of if one is not None]
@@ -567,11 +570,11 @@ def size() -> Finding:
             f"""
             From {SMALL} (words of two tokens, hidden size 32, two seeds) to {LARGE} (words of four tokens, hidden size
             128, three seeds), ratios of the same models grow for senders on {listed(more["sender"])} and for receivers
-            on {listed(more["receiver"])}, and fall on {listed(less)}; the order of models does not significantly carry
-            over on any of the {len(known)} grammars on which it is known.
+            on {listed(more["receiver"])}, and fall on {listed(less)}; the order of models is not significantly
+            correlated between the two on any of the {len(known)} grammars on which it is known.
             """,
         ),
-        """Space, words and hidden size change together, so none of them is the cause by these numbers.""",
+        """Space, words and hidden size change together, so these numbers do not show which of them is the cause.""",
         markdown_table(["", "models", *GRAMMARS], lines),
         pictures.by_grammar(drawn, LEARNED, "ratio at 3x4", "ratio at 5x10"),
     )
@@ -607,8 +610,8 @@ def generalisation(result: ProbeResult) -> Finding:
             """,
         ),
         f"""Ratios are of updates to an accuracy of 99 % on the other meanings, of the same runs. {len(cut)} of the
-        {len(long)} runs were cut at 20 times concat's updates, all {len(proj)} of receivers on `proj` among them, so
-        that the held-out accuracy of those is of less training. Over models, on one grammar, none of
+        {len(long)} runs were cut at 20 times concat's updates, including all {len(proj)} of receivers on `proj`, so
+        that these have held-out accuracies after less training. Over models, on one grammar, none of
         {len(known)} correlations is significantly below 0
         ({listed([f"{side}s' `{g}` {one.correlation.value:+.2f}" for (side, g), one in known.items()])}); where
         more than {100 * MOST_CUT:.0f} % of models were cut they are unknown.""",
@@ -650,25 +653,26 @@ def emergence() -> Finding:
             p > 0.05 and tests["above_chance"][1] < 0.05 and sure == [("against_holistic", "above_chance")],
             f"""
             In multi-target games (15 concepts, QT channel, {count} senders, {seeds} seeds) topsim does not differ
-            significantly between senders (F({count - 1}, {count * (seeds - 1)}) = {f:.2f}, p = {p:.2f}), so that its
-            correlation with a bias says nothing; CBM above chance does (p = {tests["above_chance"][1]:.2f}), and is
-            lower for senders with a larger ratio of `hol` to that of compositional grammars at {SMALL} (Spearman's
-            correlation {holistic.value:+.2f}, {holistic.low:+.2f} to {holistic.high:+.2f}, p =
+            significantly between senders (F({count - 1}, {count * (seeds - 1)}) = {f:.2f}, p = {p:.2f}), so its
+            correlation with a bias is not informative. CBM above chance differs (p = {tests["above_chance"][1]:.2f}),
+            and is lower for senders with a larger ratio of `hol` to that of compositional grammars at {SMALL}
+            (Spearman's correlation {holistic.value:+.2f}, {holistic.low:+.2f} to {holistic.high:+.2f}, p =
             {corrected[sure[0]]:.2f} after Holm's correction for {len(table)}).
             """,
         ),
         f"""*Reliability*: intraclass correlation of a sender's mean over seeds; its square root bounds a correlation
-        with the score. *Bias*: mean log ratio on noise grammars less that on compositional ones; *against holistic*:
-        the same of `hol`. Intervals and p-values of correlations count senders as independent, although they share
-        cells; without the senders of any one cell the last correlation with CBM is {signed(without)}.""",
+        with the score. *Bias*: mean log ratio on noise grammars minus the mean on compositional grammars; *against
+        holistic*: the same with `hol` in place of noise. Intervals and p-values of correlations count senders as
+        independent, although they share cells; if the senders of one cell are left out, the last correlation with CBM
+        is {signed(without)}.""",
         markdown_table(["score", "F", "p", "reliability", "correlation with bias", "against holistic"], lines),
         pictures.by_sender(runs, {score: EMERGED[score] for score in ("topsim", "above_chance")}),
     )
 
 
-def ends(found: WithinOrder) -> str:
-    """Return the interval of a median in words."""
-    return f"{found.low:+.2f} to {found.high:+.2f}, cells as clusters"
+def ends(order: WithinOrder) -> str:
+    """Return the interval of a median as text."""
+    return f"{order.low:+.2f} to {order.high:+.2f}, cells as clusters"
 
 
 def reproduction() -> Finding:
@@ -679,7 +683,7 @@ def reproduction() -> Finding:
     once = table[~table.index.str.contains(",")]
     whole = once["verdict"].str.contains(r"^reproduced(?! in part)")
     senders = "perkins21/table13"
-    wide, narrow = (_judged(f"perkins21-table13{more}.csv") for more in ("", "-check_every-400"))
+    wide, narrow = (_decided_cells(f"perkins21-table13{more}.csv") for more in ("", "-check_every-400"))
     same = wide.index.intersection(narrow.index)
     agree = [int(cells.loc[same, "verdict"].eq("agrees").sum()) for cells in (wide, narrow)]
     drift = table.loc[["perkins21/table15", "icy22/table6"]]
@@ -697,19 +701,20 @@ def reproduction() -> Finding:
             `published`, {table.loc[senders, "decided"]} cells) differ by {gap} on average.
             """,
         ),
-        f"""The tests are of the number of cells that agree (the 95 % interval of the difference holds 0), the furthest
-        cell, all distances, and the mean difference (exchanges of rows). Agreement is weak evidence where many cells
-        would agree if all were 20 % off; equivalent cells are surely within 20 %. Perkins21 checked accuracy by the
-        clock, so that fast models were trained past the target: on the {len(same)} cells of table 13 measured in both
-        ways, {agree[1]} agree with checks every 400 updates and {agree[0]} with checks every 50. Drift below
-        significance: icy's value is larger in {drift["icy larger"].iloc[0]} of the cells of Perkins21's table 15, and
-        in {drift["icy larger"].iloc[1]} of those of Icy22's table 6. `results/reproduced` has every cell.""",
+        f"""The tests are of the number of cells that agree (the 95 % interval of the difference contains 0), the
+        furthest cell, all distances, and the mean difference (exchanges of rows). Agreement is weak evidence if many
+        cells would agree if all were 20 % off; equivalent cells are within 20 % (one-sided tests at 5 %). Perkins21
+        evaluated accuracy at fixed times, so fast models were trained past the target: of the {len(same)} cells of
+        table 13 measured in both ways, {agree[1]} agree with evaluations every 400 updates and {agree[0]} with
+        evaluations every 50. Tendencies below significance: icy's value is larger in {drift["icy larger"].iloc[0]} of
+        the cells of Perkins21's table 15, and in {drift["icy larger"].iloc[1]} of the cells of Icy22's table 6.
+        `results/reproduced` has every cell.""",
         markdown_table(["table", *columns], table[columns].reset_index().to_numpy().tolist()),
     )
 
 
-def _judged(name: str) -> pd.DataFrame:
-    """Return the cells of a reproduced table that have a verdict and do not agree by design."""
+def _decided_cells(name: str) -> pd.DataFrame:
+    """Return the cells of a reproduced table that are decided and do not agree by design."""
     cells = pd.read_csv(REPRODUCED.parent / name)
     decided = cells["verdict"].isin(["agrees", "near", "differs", "failed"]) & ~cells["by_design"]
     return cells[decided].set_index(["representation", "model", "hidden_size", "grammar"])
@@ -726,21 +731,21 @@ def findings() -> dict[str, Finding]:
     return {**found, "generalisation": held_out, "emergence": emergence(), "reproduction": reproduction()}
 
 
-def page(found: Mapping[str, Finding]) -> str:
+def page(findings_by_name: Mapping[str, Finding]) -> str:
     """Return the page."""
-    in_a_line = {name: replace(one, more=" ".join(one.more.split())) for name, one in found.items()}
+    in_a_line = {name: replace(one, more=" ".join(one.more.split())) for name, one in findings_by_name.items()}
     return fill_template(PAGE, records=describe_packs(*PACKS), **in_a_line)
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    given = read_options(
+    options = read_options(
         __doc__,
         words,
-        train=(False, "train what the sweep of held-out meanings lacks"),
+        train=(False, "train missing rows of the sweep of held-out meanings"),
         workers=(int, "processes at once"),
     )
-    if given.train:
-        RECORDS.sweep(SWEEP, workers=given.workers)
+    if options.train:
+        RECORDS.sweep(SWEEP, workers=options.workers)
     RECORDS.update_pack()
     found = findings()
     for name, one in found.items():

@@ -1,4 +1,4 @@
-"""The atlas as findings.py reads it: one setting at a time, a row per run or per model, and intervals over cells."""
+"""Data of the findings from the atlas: one setting at a time, a row per run or per model, and intervals over cells."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ FAMILIES = {
     "hierarchical": ("HierZero", "HierAutoReg", "Hier"),
     "attention": ("Transformer", "TransDecSoft"),
 }
-HIERARCHIES = (("HierZero", "RNNZero"), ("HierAutoReg", "RNNAutoReg"), ("Hier", "RNN1L"))  # with one, and without
+HIERARCHIES = (("HierZero", "RNNZero"), ("HierAutoReg", "RNNAutoReg"), ("Hier", "RNN1L"))  # with and without hierarchy
 ARCHITECTURES = ("RNNZero", "RNNAutoReg", "HierZero", "HierAutoReg")
 CELLS = ("RNN", "GRU", "LSTM", "dgsend")
 SEQUENCE = ("recurrent", "hierarchical")  # families that take a message token by token
 SIDES = ("sender", "receiver")
-MOST_CUT = 0.2  # share of models with a cut run above which ranks on a grammar are mostly ties at the cap
-FEW = 8  # models, below which a correlation over them says nothing
-NAMES = {"log": "ratio", "updates": "updates", "value": "accuracy"}  # of columns
-MOST_CENSORED = 1 / 3  # share of cut runs up to which a mixed model is fitted
-LISTED = 3  # models up to which each one's value is printed in place of an interval
+MOST_CUT = 0.2  # with a larger share of models with cut runs, ranks on a grammar are mostly ties at the cap
+FEW = 8  # least number of models for a correlation over models
+NAMES = {"log": "ratio", "updates": "updates", "value": "accuracy"}  # names of columns
+MOST_CENSORED = 1 / 3  # largest share of cut runs for a mixed model
+LISTED = 3  # up to this many models, values are printed instead of an interval
 
 
 def probes(meanings: str = LARGE, representation: str = "soft", protocol: str = "acquire") -> pd.DataFrame:
-    """Return the atlas's runs of models that learn by gradient, trained by default, with all seeds.
+    """Return the atlas's runs of models that learn by gradient, trained with default settings, with all seeds.
 
-    A model that has a result of fewer seeds is left out: the others failed, so that its mean is of those that did not.
+    Models with missing seeds are left out: these seeds failed, so the mean of the others would be biased.
     """
     long = icy.atlas().to_dataframe()
-    asked = {"representation": representation, "meanings": meanings, "protocol": protocol}
-    same = np.logical_and.reduce([long[name].eq(value) for name, value in asked.items()])
+    setting = {"representation": representation, "meanings": meanings, "protocol": protocol}
+    same = np.logical_and.reduce([long[name].eq(value) for name, value in setting.items()])
     usual = long["settings"].fillna("").eq("") & ~long["failed"].astype(bool) & long["parameters"].gt(0)
     good = long[same & usual]
     seeds = good.groupby("model")["seed"].transform("nunique")
@@ -55,7 +55,7 @@ def probes(meanings: str = LARGE, representation: str = "soft", protocol: str = 
 def with_logs(long: pd.DataFrame) -> pd.DataFrame:
     """Add the logarithms of the ratio to concat's updates (`log`) and of the updates (`updates`).
 
-    The updates of a cut run are those at which it was cut.
+    A cut run has the number of updates at which it was cut.
     """
     steps = long["crossing"].fillna(long["steps"]).astype(float)
     ratio = long["value"].where(long["measure"].eq("ratio"), steps / long["baseline_crossing"])
@@ -69,7 +69,7 @@ def family_of(model: str) -> str:
 
 
 def cluster_of(model: str) -> str:
-    """Return the cell of a model, or its family: models that share it do not count as independent."""
+    """Return the cell of a model, or its family if it has no cell. Models of a cluster do not count as independent."""
     return style.cell(model) or family_of(model)
 
 
@@ -78,10 +78,10 @@ class Table:
     """Means over seeds: a row per model that has all grammars, a column per grammar.
 
     Attributes:
-        values: of ratios and updates their logarithms, else accuracies.
-        cut: whether any of the runs was cut at the cap, so that the mean is larger in truth.
-        runs: of these models and others, in long form.
-        column: of `runs`, of which the values are means.
+        values: logarithms of ratios or updates, or accuracies.
+        cut: whether any of the runs was cut at the cap, so that the true mean is larger.
+        runs: runs of these models and others, in long form.
+        column: column of `runs` with the values.
     """
 
     values: pd.DataFrame
@@ -105,9 +105,9 @@ class Table:
         return [str(name) for name in self.values.index]
 
     def only(self, models: Sequence[str]) -> Table:
-        """Return the rows of some models that are there."""
-        kept = [name for name in self.models if name in set(models)]
-        return replace(self, values=self.values.loc[kept], cut=self.cut.loc[kept])
+        """Return the rows of some models; models without a row are ignored."""
+        names = [name for name in self.models if name in set(models)]
+        return replace(self, values=self.values.loc[names], cut=self.cut.loc[names])
 
     def side(self, side: str) -> Table:
         """Return the rows of senders, or of receivers."""
@@ -127,17 +127,17 @@ class Table:
         return of.pivot_table(index="model", columns="seed", values=self.column)
 
     def has_order(self, grammar: str) -> bool:
-        """Return whether so few models were cut on a grammar that their order is known."""
+        """Return whether few enough models were cut on a grammar to know their order."""
         return len(self) > 0 and float(self.cut[grammar].mean()) <= MOST_CUT
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over models with its 95 % interval, or what is known in its place.
+    """A mean over models with its 95 % interval, or a bound, or a list of values.
 
     Attributes:
-        text: as printed.
-        low: lower end; NaN if unknown.
+        text: text for tables.
+        low: lower end of the interval; NaN if unknown.
         high: upper end.
     """
 
@@ -150,22 +150,22 @@ class Estimate:
 
     @property
     def worded(self) -> str:
-        """Return it as in a sentence."""
+        """Text for a sentence."""
         return self.text.replace("> ", "more than ").replace("< ", "less than ")
 
 
 def number(value: float, sign: str = "") -> str:
-    """Return a number with two decimals, from 10 on with one, and from 100 on with none."""
+    """Return a number as text with two decimals, with one decimal from 10 on, and without decimals from 100 on."""
     return f"{value:{sign},.{2 if value < 10 else 1 if value < 100 and value % 1 else 0}f}"
 
 
 def over_cells(values: pd.Series[float]) -> tuple[float, float, float]:
     """Return the mean of models' values and its 95 % interval, with cells as clusters.
 
-    It is Student's t over the means of cells, so that models that share a cell do not count as independent.
+    The interval is by Student's t over the means of cells, so models that share a cell do not count as independent.
 
     Args:
-        values: indexed by names of models.
+        values: values, indexed by names of models.
     """
     means = values.groupby([cluster_of(str(name)) for name in values.index]).mean().to_numpy(float)
     half = student(len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.nan
@@ -178,10 +178,10 @@ def mean_of(table: Table, grammar: str, log: bool = True) -> Estimate:
 
 
 def mixed_of(table: Table, grammar: str) -> Estimate:
-    """Return the geometric mean of models' ratios by a mixed model, in which cut runs are censored.
+    """Return the geometric mean of models' ratios by a mixed model, with cut runs censored.
 
-    Cell, architecture, model and seed (its language) are random effects, each where it has several levels. Where more
-    than MOST_CENSORED of the runs were cut, it is unknown.
+    Cell, architecture, model and seed (its language) are random effects, if they have several levels. The mean is
+    unknown if more than MOST_CENSORED of the runs were cut.
     """
     runs = table.runs[table.runs["grammar"].eq(grammar) & table.runs["model"].isin(table.models)]
     if runs["cut"].mean() > MOST_CENSORED:
@@ -198,13 +198,13 @@ def quotient_of(
 ) -> Estimate:
     """Return the mean of quotients of ratios or updates, or of differences of accuracies, model by model.
 
-    Pairs of models that were both cut say nothing and are left out; the text says so.
+    Pairs of models that were both cut are left out, and the text has the number of the others.
 
     Args:
-        ours: the values that are divided.
-        theirs: by those.
-        grammar: on which.
-        names: the models of each pair; by default those that both have.
+        ours: numerators.
+        theirs: denominators.
+        grammar: grammar of the values.
+        names: the models of each pair; by default the models of both tables.
         log: whether the values are logarithms.
     """
     pairs = names or [(name, name) for name in ours.models if name in set(theirs.models)]
@@ -221,14 +221,14 @@ def quotient_of(
 def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, sign: str = "") -> Estimate:
     """Return the mean of models' values with its 95 % interval.
 
-    Of up to LISTED models their values are listed, with a dagger if runs were cut. Where some values are larger than
-    known, it is a lower bound, the lower end of the interval of the values as they are; where some are smaller, an
-    upper bound.
+    Values of up to LISTED models are listed, with a dagger if runs were cut. If some true values are larger, the
+    estimate is a lower bound: the lower end of the interval without correction. If some are smaller, it is an upper
+    bound.
 
     Args:
-        values: of models, indexed by their names; logarithms if `log`.
-        ways: of each, 1 if it is larger in truth, -1 if it is smaller, 0 if it is known.
-        log: whether e to the mean is returned.
+        values: values of models, indexed by their names; logarithms if `log`.
+        ways: for each value, 1 if the true value is larger, -1 if it is smaller, 0 if the value is exact.
+        log: whether to return e to the mean.
         sign: "+" to print signs.
     """
     back: Callable[[float], float] = math.exp if log else float
@@ -249,25 +249,25 @@ def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, s
     return Estimate(f"{text(mean)} ({text(low)} to {text(high)})", low, high)
 
 
-def across(one: Table, other: Table, grammar: str, there: str | None = None) -> AcrossModels | None:
-    """Return the correlation between seeds over the models that both have; None if too few, or too many were cut.
+def across(one: Table, other: Table, grammar: str, other_grammar: str | None = None) -> AcrossModels | None:
+    """Return the correlation between seeds over common models; None if there are too few, or too many were cut.
 
     Args:
         one: first measure.
         other: second measure.
-        grammar: of the first.
-        there: grammar of the second, if it is another.
+        grammar: grammar of the first measure.
+        other_grammar: grammar of the second measure, if it is different.
     """
-    there, both = there or grammar, [name for name in one.models if name in set(other.models)]
+    other_grammar, both = other_grammar or grammar, [name for name in one.models if name in set(other.models)]
     a, b = one.only(both), other.only(both)
-    if len(both) < FEW or not (a.has_order(grammar) and b.has_order(there)):
+    if len(both) < FEW or not (a.has_order(grammar) and b.has_order(other_grammar)):
         return None
-    return across_models(a.seeds(grammar), b.seeds(there), cluster_of)
+    return across_models(a.seeds(grammar), b.seeds(other_grammar), cluster_of)
 
 
-def shown(found: AcrossModels | None) -> str:
-    """Return a correlation with its interval, and after a semicolon the disattenuated one if it is known."""
-    if found is None:
+def correlation_text(correlation: AcrossModels | None) -> str:
+    """Return a correlation with its interval, and after a semicolon the disattenuated correlation if it is known."""
+    if correlation is None:
         return "-"
-    pure = found.disattenuated
-    return f"{found.correlation}" + (f"; {pure.value:+.2f}" if np.isfinite(pure.low) else "")
+    pure = correlation.disattenuated
+    return f"{correlation.correlation}" + (f"; {pure.value:+.2f}" if np.isfinite(pure.low) else "")

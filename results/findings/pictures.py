@@ -21,7 +21,7 @@ UPDATES = "updates"
 def by_family(ratios: Table, updates: Table) -> Figure:
     """Draw ratios above and updates below, a panel per side: dots of models, the mean of each family as a bar.
 
-    Models with cut runs are hollow, and the means of families with such models are bounds, drawn as ">".
+    Models with cut runs are hollow. If a family has them, its mean is a bound, drawn as ">".
     """
     names = [f"{side}s" for side in SIDES]
     figure, axes = style.panels(names * 2, None, (6.4, 6.0), 2, sharex="row", sharey=True)
@@ -52,7 +52,7 @@ def by_family(ratios: Table, updates: Table) -> Figure:
 
 
 def _dots(ax: Axes, x: Any, y: Any, cut: Any, colour: str, marker: str = "o", **more: Any) -> None:
-    """Draw models, hollow where runs were cut."""
+    """Draw models; models with cut runs are hollow."""
     x, y, cut = np.asarray(x, float), np.asarray(y, float), np.asarray(cut, bool)
     for mask, face in ((~cut, colour), (cut, "white")):
         marks: dict[str, Any] = {"markersize": 3.5, "color": colour, "markerfacecolor": face, "alpha": 0.7, **more}
@@ -66,16 +66,16 @@ def by_grammar(
     y: str,
     ratios: bool = True,
 ) -> Figure:
-    """Draw what models have in one table against what they have in another, coloured by grammar.
+    """Draw the values of models in one table against their values in another, colored by grammar.
 
     Models with cut runs are hollow.
 
     Args:
-        panels: names of panels, and two tables each, of logarithms of ratios, or the second of accuracies.
-        grammars: to draw.
-        x: what the first table holds.
-        y: what the second holds.
-        ratios: whether that is ratios too; a line is drawn where both are alike.
+        panels: names of panels, with two tables each: logarithms of ratios, and logarithms of ratios or accuracies.
+        grammars: grammars to draw.
+        x: label of the first table's values.
+        y: label of the second table's values.
+        ratios: whether the second table also has ratios; if so, a line shows where both are equal.
     """
     looks = style.grammar_looks(grammars)
     height = 0.6 + 2.4 * -(-len(panels) // 2)
@@ -91,13 +91,13 @@ def by_grammar(
         style.tidy(ax)
     for place, ax in enumerate(axes):
         _logarithmic(ax, "x", x if place >= len(axes) - 2 else "")
-        beside = y if place % 2 == 0 else ""
+        label = y if place % 2 == 0 else ""
         if ratios:
-            _logarithmic(ax, "y", beside)
+            _logarithmic(ax, "y", label)
             ax.axline((1, 1), (2, 2), color="black", linewidth=0.6)
         else:
-            ax.set(ylim=(-0.03, 1.03), ylabel=beside)
-    colours, marks = ({g: getattr(look, what) for g, look in looks.items()} for what in ("colour", "marker"))
+            ax.set(ylim=(-0.03, 1.03), ylabel=label)
+    colours, marks = ({g: getattr(look, name) for g, look in looks.items()} for name in ("colour", "marker"))
     _legend(figure, axes[0], colours, marks)
     return figure
 
@@ -105,7 +105,7 @@ def by_grammar(
 def factors(rows: Mapping[str, tuple[Table, Sequence[tuple[str, str]]]], grammars: Sequence[str], x: str) -> Figure:
     """Draw quotients of pairs of models: a line of dots per grammar and row, the mean of each as a bar.
 
-    Pairs of which one model has cut runs are hollow; those of which both have are left out.
+    Pairs are hollow if one model has cut runs, and left out if both have.
     """
     figure, (ax,) = style.panels(["factors"], None, (6.4, 2.9))
     for place, (table, pairs) in enumerate(rows.values()):
@@ -128,16 +128,16 @@ def factors(rows: Mapping[str, tuple[Table, Sequence[tuple[str, str]]]], grammar
 
 
 def stacked(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
-    """Draw shares of a whole as bars, a panel per mapping, a bar per row."""
+    """Draw shares of a whole as stacked bars: a panel per mapping, a bar per row."""
     figure, axes = style.panels(list(panels), None, (6.4, 2.4), len(panels), sharey=True)
     rows = list(dict.fromkeys(row for panel in panels.values() for row in panel))
     names = list(next(iter(next(iter(panels.values())).values())))
     for ax, (title, panel) in zip(axes, panels.items(), strict=True):
         for row, shares in panel.items():
-            left = 0.0
+            offset = 0.0
             for place, name in enumerate(names):
-                ax.barh(rows.index(row), shares[name], left=left, height=0.65, color=style.COLOURS[place])
-                left += shares[name]
+                ax.barh(rows.index(row), shares[name], left=offset, height=0.65, color=style.COLOURS[place])
+                offset += shares[name]
         ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, 1), xlabel="share of the variance")
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.set_yticks(range(len(rows)), rows)
@@ -170,7 +170,7 @@ def _logarithmic(ax: Axes, axis: str, label: str) -> None:
 
 
 def _legend(figure: Figure, ax: Axes, colours: Mapping[str, str], marks: Mapping[str, str] | None = None) -> None:
-    """Draw a legend of colours, and of marks if they differ, below a figure."""
+    """Draw a legend of colors, and of marks if they differ, below a figure."""
     of = {name: "o" if marks is None else marks[name] for name in colours}
     handles = [ax.plot([], [], of[name], color=colour, label=name)[0] for name, colour in colours.items()]
     long = max(map(len, colours)) > 10

@@ -1,7 +1,7 @@
 """Train agents of multi-target games: `python -m results.games [--train thing|wide|shape|targets|...]...`.
 
 Run the sweeps of this folder into runs/, starting from the records in
-records.parquet, which is committed; put all records back into it, and write games.md and
+records.parquet, which is committed; add all records to this file, and write games.md and
 its pictures. Run it again to continue, on any machine. Without --train, only pack and write.
 """
 
@@ -71,7 +71,7 @@ def _time(result: ProbeResult) -> str:
 
 
 def _claims(results: Results) -> list[str]:
-    """Return the claims of the printed rows, judged by the results of the sweeps of such rows."""
+    """Return the claims of the printed rows, tested on the sweeps of these rows."""
     measured = [results[name] for name in AS_PRINTED if name in results and results[name].records]
     if not measured:
         return []
@@ -79,7 +79,7 @@ def _claims(results: Results) -> list[str]:
         [game for result in measured for game in games_of_results(with_settings(near(result.to_dataframe())))]
     )
     rows = found[["said", "found", "verdict"]].to_numpy().tolist()
-    return ["", "## What the printed rows claim", "", markdown_table(["claim", "measured", "verdict"], rows)]
+    return ["", "## Claims of the printed rows", "", markdown_table(["claim", "measured", "verdict"], rows)]
 
 
 def _correlations(result: ProbeResult) -> list[str]:
@@ -89,15 +89,15 @@ def _correlations(result: ProbeResult) -> list[str]:
         [row.bias, EMERGED[row.score], f"{row.spearman:+.2f}", f"{row.low:+.2f} to {row.high:+.2f}", f"{row.p:.3f}"]
         for row in table.itertuples()
     ]
-    said = f"Spearman's correlations over {len(found.table)} senders of the bias in the atlas with the language:"
-    return [said, "", markdown_table(["bias", "score", "correlation", "95 % interval", "p"], cells), ""]
+    text = f"Spearman's correlations over {len(found.table)} senders of the bias in the atlas with the language:"
+    return [text, "", markdown_table(["bias", "score", "correlation", "95 % interval", "p"], cells), ""]
 
 
 FURTHER: dict[str, Callable[[ProbeResult], list[str]]] = {"speakers": _correlations}
 
 
 def near(long: pd.DataFrame) -> pd.DataFrame:
-    """Return results without those of uniform distractors on rules of several concepts, as they are an extra."""
+    """Return results without uniform distractors on rules of several concepts, which the paper does not have."""
     return long[(long["rule_length"] == 1) | long["grammar"].ne("uniform")]
 
 
@@ -108,31 +108,31 @@ def curves(result: ProbeResult) -> Figure:
     """Draw accuracy and CBM while agents learn, a panel per world and rule length, with the printed values."""
     long = with_settings(result.to_dataframe())
     games = list(dict.fromkeys(zip(long["world"], long["rule_length"], strict=True)))
-    names = [f"{world}, l={length:.0f}: {what}" for world, length in games for what in SHOWN]
+    names = [f"{world}, l={length:.0f}: {measure}" for world, length in games for measure in SHOWN]
     figure, axes = panels(names, None, (7, 2.3 * len(games)), len(SHOWN), sharex=True)
     printed = {row: found for table in PRINTED for row, found in references(table).items()}
     for place, (world, length) in enumerate(games):
         part = long[long["world"].eq(world) & long["rule_length"].eq(length)]
-        beside = {row: printed[row] for row in dict.fromkeys(_rows(part)) if row in printed}
-        for ax, (what, title) in zip(axes[place * len(SHOWN) :], SHOWN.items(), strict=False):
-            _draw_curves(ax, result, part, what)
-            for row, found in beside.items():
-                ax.axhline(found.values[what], color=_colour(row[1]), linewidth=0.8, linestyle=":")
+        own = {row: printed[row] for row in dict.fromkeys(_rows(part)) if row in printed}
+        for ax, (measure, title) in zip(axes[place * len(SHOWN) :], SHOWN.items(), strict=False):
+            _draw_curves(ax, result, part, measure)
+            for row, found in own.items():
+                ax.axhline(found.values[measure], color=_colour(row[1]), linewidth=0.8, linestyle=":")
             head(ax, f"{world}, l={length:.0f}: {title}", 3.3)
-            ax.set_xlabel("updates (dotted: printed)" if beside else "updates")
+            ax.set_xlabel("updates (dotted: printed)" if own else "updates")
             tidy(ax, "y")
         axes[place * len(SHOWN)].legend(fontsize=SMALL, frameon=False)
     return figure
 
 
 def _rows(part: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Return what names the printed row of each result."""
+    """Return the key of the printed row of each result."""
     names = [SYNONYMS.get(name, name) for name in WHICH]
     return list(part[names].itertuples(index=False, name=None))
 
 
-def _draw_curves(ax: Axes, result: ProbeResult, part: pd.DataFrame, what: str) -> None:
-    place, labelled = POINTS.index(what), set()
+def _draw_curves(ax: Axes, result: ProbeResult, part: pd.DataFrame, measure: str) -> None:
+    place, labelled = POINTS.index(measure), set()
     kinds = list(dict.fromkeys(part["grammar"]))
     for record in [r for r in result.records if r["key"] in set(part["key"]) and not r["failed"]]:
         label = f"{record['representation']}, {record['grammar']}"
@@ -165,7 +165,7 @@ def by_targets(result: ProbeResult) -> Figure:
 
 
 def speakers(result: ProbeResult) -> Figure:
-    """Draw the bias of senders against the languages that they invent."""
+    """Draw the bias of senders against the scores of their emergent languages."""
     return plot_emergence(Emergence.of(probed_senders(icy.atlas().to_dataframe()), result))
 
 

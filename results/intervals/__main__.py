@@ -1,7 +1,7 @@
-"""How often 95 % intervals hold the true value: `python -m results.intervals [--tries 400] [--workers 2]`.
+"""Coverage of 95 % intervals in simulations: `python -m results.intervals [--tries 400] [--workers 2]`.
 
-Write intervals.md: statistics of `icy.analysis` on simulated runs of known truth, under their own models and
-under dependences that icy's measurements have. It takes about 6 minutes of two cores.
+Writes intervals.md: statistics of `icy.analysis` on simulated runs with known true values, under their own models and
+under dependences that icy's measurements have. It takes about 6 minutes on two cores.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from results.intervals.runs import Ends, across, contrast, models, quotient, see
 from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).with_name("intervals.md")
-MOST_FAILED = 0.5  # share of tries without an interval, above which coverage says nothing
+MOST_FAILED = 0.5  # coverage is not reported if a larger share of tries has no interval
 
 ALONE = {"cell": 0, "architecture": 0, "language": 0, "model": 1}
 CELLS = {"cell": 1, "architecture": 0.5, "language": 0, "model": 0.5}
@@ -59,16 +59,16 @@ CASES: tuple[tuple[str, str, float, Callable[..., Any], dict[str, Any]], ...] = 
 )
 
 
-def covered(index: int, tries: int) -> list[str]:
-    """Return a row of the table."""
-    statistic, setting, share, case, given = CASES[index]
+def table_row(index: int, tries: int) -> list[str]:
+    """Simulate one case, and return its row of the table."""
+    statistic, setting, share, case, arguments = CASES[index]
     count = int(share * tries)
-    found = [case(np.random.default_rng([index, i]), **given) for i in range(count)]
-    return [statistic, setting, str(count), *(held([(one[0], one[of]) for one in found]) for of in (1, 2))]
+    found = [case(np.random.default_rng([index, i]), **arguments) for i in range(count)]
+    return [statistic, setting, str(count), *(coverage([(one[0], one[of]) for one in found]) for of in (1, 2))]
 
 
-def held(found: Sequence[tuple[float, Ends]]) -> str:
-    """Return the percentage of intervals that hold the truth, with its standard error and the share without one."""
+def coverage(found: Sequence[tuple[float, Ends]]) -> str:
+    """Return the percentage of intervals that contain the truth, its standard error, and the share without interval."""
     known = [(truth, ends) for truth, ends in found if np.isfinite(ends).all()]
     if len(known) < MOST_FAILED * len(found):
         return "-"
@@ -79,10 +79,10 @@ def held(found: Sequence[tuple[float, Ends]]) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    given = read_options(__doc__, words, tries=(400, "simulations of most rows"), workers=(2, "processes at once"))
-    with threadpool_limits(1), ProcessPoolExecutor(given.workers) as pool:  # matrices are small
+    options = read_options(__doc__, words, tries=(400, "simulations of most rows"), workers=(2, "processes at once"))
+    with threadpool_limits(1), ProcessPoolExecutor(options.workers) as pool:  # matrices are small
         rows = []
-        for row in pool.map(covered, range(len(CASES)), [given.tries] * len(CASES)):
+        for row in pool.map(table_row, range(len(CASES)), [options.tries] * len(CASES)):
             print(*row, sep=" | ", flush=True)
             rows.append(row)
     table = markdown_table(["interval of", "simulated runs", "tries", "holds the truth", "plain interval"], rows)

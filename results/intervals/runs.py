@@ -40,7 +40,7 @@ def models(
     draws: Draws, cell: float, architecture: float, language: float, model: float, cap: float = math.inf,
     languages: int = 3, part: str = "mean",
 ) -> Try:  # fmt: skip
-    """Runs of 5 cells in 6 architectures, all in the same languages; standard deviations, that of seeds being 1."""
+    """Runs of 5 cells in 6 architectures in the same languages. Arguments are standard deviations; seeds have 1."""
     sizes = (5, 6, languages)
     shapes = {(5, 1, 1): cell, (6, 1): architecture, (languages,): language, (5, 6, 1): model, sizes: 1}
     y = sum(size * draws.normal(size=shape) for shape, size in shapes.items())
@@ -68,7 +68,7 @@ def contrast(draws: Draws, cell: float) -> Try:
 
 
 def quotient(draws: Draws, ours: int, theirs: int) -> Try:
-    """Two sets of runs, of spreads 1 and 2."""
+    """Two sets of runs with standard deviations 1 and 2."""
     found = equivalence(draws.normal(size=ours), 2 * draws.normal(size=theirs), 1.0, log=False)
     return 0.0, (found.low, found.high), NONE
 
@@ -77,7 +77,7 @@ def quotient(draws: Draws, ours: int, theirs: int) -> Try:
 
 
 def orders(draws: Draws, count: int, cell: float, grammars: int) -> tuple[pd.DataFrame, pd.DataFrame, list[int]]:
-    """Two measures of models of six to a cell over grammars, with noise of cells and models."""
+    """Two measures of models over grammars, six models to a cell, with noise of cells and models."""
     cells = [i // 6 if cell else i for i in range(count)]
     noise = cell * draws.normal(size=(count, grammars))[cells] + draws.normal(size=(count, grammars))
     ease = np.linspace(-1, 1, grammars)
@@ -86,7 +86,7 @@ def orders(draws: Draws, count: int, cell: float, grammars: int) -> tuple[pd.Dat
 
 @cache
 def true_median(cell: float, grammars: int) -> float:
-    """Return the median over models, or cells, of very many."""
+    """Return the true median over models, or cells, from a very large sample."""
     x, y, cells = orders(np.random.default_rng(0), 24_000 if cell else 8_000, cell, grammars)
     return within_model_order(x, y, groups=dict(enumerate(cells))).median
 
@@ -102,9 +102,9 @@ def across(
     draws: Draws, count: int, true: float, noise: float, shared: float = 0.0, language: float = 0.0, per_cell: int = 1,
     part: str = "correlation",
 ) -> Try:  # fmt: skip
-    """Two measures of models, of a true correlation, with noise of two seeds, a share of it from a run of both."""
+    """Two measures of models with a true correlation, and noise of two seeds; a share of the noise is common."""
     cells = np.arange(count) // per_cell
-    own = 1.0 if per_cell == 1 else 0.5  # share of the variance of models that is not of cells
+    own = 1.0 if per_cell == 1 else 0.5  # share of the variance of models that is not due to cells
     mixed = (
         math.sqrt(own) * draws.normal(size=(2, count)) + math.sqrt(1 - own) * draws.normal(size=(2, count))[:, cells]
     )

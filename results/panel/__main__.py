@@ -1,7 +1,7 @@
 """Does the order of models and grammars depend on the settings? `python -m results.panel [--train [--seeds 5]]`.
 
-With --train, trains the rows of panel.toml that records.parquet lacks, and continues
-where an earlier run ended. Without it, packs the records that there are, and writes panel.md and panel.png.
+With --train, trains the rows of panel.toml that are missing in records.parquet, and resumes
+interrupted runs. Without it, packs all records, and writes panel.md and panel.png.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SETTINGS = {
 }
 PAIRS = [*combinations(range(4), 2), *combinations(range(4, 8), 2)]  # of models of one side
 RESAMPLES = 2000
-LEAST = 1e-9  # a difference of means of taus that is rounding
+LEAST = 1e-9  # smaller differences of mean taus are rounding errors
 CUT = ["setting", "model", "grammar"]
 POWER, ALPHA = 0.8, 0.05
 HOLDS = "holds under all"
@@ -70,8 +70,8 @@ class Panel:
         cubes: per setting, over the seeds that all its models and grammars have.
         seeds: these seeds, in order.
         cut: setting, model and grammar of the runs that ended at the cap.
-        runs: number of runs on file.
-        hours: that they took.
+        runs: number of all runs.
+        hours: their total time in hours.
     """
 
     cubes: Mapping[str, Cube]
@@ -150,9 +150,9 @@ def resampled(cubes: Sequence[Cube], order: Order, rng: np.random.Generator, apa
 
     Args:
         cubes: two of the same seeds.
-        order: which tau.
-        rng: to draw seeds with.
-        apart: whether each cube draws seeds of its own.
+        order: function that returns tau.
+        rng: random generator.
+        apart: whether seeds are drawn separately for each cube.
     """
     count, found = cubes[0].shape[-1], []
     for _ in range(RESAMPLES):
@@ -163,14 +163,14 @@ def resampled(cubes: Sequence[Cube], order: Order, rng: np.random.Generator, apa
 
 @dataclass(frozen=True)
 class Tau:
-    """Kendall's tau of the default's order and a setting's: per item, and the mean over items, with intervals.
+    """Kendall's tau between the order under a setting and under the default: per item and mean, with intervals.
 
     Attributes:
-        items: value and ends of the interval of each model or grammar.
-        mean: the same of the mean.
-        expected: mean that is expected if the setting changed nothing, of two samples of the default's seeds.
-        least: 5 % quantile of the same.
-        p: share of these samples with a mean as low.
+        items: value and ends of the interval for each model or grammar.
+        mean: value and ends of the interval of the mean over items.
+        expected: expected mean if the setting changes nothing, from pairs of samples of the default's seeds.
+        least: 5 % quantile of the means of these pairs.
+        p: share of these pairs with a mean that is at most the observed mean.
     """
 
     items: dict[str, tuple[float, float, float]]
@@ -181,7 +181,7 @@ class Tau:
 
 
 def tau(panel: Panel, setting: str, kind: str) -> Tau:
-    """Compare the order of models or grammars under a setting with that under the default."""
+    """Compare the order of models or grammars under a setting with the order under the default."""
     order, of, names = ORDERS[kind]
     rng = np.random.default_rng(0)
     cubes = [of(cube) for cube in panel.both(setting)]
@@ -197,8 +197,8 @@ def tau(panel: Panel, setting: str, kind: str) -> Tau:
 def least_change(panel: Panel, setting: str, kind: str) -> float:
     """Return the highest true mean tau at which a single test by `Tau.least` finds a change with a power of 80 %.
 
-    The true orders are the default's means with normal shifts of growing size, independent for every model and grammar;
-    the seeds vary about them as the default's do.
+    The true orders are the default's means with normal shifts of growing size, independent for every model and grammar.
+    The noise of seeds is the default's.
     """
     order, of, _ = ORDERS[kind]
     rng = np.random.default_rng(1)
@@ -233,7 +233,7 @@ class Conclusion:
         text: its name: the larger group, then the smaller.
         over: models and grammars of the first group.
         under: models and grammars of the second group.
-        updates: whether updates are compared in place of ratios to concat's.
+        updates: whether updates are compared instead of ratios to concat's.
     """
 
     text: str
@@ -260,8 +260,8 @@ RNN_SENDERS, RNN_RECEIVERS = (RNN_SENDER, GRU_SENDER), (RNN_RECEIVER, GRU_RECEIV
 
 def _models(text: str, over: Sequence[str], under: Sequence[str], grammar: str, updates: bool = False) -> Conclusion:
     """Return the conclusion that some models need more than others for a grammar."""
-    what = f"{grammar}, updates" if updates else grammar
-    return Conclusion(f"{text}: {what}", (over, (grammar,)), (under, (grammar,)), updates)
+    measure = f"{grammar}, updates" if updates else grammar
+    return Conclusion(f"{text}: {measure}", (over, (grammar,)), (under, (grammar,)), updates)
 
 
 def _grammars(text: str, models: Sequence[str], over: str, under: str) -> Conclusion:
@@ -297,8 +297,8 @@ class Effect:
         factor: geometric mean over seeds.
         low: lower end of its 95 % interval, by Student's t.
         high: upper end.
-        change: factor of the factor, relative to the default.
-        p: of that change, by a paired t-test over seeds; corrected by `effects` for all of them.
+        change: the factor divided by the default's factor.
+        p: p-value of the change, by a paired t-test over seeds; `effects` corrects it for all tests.
     """
 
     factor: float
@@ -331,12 +331,12 @@ def effects(panel: Panel) -> dict[str, dict[str, Effect]]:
 
 
 def verdict(row: Mapping[str, Effect]) -> str:
-    """Return whether the intervals of a conclusion depend on the setting, in words."""
+    """Return a text on the dependence of a conclusion's intervals on the setting."""
     base = row[DEFAULT].sign
     if not base:
-        sides = {what: [name for name, effect in row.items() if effect.sign == sign] for what, sign in SIDES.items()}
-        said = "; ".join(f"{what} under {listed(names)}" for what, names in sides.items() if names)
-        return f"not shown by default; {said}" if said else "not shown under any setting"
+        sides = {side: [name for name, effect in row.items() if effect.sign == sign] for side, sign in SIDES.items()}
+        text = "; ".join(f"{side} under {listed(names)}" for side, names in sides.items() if names)
+        return f"not shown by default; {text}" if text else "not shown under any setting"
     reversed_ = [name for name, effect in row.items() if effect.sign == -base]
     open_ = [name for name, effect in row.items() if not effect.sign]
     if not reversed_ and not open_:
@@ -348,7 +348,7 @@ def verdict(row: Mapping[str, Effect]) -> str:
 
 
 def resolvable(spread: float, count: int) -> float:
-    """Return the factor that a paired t-test over `count` seeds finds with a power of 80 %."""
+    """Return the factor for which a paired t-test over `count` seeds has a power of 80 %."""
     effect = scipy.optimize.brentq(lambda size: power_of(count, size, ALPHA) - POWER, 0.0, 20.0)
     return math.exp(effect * spread)
 
@@ -356,13 +356,13 @@ def resolvable(spread: float, count: int) -> float:
 # -- page --------------------------------------------------------------------------------------------------------------
 
 
-def draw(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> None:
+def draw(panel: Panel, results: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> None:
     """Draw the factor of every conclusion under every setting, and the taus of the orders."""
     settings = list(panel.cubes)
     figure = style.figure(7.2, 8.2)
     grid = figure.add_gridspec(2, 1, height_ratios=[len(CONCLUSIONS), 6])
     top, below = figure.add_subplot(grid[0]), figure.add_subplot(grid[1])
-    _cells(top, settings, found)
+    _cells(top, settings, results)
     for place, (kind, row) in enumerate(taus.items()):
         at = [settings.index(name) + (place - 1) * 0.18 for name in row]
         values = [one.mean for one in row.values()]
@@ -379,12 +379,12 @@ def draw(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
     figure.savefig(FIGURE, dpi=200, facecolor="white")
 
 
-def _cells(ax: Axes, settings: Sequence[str], found: Mapping[str, Mapping[str, Effect]]) -> None:
+def _cells(ax: Axes, settings: Sequence[str], results: Mapping[str, Mapping[str, Effect]]) -> None:
     logs = [
-        [math.log2(row[name].factor) if row[name].sign else math.nan for name in settings] for row in found.values()
+        [math.log2(row[name].factor) if row[name].sign else math.nan for name in settings] for row in results.values()
     ]
     ax.imshow(np.array(logs), cmap="PuOr", norm=TwoSlopeNorm(0, -3, 3), aspect="auto")
-    for y, row in enumerate(found.values()):
+    for y, row in enumerate(results.values()):
         base = row[DEFAULT].sign
         for x, name in enumerate(settings):
             one = row[name]
@@ -396,13 +396,13 @@ def _cells(ax: Axes, settings: Sequence[str], found: Mapping[str, Mapping[str, E
             )
             if base and one.sign == -base:
                 ax.add_patch(Rectangle((x - 0.46, y - 0.44), 0.92, 0.88, fill=False, linewidth=1.8))
-    ax.set_yticks(range(len(found)), list(found))
+    ax.set_yticks(range(len(results)), list(results))
     ax.set_xticks(range(len(settings)), settings, rotation=style.TILT, ha="left", rotation_mode="anchor")
     ax.tick_params(labelsize=style.SMALL, length=0, labeltop=True, labelbottom=False)
     ax.spines[:].set_visible(False)
 
 
-def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> str:
+def page(panel: Panel, results: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> str:
     """Return the page."""
     shared = max(cube.shape[-1] for cube in panel.cubes.values())
     ends = [min, max]
@@ -413,7 +413,7 @@ def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
             *(f"{effect.factor:.2f} ({name})" for name, effect in (end(row.items(), key=_size) for end in ends)),
             verdict(row),
         ]
-        for text, row in found.items()
+        for text, row in results.items()
     ]
     orders = [
         [name, *(f"{print_estimate(taus[kind][name].mean)} [{taus[kind][name].expected:.2f}]" for kind in ORDERS)]
@@ -429,7 +429,7 @@ def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
         hours=f"{panel.hours:.1f}",
         tests=len(CONCLUSIONS) * (len(panel.cubes) - 1),
         figure=FIGURE.name,
-        summary=_summary(panel, found),
+        summary=_summary(panel, results),
         conclusions=markdown_table(["conclusion", "default", "smallest", "largest", "verdict"], rows),
         orders=markdown_table(["setting", *ORDERS], orders),
         changed=_changed(taus),
@@ -441,13 +441,13 @@ def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
 def _seeds(panel: Panel, most: int) -> str:
     missing = [name for name in SETTINGS.values() if name not in panel.cubes]
     fewer = [f"{cube.shape[-1]} of {name}" for name, cube in panel.cubes.items() if cube.shape[-1] < most]
-    said = f"There are {most} seeds of each setting{' except ' + listed(fewer) if fewer else ''}."
-    return said + (f" Not measured yet: {listed(missing)}." if missing else "")
+    text = f"There are {most} seeds of each setting{' except ' + listed(fewer) if fewer else ''}."
+    return text + (f" Not measured yet: {listed(missing)}." if missing else "")
 
 
 def _cut(panel: Panel) -> str:
     counts = {name: panel.cut[name].value_counts() for name in CUT}
-    by = {name: listed([f"{count} {what}" for what, count in found.items()]) for name, found in counts.items()}
+    by = {name: listed([f"{count} {value}" for value, count in found.items()]) for name, found in counts.items()}
     if not len(panel.cut):
         return ""
     return (
@@ -456,24 +456,24 @@ def _cut(panel: Panel) -> str:
     )
 
 
-def _summary(panel: Panel, found: Mapping[str, Mapping[str, Effect]]) -> str:
-    shown = {text: row for text, row in found.items() if row[DEFAULT].sign}
+def _summary(panel: Panel, results: Mapping[str, Mapping[str, Effect]]) -> str:
+    shown = {text: row for text, row in results.items() if row[DEFAULT].sign}
     holds = [text for text, row in shown.items() if verdict(row) == HOLDS]
     turned = {
         text: [name for name, effect in row.items() if effect.sign == -row[DEFAULT].sign] for text, row in shown.items()
     }
-    said = [f"{text} under {listed(names)}" for text, names in turned.items() if names]
-    both = [text for text, row in found.items() if {1, -1} <= {effect.sign for effect in row.values()}]
-    changed = [name for row in found.values() for name, effect in row.items() if effect.p < ALPHA]
+    reversals = [f"{text} under {listed(names)}" for text, names in turned.items() if names]
+    both = [text for text, row in results.items() if {1, -1} <= {effect.sign for effect in row.values()}]
+    changed = [name for row in results.values() for name, effect in row.items() if effect.p < ALPHA]
     by = [f"{changed.count(name)} under {name}" for name in panel.cubes if name in changed]
     return " ".join(
         [
-            f"Of {len(found)} conclusions, {len(shown)} are shown by default: the interval excludes 1. "
+            f"Of {len(results)} conclusions, {len(shown)} are shown by default: the interval excludes 1. "
             f"{len(holds)} of these {len(shown)} are shown in the same direction under all of {len(panel.cubes)} "
             "settings.",
-            f"Reversed: {'; '.join(said)}." if said else "None of them is reversed under any setting.",
+            f"Reversed: {'; '.join(reversals)}." if reversals else "None of them is reversed under any setting.",
             f"Above 1 under some setting and below 1 under another: {'; '.join(both) or 'none'}.",
-            f"{len(changed)} of {len(found) * (len(panel.cubes) - 1)} factors differ significantly from the default's"
+            f"{len(changed)} of {len(results) * (len(panel.cubes) - 1)} factors differ significantly from the default's"
             + (f": {listed(by)}." if by else "."),
         ]
     )
@@ -517,13 +517,14 @@ def _by_item(row: Mapping[str, Tau], kind: str) -> str:
 
 
 def main() -> None:
-    given = read_options(
+    options = read_options(
         __doc__,
-        train=(False, "train the rows that are not on file"),
-        seeds=(int, "fewer seeds than the sweep has"),
+        train=(False, "train missing rows"),
+        seeds=(int, "number of seeds, if fewer than the sweep has"),
     )
-    if given.train:
-        RECORDS.sweep(SWEEP, plugin=str(SCALED), workers=1, **({} if given.seeds is None else {"seeds": given.seeds}))
+    if options.train:
+        seeds = {} if options.seeds is None else {"seeds": options.seeds}
+        RECORDS.sweep(SWEEP, plugin=str(SCALED), workers=1, **seeds)
         return
     RECORDS.update_pack()
     panel = read(RECORDS.long_table())

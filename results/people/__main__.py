@@ -1,4 +1,4 @@
-"""Networks at equal training accuracy next to people: `python -m results.people [--train]`.
+"""Comparison of people with networks at equal training accuracy: `python -m results.people [--train]`.
 
 Reads the games in results/study_report/games.parquet, the published counts of Icy22, and the held-out accuracies in
 results/findings/records.parquet and results/people/records.parquet. With --train, trains the missing rows of
@@ -28,9 +28,9 @@ HERE = Path(__file__).parent
 PAGE, FIGURE, SWEEP = HERE / "people.md", HERE / "people.png", HERE / "people.toml"
 RECORDS, HELD_OUT = RecordFolder(HERE), RecordFolder(HERE.parent / "findings")
 GAMES = RecordFolder(HERE.parent / "study_report", "games.parquet")
-GRAMMARS = ("concat", "perm", "proj", "rot", "shufdet")  # that people learned
+GRAMMARS = ("concat", "perm", "proj", "rot", "shufdet")  # grammars that people learned
 DATASETS = ("synth", "eng")
-LARGE_MODELS, LARGE_SEEDS = ("sender/FC2L", "sender/RNNZero:RNN"), 3  # of the sweep
+LARGE_MODELS, LARGE_SEEDS = ("sender/FC2L", "sender/RNNZero:RNN"), 3  # models and seeds of the sweep
 RESAMPLES = 4000
 ALPHA = 0.05
 
@@ -43,11 +43,11 @@ class Agent:
     """Accuracies of an agent on the held-out meanings of one dataset.
 
     Attributes:
-        name: of the agent.
+        name: name of the agent.
         kind: "people", "simulated" or "network".
-        means: per grammar.
+        means: mean per grammar.
         draws: resampled means: [resample, grammar].
-        instances: number of instances per grammar; 0 of people.
+        instances: number of instances per grammar; 0 for people.
     """
 
     name: str
@@ -78,7 +78,7 @@ def people(dataset: str) -> Agent:
 
 
 def agents(rows: pd.DataFrame, dataset: str) -> list[Agent]:
-    """Return people, simulated players and networks that answer all items that they were shown right."""
+    """Return people, and the simulated players and networks that are right on all items that they were shown."""
     found, rng = [people(dataset)], np.random.default_rng(1)
     own = rows[(rows["dataset"] == dataset) & rows["grammar"].isin(GRAMMARS) & (rows["metric"] == "exact")]
     for kind, protocol, name in (("simulated", "played", "simulated"), ("model", "converged", "network")):
@@ -108,7 +108,7 @@ def taus(first: Values, second: Values) -> Values:
 
 
 def share_as_high(agent: Values, of_people: Values) -> float:
-    """Return the share of assignments of an agent's accuracies to grammars with at least as high a tau."""
+    """Return the share of permutations of an agent's accuracies over grammars with at least this tau."""
     orders = np.array(list(itertools.permutations(agent)))
     return float((taus(orders, np.broadcast_to(of_people, orders.shape)) >= tau(agent, of_people) - 1e-9).mean())
 
@@ -124,10 +124,10 @@ def order_row(dataset: str, agent: Agent, reference: Agent) -> list[str]:
     return [dataset, agent.name, agent.kind, print_estimate(order), f"{p:.2f}", print_estimate((distance, *far))]
 
 
-def said(found: Mapping[str, list[Agent]]) -> str:
+def order_text(by_dataset: Mapping[str, list[Agent]]) -> str:
     """Return a paragraph about the orders of networks that differ between grammars."""
     lines = []
-    for dataset, (reference, *others) in found.items():
+    for dataset, (reference, *others) in by_dataset.items():
         networks = [one for one in others if one.kind == "network" and np.ptp(one.means) > 0]
         values = [tau(one.means, reference.means) for one in networks]
         above = [one.name for one in networks if percentile_interval(taus(one.draws, reference.draws))[0] > 0]
@@ -156,8 +156,8 @@ def said(found: Mapping[str, list[Agent]]) -> str:
 # -- held-out meanings of larger spaces --------------------------------------------------------------------------------
 
 
-def learned(long: pd.DataFrame) -> pd.DataFrame:
-    """Return means over seeds. A model counts on a grammar if all its seeds reached the target."""
+def accuracies(long: pd.DataFrame) -> pd.DataFrame:
+    """Return mean accuracies over seeds, for models and grammars with all seeds at the target."""
     good = long[(long["protocol"] == "generalise") & long["grammar"].isin(GRAMMARS)]
     of = good.groupby(["side", "model", "grammar"])
     whole = of["seed"].transform("nunique").eq(good["seed"].nunique())
@@ -186,8 +186,8 @@ def _over(values: Values) -> str:
     return f"{values.mean():.2f}" if len(values) < 2 else print_estimate(student_interval(values))
 
 
-def left_out(long: pd.DataFrame, table: pd.DataFrame) -> str:
-    """Say which cells have no accuracy at equal training accuracy."""
+def missing_text(long: pd.DataFrame, table: pd.DataFrame) -> str:
+    """Return a sentence with the cells that have no accuracy at equal training accuracy."""
     models = long[long["protocol"] == "generalise"].groupby("side")["model"].nunique()
     lines = []
     for side, own in table.groupby("side"):
@@ -202,18 +202,18 @@ def large_rows(long: pd.DataFrame) -> list[list[str]]:
     """Return a row per model of the papers' space: accuracy on held-out and on trained meanings."""
     rows = []
     for model, own in long.groupby("model", sort=False):
-        for column, what in (("accuracy", "held out"), ("train_accuracy", "trained")):
+        for column, label in (("accuracy", "held out"), ("train_accuracy", "trained")):
             cells = []
             for name in GRAMMARS:
                 part = own[own["grammar"] == name]
                 reached = len(part) and part["reason"].eq("target").all()
                 cells.append(_over(part[column].to_numpy(float)) if reached else "-")
-            rows.append([str(model), what, *cells])
+            rows.append([str(model), label, *cells])
     return rows
 
 
-def large_said(long: pd.DataFrame) -> str:
-    """Say how far held-out accuracy is from the accuracy on trained meanings."""
+def large_text(long: pd.DataFrame) -> str:
+    """Return a paragraph about the difference between accuracy on trained and on held-out meanings."""
     own = long[long["reason"].eq("target") & long["grammar"].isin(GRAMMARS)]
     gaps = own.assign(gap=own["train_accuracy"] - own["accuracy"]).groupby("grammar")["gap"].agg(["mean", "count"])
     each = [f"{gaps.loc[name, 'mean']:+.3f} on `{name}`" for name in GRAMMARS if name in gaps.index]
@@ -234,11 +234,11 @@ def _missing(long: pd.DataFrame) -> str:
 # -- page --------------------------------------------------------------------------------------------------------------
 
 
-def draw(found: Mapping[str, list[Agent]]) -> None:
+def draw(by_dataset: Mapping[str, list[Agent]]) -> None:
     """Draw accuracies by grammar: a panel per dataset, a line of marks per agent."""
-    figure, axes = style.panels(list(found), None, (7.0, 4.4), 2, sharey=True)
-    names = [agent.name for agent in next(iter(found.values()))]
-    for ax, (dataset, own) in zip(axes, found.items(), strict=True):
+    figure, axes = style.panels(list(by_dataset), None, (7.0, 4.4), 2, sharey=True)
+    names = [agent.name for agent in next(iter(by_dataset.values()))]
+    for ax, (dataset, own) in zip(axes, by_dataset.items(), strict=True):
         for at, name in enumerate(names):
             agent = next(one for one in own if one.name == name)
             for place, (grammar, look) in enumerate(style.grammar_looks(GRAMMARS).items()):
@@ -269,7 +269,7 @@ def page(rows: pd.DataFrame, small: pd.DataFrame, large: pd.DataFrame) -> str:
     ]
     orders = [order_row(dataset, one, own[0]) for dataset, own in found.items() for one in own[1:]]
     possible = np.array([tau(np.arange(5.0), np.array(order)) for order in itertools.permutations(range(5))])
-    table = learned(small)
+    table = accuracies(small)
     return fill_template(
         PAGE,
         games=describe_packs(GAMES.pack),
@@ -281,19 +281,19 @@ def page(rows: pd.DataFrame, small: pd.DataFrame, large: pd.DataFrame) -> str:
         perfect=int((possible > 1 - 1e-9).sum()),
         high=int((possible > 0.6 - 1e-9).sum()),
         orders=markdown_table(["dataset", "agent", "kind", "order (tau)", "p", "distance"], orders),
-        said=said(found),
+        said=order_text(found),
         generalise=markdown_table(
             ["models", "with all", *GRAMMARS, *(f"tau with {name}" for name in DATASETS)],
             generalise_rows(table, references),
         ),
-        left_out=left_out(small, table),
+        left_out=missing_text(small, table),
         large_table=markdown_table(["model", "meanings", *GRAMMARS], large_rows(large)),
-        large_said=large_said(large),
+        large_said=large_text(large),
     )
 
 
 def main() -> None:
-    if read_options(__doc__, train=(False, "train the rows at 5x10 that are not on file")).train:
+    if read_options(__doc__, train=(False, "train missing rows at 5x10")).train:
         RECORDS.sweep(SWEEP, workers=1)
         return
     RECORDS.update_pack()

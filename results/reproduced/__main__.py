@@ -1,9 +1,10 @@
 """Reproduce published tables: `python -m results.reproduced [--train] [--table TEXT] [--only MODEL ...]`.
 
-Writes results/reproduced: a page per table with a verdict on every cell, the cells as csv, all replicates behind
-them in replicates.parquet, which `icy table` and `icy plot` read, and their records in records.parquet. There the
-next run starts, on any machine: with --train, what it lacks of what is named is trained first, in
-results/reproduced/runs (run it again to continue), and goes into it; without, the pages are written from it.
+Writes results/reproduced: a page per table with a verdict on every cell, the cells as csv, all replicates in
+replicates.parquet, which `icy table` and `icy plot` read, and their records in records.parquet. The next run starts
+from these records, on any machine. With --train, missing replicates of the chosen tables are trained first, in
+results/reproduced/runs (run it again to continue), and added to records.parquet. Without --train, the pages are only
+written.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from results.pages import describe_packs, fill_template, read_options
 
 HERE = Path(__file__).parent
 RESULTS, PAGES = HERE / "runs", HERE
-RECORDS = PAGES / "records.parquet"  # committed, as folders that git ignores do not reach the next machine
-# Perkins21 looked at the clock, not at the steps, before it looked at the accuracy: its fast models were looked at
-# every few hundred updates, and overshot their target by as many. A wide grid stands in for that.
+RECORDS = PAGES / "records.parquet"  # committed, so that other machines have them
+# Perkins21 evaluated accuracy at fixed times, not steps: fast models were evaluated every few hundred updates, and
+# overshot their target by as many. A wide grid of evaluations approximates this.
 CLOCK = {"check_every": 400}
 
 
@@ -38,8 +39,8 @@ class Page:
 
     Attributes:
         table: name of the published table.
-        settings: that differ from the preset's.
-        remark: printed on the page.
+        settings: settings that differ from the preset's.
+        remark: remark printed on the page.
     """
 
     table: str
@@ -52,34 +53,38 @@ class Page:
         return "-".join([self.table.replace("/", "-"), *(f"{k}-{v}" for k, v in self.settings.items())])
 
 
-GRID_REMARK = """The paper checked by the clock, and its models trained on past their target meanwhile; icy checks every
-50 updates."""
-SENDERS_REMARK = f"{GRID_REMARK} The page with `check_every=400` has a wide grid in place of the clock."
-RECEIVERS_REMARK = f"""{GRID_REMARK} CNN learns concat within 100 updates, so all hangs on when it was looked at."""
-HIDDEN_REMARK = """Rows of 1280 hidden units are measured with a check after every update, as FC2L learns
-concat in about 15 of them, and RNNAutoReg:LSTM in about 125."""
-DEFECT_REMARK = """The printed column of the exhaustive search is a defect of the paper's program, which adds nothing up
-where it does not normalise, so that its cells cannot agree. HCE is 1 less the greedy column, had it been normalised."""
-TWENTY_REMARK = """The paper prints no errors, so its five runs are taken to have spread as icy's did; like icy's under
-this preset, its readings are of 128 meanings. icy's runs of FC2L on perm all read 1.000, and so have no spread of their
-own: the error of a reading near 1, 0.0014, is used in its place."""
-CLOCK_REMARK = "Here `check_every=400` stands in for the paper's checks by the clock, which let fast models train on."
-DRIFT_REMARK = """The paper's runs share one seed in pre-training (words, batches and first weights), so its errors
-leave out what pre-training adds to icy's. Once a pair understands itself well, its loss is next to nothing, and now
-and then it leaps (see the loss in end-to-end-drift.png), after which the sender is further from its language. Adam
-without clipping, on gradients next to nothing, is the likely cause; that was not tested. Of HierZero:RNN+Hier:RNN after
-concat, one seed of three has no such leap and ends where the published runs do (0.86); the senders of all three read
-0.93 to 0.95 after 2000 updates, then one leaps before 3000, and one before 6600, from which it has not recovered at the
-end. The published row RNNZero2L:GRU after concat (0.55, beside 0.80 to 0.95 in most others) may be of this kind: its
-three runs start from one pre-trained pair, and agree."""
-STEPS_REMARK = """The models of the paper are of an earlier state of its program: a linear layer with bias on the
-one-hot meaning in place of the summed embedding, and no output for the start symbol, which gives the printed numbers of
-parameters (3,998, 17,054, 22,154 and 17,304 at 3x10). icy trains its own senders with E = 50, which have that output
-(`--set symbols=V` excludes it; FC2L at 3x10 then takes 156 updates on concat), and checks every 10 updates. The paper
-does not say how many runs it had, so each of its numbers counts as that of one run. A grammar is cut (†) at 1.4 times
-the largest printed ratio of its model to concat, and at 15 times concat's updates at least: so hol is known only to
-take longer. `shuf` is a grammar for receivers: the order of words is random for every meaning, so that a sender can
-only learn it by heart; it is left out."""
+GRID_REMARK = """The paper evaluated at fixed times, and its models trained past their target between evaluations; icy
+evaluates every 50 updates."""
+SENDERS_REMARK = f"{GRID_REMARK} The page with `check_every=400` has a wide grid of evaluations instead of fixed times."
+RECEIVERS_REMARK = (
+    f"""{GRID_REMARK} CNN learns concat within 100 updates, so its numbers depend on the times of evaluations."""
+)
+HIDDEN_REMARK = """Rows with 1280 hidden units are measured with an evaluation after every update, as FC2L learns
+concat in about 15 updates, and RNNAutoReg:LSTM in about 125."""
+DEFECT_REMARK = """The printed column of the exhaustive search has a defect of the paper's program: it adds nothing up
+without normalization, so its cells cannot agree. HCE is 1 minus the greedy column after normalization."""
+TWENTY_REMARK = """The paper prints no errors, so its five runs are assumed to have the spread of icy's runs. It
+evaluates 128 meanings, as icy under this preset. icy's runs of FC2L on perm all have an accuracy of 1.000 and no
+spread, so the error of an evaluation near 1, 0.0014, is used instead."""
+CLOCK_REMARK = (
+    "Here `check_every=400` approximates the paper's evaluations at fixed times, between which fast models trained on."
+)
+DRIFT_REMARK = """The paper's runs share one seed in pre-training (words, batches and initial weights), so its errors
+do not include the variance of pre-training, as icy's do. When a pair communicates well, its loss is almost 0, and
+sometimes it jumps (see the loss in end-to-end-drift.png); after a jump the sender is further from its language. The
+likely cause is Adam without clipping at almost zero gradients; this was not tested. For HierZero:RNN+Hier:RNN after
+concat, one seed of three has no jump and ends where the published runs do (0.86). The senders of all three have 0.93 to
+0.95 after 2000 updates; then one jumps before 3000, and one before 6600, from which it has not recovered at the end.
+The published row RNNZero2L:GRU after concat (0.55; most others have 0.80 to 0.95) may have the same cause: its three
+runs start from one pre-trained pair, and agree."""
+STEPS_REMARK = """The paper's models are of an earlier state of its program: a linear layer with bias on the one-hot
+meaning instead of the summed embedding, and no output for the start symbol. This gives the printed numbers of
+parameters (3,998, 17,054, 22,154 and 17,304 at 3x10). icy trains its own senders with E = 50, which have this output
+(`--set symbols=V` excludes it; FC2L at 3x10 then takes 156 updates on concat), and evaluates every 10 updates. The
+paper does not say how many runs it had, so each of its numbers counts as one run. A grammar is cut (†) at 1.4 times the
+largest printed ratio of its model to concat, and at least at 15 times concat's updates, so for hol only a lower bound
+is known. `shuf` is a grammar for receivers: the order of words is random for every meaning, so a sender can only
+memorize it; it is left out."""
 TABLES = [
     Page("icy22/table3"),
     Page("icy22/table4", remark=HIDDEN_REMARK),
@@ -104,23 +109,23 @@ def reproduce(
     only: Sequence[str] = (),
     representation: Sequence[str] = (),
 ) -> Reproduction | None:
-    """Reproduce a table, training what is missing or only with what is on file.
+    """Reproduce a table; with `train`, train missing replicates first.
 
-    Returns None if it has nothing of the models `only` or of the representations, where these are named.
+    Returns None if the table has none of the models `only` or of the representations.
     """
     rerun = "missing" if train else "never"
     try:
         where = {"out": RESULTS, "start": RECORDS if RECORDS.exists() else (), "device": "cpu", "workers": workers}
         about = {"representation": representation, "settings": page.settings, "rerun": rerun}
         return icy.reproduce(page.table, only, **about, **where)
-    except (InvalidSettingError, UnknownNameError):  # nothing of what is named is in this table
+    except (InvalidSettingError, UnknownNameError):  # the table has none of the named models or representations
         if not only and not representation:
             raise
         return None
 
 
 def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
-    """Write page and cells of what is on file; return the reproduction and its replicates, None if there are none."""
+    """Write page and cells of a table from saved records; return the reproduction and its replicates, or None."""
     done = reproduce(page)
     if done is None or not (done.result.records or done.of_languages):
         return None
@@ -129,12 +134,12 @@ def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
     return done, to_long(done.result.records)
 
 
-def summary(found: list[tuple[Page, Reproduction]]) -> str:
+def summary(reproductions: list[tuple[Page, Reproduction]]) -> str:
     """Return the overview, with a line per table."""
-    heads = ["table", "what it shows", "measured", "decided", "agree", "by chance", "verdict"]
+    heads = ["table", "content", "measured", "decided", "agree", "by chance", "verdict"]
     heads += ["if 20 % off", "equivalent", "further away", "mean difference", "icy larger", "left out"]
     lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|"]
-    for page, done in found:
+    for page, done in reproductions:
         verdict = done.verdict
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
         counts = [f"{verdict.measured} of {verdict.cells}", verdict.decided, verdict.agree, verdict.by_chance]
@@ -146,7 +151,7 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
 
 
 def draw_pairs() -> None:
-    """Draw the curves of the games, unless some have none on file: the first were kept without their curves."""
+    """Draw the curves of end-to-end runs, unless some runs have no curve: older records have none."""
     games = icy.EndToEndResult.load(RECORDS)
     if not all(record.get("curve") for record in games.records if not record["failed"]):
         return
@@ -157,24 +162,24 @@ def draw_pairs() -> None:
 
 
 def main() -> None:
-    given = read_options(
+    options = read_options(
         __doc__,
-        train=(False, "train what is missing"),
-        table=("", "tables whose page has this in its name"),
-        only=({"nargs": "*", "default": []}, "models to train; all unless given"),
+        train=(False, "train missing replicates"),
+        table=("", "only pages with this text in their name"),
+        only=({"nargs": "*", "default": []}, "models to train (default: all)"),
         representation=(
             {"nargs": "*", "default": [], "choices": ["soft", "gumb", "discr"]},
-            "those to train; all unless given",
+            "representations to train (default: all)",
         ),
         workers=int,
     )
-    named = [page for page in TABLES if given.table.replace("/", "-") in page.name]
-    if not named:
+    pages = [page for page in TABLES if options.table.replace("/", "-") in page.name]
+    if not pages:
         known = ", ".join(page.name for page in TABLES)
-        raise SystemExit(f"No page has {given.table!r} in its name; pages: {known}")
-    if given.train:
-        for page in named:
-            reproduce(page, True, given.workers, given.only, given.representation)
+        raise SystemExit(f"No page has {options.table!r} in its name; pages: {known}")
+    if options.train:
+        for page in pages:
+            reproduce(page, True, options.workers, options.only, options.representation)
     PAGES.mkdir(exist_ok=True)
     add_to_pack(RECORDS, RESULTS)
     written = [(page, *found) for page in TABLES if (found := write(page)) is not None]

@@ -1,12 +1,12 @@
-"""Measure how finely ratios are resolved, and what checks cost: `python -m results.resolution [--cost]`.
+"""Measure the resolution of ratios, and the cost of evaluations: `python -m results.resolution [--cost]`.
 
 Each row is trained under the protocol `acquire` twice from the same words, weights and batches: with the default
-grid of checks, and with a check after every update of so many meanings that its step of
-the target is taken for the true one. Training does not depend on its checks, so the ratios differ by nothing else.
+grid of evaluations, and with an evaluation after every update. The latter has so many meanings that its step of
+the target is taken as the true step. Training does not depend on evaluations, so the ratios differ only by them.
 
-`early` simulates the readings of runs of the atlas around their target, many times each, and compares the first
-crossing with the true one. With `--cost`, the share of a row's processor time that goes into checks is measured again
-and kept in checks.csv. Writes results/resolution/resolution.md; after an interruption it resumes from
+`early` simulates evaluations of runs of the atlas around their target, many times each, and compares the first
+crossing with the true crossing. With `--cost`, the share of evaluations in a row's processor time is measured again
+and saved in checks.csv. Writes results/resolution/resolution.md; after an interruption it resumes from
 results/resolution/runs.
 """
 
@@ -38,7 +38,7 @@ HERE = Path(__file__).parent
 PAGE, COSTS = HERE / "resolution.md", HERE / "checks.csv"
 ROWS = {"receiver/CNN": "5x10", "receiver/FC": "5x10", "receiver/FC2L": "5x10", "sender/FC1L": "5x10",
         "sender/FC2L": "5x10", "receiver/RNN1L:GRU": "3x4", "sender/HierZero:GRU": "3x4"}  # fmt: skip
-# Longer trainings are as easy to resolve. Fast rows have more seeds, and only grammars on which they are not cut.
+# Longer training is as easy to resolve. Fast rows have more seeds, and only grammars on which they are not cut.
 USUAL: dict[str, Any] = {"grammar": ("perm", "rot", "proj"), "seeds": 3, "cap": 4}
 FAST: dict[str, dict[str, Any]] = {
     **{name: {"grammar": ("perm", "shufdet"), "seeds": 10, "cap": 20} for name in ("receiver/FC", "receiver/FC2L")},
@@ -48,13 +48,13 @@ GRIDS: dict[str, dict[str, Any]] = {
     "default": {}, "every update": {"check_every": 1, "evaluation_size": 4096},
 }  # fmt: skip
 DRAWS = 400  # simulated curves of a run
-WINDOW = 8  # readings up to the crossing, through which a line is drawn: the last half of the updates
-AROUND = 6  # standard deviations of a reading: simulated curves start and end so far from the target
+WINDOW = 8  # evaluations up to the crossing, for the fit of a line: the last half of the updates
+AROUND = 6  # simulated curves start and end this many standard deviations of an evaluation from the target
 
 
 @contextmanager
 def timed() -> Iterator[dict[str, float]]:
-    """Collect the processor time of checks and of the whole block."""
+    """Collect the processor time of evaluations and of the whole block."""
     spent, originals = {"checks": 0.0, "all": 0.0}, (Run._check, Run._measure)
 
     def clocked(original: Any) -> Any:
@@ -77,14 +77,14 @@ def timed() -> Iterator[dict[str, float]]:
 
 
 def measure(model: str, space: str, grid: str) -> list[Record]:
-    """Return the records of a row under a grid of checks."""
+    """Return the records of a row under a grid of evaluations."""
     sizes = {"meanings": space, **({"word_length": 2, "hidden": 32} if space == "3x4" else {})}
     where = {"out": HERE / "runs", "workers": 1, "device": "cpu", "progress": False}
     return list(icy.probe(model, settings=GRIDS[grid], **FAST.get(model, USUAL), **sizes, **where).records)
 
 
 def share(model: str, space: str) -> float:
-    """Return the share of checks in the processor time of a row of all grammars up to the default cap."""
+    """Return the share of evaluations in the processor time of a row of all grammars up to the default cap."""
     sizes = {"meanings": space, **({"word_length": 2, "hidden": 32} if space == "3x4" else {})}
     with tempfile.TemporaryDirectory() as out, timed() as spent:
         icy.probe(model, seeds=1, out=out, workers=1, device="cpu", progress=False, **sizes)
@@ -92,7 +92,7 @@ def share(model: str, space: str) -> float:
 
 
 def measure_costs(models: list[str]) -> None:
-    """Measure the share of checks of some rows, and replace their lines of COSTS."""
+    """Measure the share of evaluations of some rows, and replace their lines of COSTS."""
     found = costs() | {model: (share(model, ROWS[model]), describe_versions()) for model in models}
     with COSTS.open("w", newline="") as file:
         lines = [(model, f"{value:.4f}", versions) for model, (value, versions) in found.items()]
@@ -100,13 +100,13 @@ def measure_costs(models: list[str]) -> None:
 
 
 def costs() -> dict[str, tuple[float, str]]:
-    """Return the measured share of checks by model, and the versions it was measured with."""
+    """Return the measured share of evaluations by model, with the versions of the measurement."""
     with COSTS.open(newline="") as file:
         return {row["model"]: (float(row["share"]), row["versions"]) for row in csv.DictReader(file)}
 
 
 def crossing(record: Record) -> float:
-    """Return the step of the target of a record with a check after every update, between two of them."""
+    """Return the interpolated step of the target of a record with an evaluation after every update."""
     points = [(int(steps), float(reading)) for steps, reading in record["curve"]]
     for before, now in zip([None, *points], points, strict=False):
         if (found := reached_at(record["target"], before, now)) is not None:
@@ -152,7 +152,7 @@ def root_mean_square(values: list[float]) -> float:
 
 
 def early(record: Record, draws: np.random.Generator) -> float | None:
-    """Return the mean relative error of the first crossing of a run; None where its curve shows no slope."""
+    """Return the mean relative error of the first crossing of a run; None if its curve does not rise."""
     settings, at = checks_of(record), record.get("crossing")
     points = np.array(record["curve"], float)[-WINDOW:]
     if settings is None or not at or len(points) < 3:
@@ -179,11 +179,11 @@ def early(record: Record, draws: np.random.Generator) -> float | None:
 
 
 def early_lines() -> list[list[str]]:
-    """Return a line per side and grammar: how early the first crossing of the atlas's runs at 5x10 is."""
+    """Return a line per side and grammar with the error of the first crossing of the atlas's runs at 5x10."""
     draws, found = np.random.default_rng(1), {}
     for record in load_records(HERE.parent / "atlas" / "records.parquet"):
-        wanted = (record["protocol"], record["meanings"], record["representation"], record["reason"])
-        if wanted != ("acquire", "5x10", "soft", "target"):
+        setting = (record["protocol"], record["meanings"], record["representation"], record["reason"])
+        if setting != ("acquire", "5x10", "soft", "target"):
             continue
         if (error := early(record, draws)) is not None:
             found.setdefault((record["side"], record["grammar"]), []).append(error)
@@ -197,10 +197,10 @@ def page(models: list[str]) -> str:
     """Return the page."""
     headings = ["model", "meanings", "grammars", "concat", "ratios", "claimed", "real", "claimed / real", "mean error"]
     of_checks = [[model, ROWS[model], f"{costs()[model][0]:.1%}", costs()[model][1]] for model in ROWS]
-    left = [model for model in ROWS if model not in models]
+    missing = [model for model in ROWS if model not in models]
     return fill_template(
         PAGE,
-        left=", ".join(left) or "none",
+        left=", ".join(missing) or "none",
         rows=markdown_table(headings, [found for model in models for found in lines(model, ROWS[model])]),
         device=device_name("cpu"),
         versions=describe_versions(),
@@ -212,14 +212,14 @@ def page(models: list[str]) -> str:
 
 
 def main() -> None:
-    given = read_options(
+    options = read_options(
         __doc__,
-        models=({"nargs": "*", "default": list(ROWS)}, "rows to measure; all unless given"),
-        cost=(False, "measure the share of checks of these rows again"),
+        models=({"nargs": "*", "default": list(ROWS)}, "rows to measure (default: all)"),
+        cost=(False, "measure the share of evaluations of these rows again"),
     )
-    if given.cost:
-        measure_costs(given.models)
-    text = page(given.models)
+    if options.cost:
+        measure_costs(options.models)
+    text = page(options.models)
     PAGE.write_text(text)
     print(text)
 

@@ -1,7 +1,7 @@
 """Train agents of S2B: `python -m results.s2b_agents [--train SWEEP]... [--workers 2]`; SWEEP is a key of TITLES.
 
 Run the sweeps of this folder into runs/, starting from the records in
-records.parquet, which is committed; put all records back into it, and write s2b-agents.md
+records.parquet, which is committed; add all records to this file, and write s2b-agents.md
 and .png. Run it again to continue, on any machine. Without --train, only pack and write.
 """
 
@@ -23,7 +23,7 @@ PAGE, RECORDS = HERE / "s2b-agents.md", RecordFolder(HERE)
 TITLES = {
     "memory": "Listeners, by reward alone",
     "pair": "Pairs, by reward alone",
-    "ablations": "What is needed",
+    "ablations": "Ablations",
     "papers": "The papers' cores and learners",
     "listener": "Attention memories in the published cells",
 }
@@ -70,9 +70,11 @@ def published_cells(result: ProbeResult) -> str:
             below.append(f"S = {record['shots']}, O = {record['samples']}")
     heads = ["S", "O", "query, %", "updates", "observations", "never listening, %", "LSTM, %", "LSTM's observations"]
     games = "; ".join(below)
-    says = f"Where it answers at least as many ({games}), the accuracy does not show that messages are read. "
+    note = (
+        f"Where never listening scores at least as much ({games}), the accuracy does not show that messages are read. "
+    )
     table = markdown_table(heads, rows, numbers=range(8))
-    return fill_template(HERE / "published-cells.md", below=says if below else "", table=table).strip()
+    return fill_template(HERE / "published-cells.md", below=note if below else "", table=table).strip()
 
 
 def draw(results: dict[str, ProbeResult]) -> None:

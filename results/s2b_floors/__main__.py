@@ -1,7 +1,7 @@
-"""What never listening is worth in S2B, and what memory is: `python -m results.s2b_floors [--episodes 100]`.
+"""Accuracy of fixed listeners in S2B, without and with messages: `python -m results.s2b_floors [--episodes 100]`.
 
-Listeners that do not learn play beside the posdis speaker under three schedules of the query: the default, which is of
-the listener's stimuli; that of the papers (`query_of="speaker"`); and that of the authors' program (`compat="near32"`).
+Listeners that do not learn play with the posdis speaker under three schedules of the query: the default, by the
+listener's stimuli; the papers' (`query_of="speaker"`); and the authors' program's (`compat="near32"`).
 Writes results/s2b_floors/s2b-floors.md, .csv and .png.
 """
 
@@ -35,7 +35,7 @@ SPACES: Mapping[str, Mapping[str, Any]] = {
     "2-5, K = 3": {"distractors": 3},
 }
 SHOTS, SAMPLES = (1, 2, 4), (1, 4, 16)
-FEW = 20  # episodes per seed where these are long
+FEW = 20  # episodes per seed if episodes are long
 
 
 def cells() -> Iterator[tuple[str, int, int]]:
@@ -52,9 +52,9 @@ def measure(episodes: int) -> pd.DataFrame:
     rows = []
     for values, shots, samples in cells():
         count = min(episodes, FEW) if samples == 16 or values == "2-10" else episodes
-        for schedule, given in SCHEDULES.items():
+        for schedule, changes in SCHEDULES.items():
             for listener in (*DEAF, *HEARING):
-                settings = {**SPACES[values], "shots": shots, "samples": samples, **given}
+                settings = {**SPACES[values], "shots": shots, "samples": samples, **changes}
                 table = evaluate("posdis", listener, episodes=count, seeds=SEEDS, **settings).table()
                 query, support = table["zsct"] * 100, table["support"] * 100
                 rows.append([
@@ -66,11 +66,11 @@ def measure(episodes: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*names, "support_sd"]).assign(versions=describe_versions())
 
 
-def page(found: pd.DataFrame) -> str:
+def page(scores: pd.DataFrame) -> str:
     """Return the page."""
     tables = {}
     for schedule in SCHEDULES:
-        of = found[found["schedule"] == schedule]
+        of = scores[scores["schedule"] == schedule]
         wide = of.assign(text=[f"{q:.1f} ± {s:.1f}" for q, s in zip(of["query"], of["query_sd"], strict=True)])
         index = ["values", "shots", "samples"]
         table = wide.pivot(index=index, columns="listener", values="text")[[*DEAF, *HEARING]]
@@ -79,20 +79,20 @@ def page(found: pd.DataFrame) -> str:
         tables[schedule] = markdown_table(["values", "S", "O", *DEAF, *HEARING], rows, range(1, 8))
     return fill_template(
         PAGE,
-        versions=found["versions"].iloc[0],
+        versions=scores["versions"].iloc[0],
         seeds=SEEDS,
-        episodes=found["episodes"].max(),
-        fewer=found["episodes"].min(),
+        episodes=scores["episodes"].max(),
+        fewer=scores["episodes"].min(),
         **tables,
     )
 
 
-def plot(found: pd.DataFrame) -> Any:
-    """Draw the best of the listeners that never listen beside the published LSTM."""
+def plot(scores: pd.DataFrame) -> Any:
+    """Draw the best listener that ignores all messages, and the published LSTM."""
     lstm = published("metarg22/listener")
     figure, axes = panels(["2 to 3 values", "2 to 5 values"], None, (7.5, 2.8), across=2, sharey=True)
     for ax, values in zip(axes, ("2-3", "2-5"), strict=True):
-        best = found[(found["values"] == values) & found["listener"].isin(DEAF)]
+        best = scores[(scores["values"] == values) & scores["listener"].isin(DEAF)]
         for schedule, group in best.groupby("schedule", sort=False):
             top = group.groupby(["samples", "shots"])["query"].max()
             ax.plot(range(len(top)), top.to_numpy(), marker="o", label=f"never listens, {schedule}")
@@ -112,14 +112,14 @@ def plot(found: pd.DataFrame) -> Any:
 
 def main() -> None:
     """Measure, and write the page, the table and the figure."""
-    given = read_options(
+    options = read_options(
         __doc__,
-        episodes=(100, "per seed"),
-        plot=(False, "only draw and write the page again, of the table on file"),
+        episodes=(100, "episodes per seed"),
+        plot=(False, "only draw and write the page again, from the saved table"),
     )
     table = PAGE.with_suffix(".csv")
-    if not given.plot:
-        measure(given.episodes).round(3).to_csv(table, index=False)
+    if not options.plot:
+        measure(options.episodes).round(3).to_csv(table, index=False)
     found = pd.read_csv(table)
     PAGE.write_text(page(found))
     plot(found).savefig(PAGE.with_suffix(".png"), dpi=150)

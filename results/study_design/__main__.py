@@ -1,7 +1,8 @@
-"""What the order of cards lets a study measure: `python -m results.study_design`.
+"""How the order of cards limits a study: `python -m results.study_design`.
 
-A composer knows how concat puts words together, remembers every code, and makes no mistakes. What it gets wrong of the
-held-out items of concat nobody could have known. Writes study-design.md, study-design.csv and study-design.png.
+A composer knows that codes of concat are a word for the colour and a word for the shape, remembers every code, and
+makes no mistakes. If it is wrong on a held-out item of concat, nobody could have known the code. Writes
+study-design.md, study-design.csv and study-design.png.
 """
 
 from __future__ import annotations
@@ -24,46 +25,46 @@ from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).with_name("study-design.md")
 DATASETS, PRESETS = ("synth", "eng"), ("published", "clean")
-SEEDS = 10_000  # orders of cards of the preset clean that are looked at
+SEEDS = 10_000  # number of card orders of the preset clean to check
 TESTS = (29, 39, 49)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One way to play.
+    """Settings of games and player.
 
     Attributes:
-        dataset: of the games.
-        preset: of the game.
-        adds: whether all cards are added at the start.
-        told: whether the right code is shown after an error in a held-out item.
+        dataset: dataset of the games.
+        preset: preset of the games.
+        adds: whether the player adds all cards at the start.
+        corrected: whether the right code is shown after an error in a held-out item.
     """
 
     dataset: str
     preset: str
     adds: bool
-    told: bool
+    corrected: bool
 
     @property
     def settings(self) -> StudyGameSettings:
-        """The settings of its games."""
-        feedback = "full" if self.told else "verdict"
+        """The settings of the games."""
+        feedback = "full" if self.corrected else "verdict"
         return StudyGameSettings.of(self.preset, dataset=self.dataset, held_out_feedback=feedback)
 
 
 def held_out_items(case: Case, games: int) -> Iterator[tuple[Trial, ...]]:
-    """Yield the held-out items of some games of a composer."""
+    """Yield the held-out items of each game of a composer."""
     settings = case.settings
     for number in range(games):
         played = play(StudyGame(settings, instance_of(settings, number), number), Composer(case.adds), number)
         yield tuple(trial for trial in played.state.trials if trial.held_out is not None)
 
 
-def measured(games: int) -> pd.DataFrame:
-    """Return one row per case and held-out item: other cards that showed its values, and how often it was right."""
+def measure_cases(games: int) -> pd.DataFrame:
+    """Return one row per case and held-out item: number of other cards with its colour and shape, and accuracy."""
     rows = []
-    for dataset, preset, adds, told in product(DATASETS, PRESETS, (False, True), (True, False)):
-        case = Case(dataset, preset, adds, told)
+    for dataset, preset, adds, corrected in product(DATASETS, PRESETS, (False, True), (True, False)):
+        case = Case(dataset, preset, adds, corrected)
         of_games = list(held_out_items(case, games))
         for place, trials in enumerate(zip(*of_games, strict=True)):
             names = {" ".join(case.settings.content.named(trial.meaning)) for trial in trials}
@@ -73,7 +74,7 @@ def measured(games: int) -> pd.DataFrame:
                     "dataset": dataset,
                     "preset": preset,
                     "cards": "all at once" if adds else "as they come",
-                    "errors": "corrected" if told else "not corrected",
+                    "errors": "corrected" if corrected else "not corrected",
                     "test": TESTS[place],
                     "item": names.pop() if len(names) == 1 else "any",
                     "colour": float(np.mean(colours)),
@@ -84,8 +85,8 @@ def measured(games: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def unseen(dataset: str) -> tuple[int, int]:
-    """Count held-out items of clean games of which a value is in fewer than two other cards by their test; and all."""
+def count_unseen(dataset: str) -> tuple[int, int]:
+    """Count held-out items of clean games with a colour or shape in fewer than two other cards, and the total."""
     settings = StudyGameSettings(dataset=dataset)
     values, missing = settings.content.values, 0
     cards = [settings.start + test // settings.interval for test in settings.held_out_at]
@@ -101,13 +102,14 @@ def unseen(dataset: str) -> tuple[int, int]:
     return missing, SEEDS * len(cards)
 
 
-def drawn(found: pd.DataFrame) -> pd.DataFrame:
-    """Return what the figure shows: the courses that come by themselves."""
-    shown = found[found["cards"] == "as they come"]
-    told = shown[shown["errors"] == "corrected"].reset_index(drop=True)
-    untold = shown[shown["errors"] == "not corrected"].reset_index(drop=True)
-    items = [f"{row['test']}" + ("" if row["item"] == "any" else f": {row['item']}") for row in told.to_dict("records")]
-    return told.assign(item=items, told=told["right"], untold=untold["right"])
+def figure_rows(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the figure: games in which cards come one by one."""
+    rows = found[found["cards"] == "as they come"]
+    corrected = rows[rows["errors"] == "corrected"].reset_index(drop=True)
+    uncorrected = rows[rows["errors"] == "not corrected"].reset_index(drop=True)
+    records = corrected.to_dict("records")
+    items = [f"{row['test']}" + ("" if row["item"] == "any" else f": {row['item']}") for row in records]
+    return corrected.assign(item=items, told=corrected["right"], untold=uncorrected["right"])
 
 
 def page(found: pd.DataFrame, games: int) -> str:
@@ -119,14 +121,14 @@ def page(found: pd.DataFrame, games: int) -> str:
          f"{row['colour']:g}", f"{row['shape']:g}"]
         for row in found[found["errors"] == "corrected"].to_dict("records")
     ]  # fmt: skip
-    missing = {name: unseen(name) for name in DATASETS}
-    said = "; ".join(f"{name}: {few} of {count:,}" for name, (few, count) in missing.items())
+    missing = {name: count_unseen(name) for name in DATASETS}
+    counts = "; ".join(f"{name}: {few} of {count:,}" for name, (few, count) in missing.items())
     return fill_template(
         PAGE,
         games=games,
         versions=describe_versions(),
         means=markdown_table(["dataset", "preset", "cards", *means.columns], lines, numbers=[3, 4]),
-        said=said,
+        counts=counts,
         seeds=f"{SEEDS:,}",
         items=markdown_table(
             ["dataset", "preset", "cards", "test", "item", "colour", "shape"], items, numbers=[3, 5, 6]
@@ -135,11 +137,11 @@ def page(found: pd.DataFrame, games: int) -> str:
 
 
 def main() -> None:
-    """Play, and write the page, its table and its figure."""
+    """Play the games, and write the page, its table and its figure."""
     games = read_options(__doc__, games=(200, "games per case")).games
-    found = measured(games)
+    found = measure_cases(games)
     found.to_csv(PAGE.with_suffix(".csv"), index=False)
-    draw_design(drawn(found)).savefig(PAGE.with_suffix(".png"), dpi=200)
+    draw_design(figure_rows(found)).savefig(PAGE.with_suffix(".png"), dpi=200)
     PAGE.write_text(page(found, games), encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 """People, simulated players and senders in one table: `python -m results.study_report`.
 
-Reads the games in results/study_report/games.parquet, which `icy study simulate` played and `icy pack` packed (the page
-says how), and writes study-report.md, study-report.csv, study-report.png and study-course.png.
+Reads the games in results/study_report/games.parquet; the page shows the commands that made this file. Writes
+study-report.md, study-report.csv, study-report.png and study-course.png.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def report_of(records: list[dict[str, object]]) -> pd.DataFrame:
 
 
 def trained_table(report: pd.DataFrame) -> str:
-    """Return the share of right answers to items with cards, by agent, dataset and grammar."""
+    """Return a table of accuracy on items with cards, by agent, dataset and grammar."""
     found = report[report["trained"].notna() & (report["protocol"] == "played")]
     wide = found.pivot_table(
         index=["dataset", "agent"], columns="grammar", values="trained", sort=False, aggfunc="first"
@@ -65,8 +65,8 @@ def main() -> None:
     report = report_of(records)
     report.to_csv(PAGE.with_suffix(".csv"), index=False)
     draw_study(report).savefig(PAGE.with_suffix(".png"), dpi=200)
-    shown = [record for record in records if record["model"] in IN_COURSE]
-    draw_course(items_of_records(shown)).savefig(PAGE.with_name("study-course.png"), dpi=200)  # type: ignore[arg-type]
+    course = [record for record in records if record["model"] in IN_COURSE]
+    draw_course(items_of_records(course)).savefig(PAGE.with_name("study-course.png"), dpi=200)  # type: ignore[arg-type]
     PAGE.write_text(page(report, records), encoding="utf-8")
 
 

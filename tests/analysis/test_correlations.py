@@ -23,7 +23,7 @@ def wide(values: object, names: str = "abcdefghijklmnopqrstuvwxyz") -> pd.DataFr
 
 
 def test_within_and_across_may_have_opposite_signs() -> None:
-    """Models that are good on everything, each of which is worse on grammars that it learns later."""
+    """Models that are good on everything, but worse on grammars that they learn later."""
     skill, ease = np.arange(8.0)[:, None], np.arange(4.0)
     found = within_model_order(wide(ease + skill), wide(10 * skill - ease))
     assert found.correlations.tolist() == [-1.0] * 8
@@ -55,7 +55,7 @@ def test_models_of_a_group_count_once() -> None:
 
 
 def test_tables_without_a_correlation_are_refused() -> None:
-    with pytest.raises(IncompatibleError, match="No model has two measures"):
+    with pytest.raises(IncompatibleError, match="needs a model with varying values"):
         within_model_order(wide([[1, 2]]), wide([[1, 2]]))
     with pytest.raises(IncompatibleError, match="a has more than one row"):
         within_model_order(wide(np.eye(3), "aab"), wide(np.eye(3)))

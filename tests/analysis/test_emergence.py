@@ -45,7 +45,7 @@ def test_languages_are_means_over_seeds_above_chance() -> None:
     assert found.loc["A", ["topsim", "above_chance", "seeds"]].tolist() == pytest.approx([0.4, 0.3, 2])
     with pytest.raises(InvalidSettingError, match="several games"):
         emerged(pd.concat([games({"A": [0.3]}).assign(options=said) for said in ("targets=1", "targets=2")]))
-    with pytest.raises(InvalidSettingError, match="no results of games"):
+    with pytest.raises(InvalidSettingError, match="have no games"):
         emerged(games({"A": [0.3]}).drop(columns="cbm_floor"))
 
 
@@ -56,7 +56,7 @@ def test_the_two_are_correlated_and_drawn() -> None:
     table = found.correlations(["bias"]).set_index("score")
     assert table.loc["accuracy", "spearman"] != table.loc["accuracy", "spearman"]  # all alike: undefined
     assert len(plot_emergence(found).axes) == 2
-    with pytest.raises(InvalidSettingError, match="four senders at least, and 1 are"):
+    with pytest.raises(InvalidSettingError, match="at least four senders; 1 is in both"):
         Emergence.of(probes({"A": ratios["A"]}), games({"A": [0.3]}))
 
 

@@ -1,4 +1,4 @@
-"""Mixed models: results of other programs, censored likelihoods, and what cannot be estimated."""
+"""Mixed models: results of other programs, censored likelihoods, and errors."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_probability_of_large_values_is_close_to_that_of_other_methods() -> 
 
 
 def test_a_censored_likelihood_is_that_of_an_integral() -> None:
-    """Four models with three runs each, of which three were cut, integrated over models' effects and the mean."""
+    """Four models with three runs each, three of them cut, integrated over models' effects and the mean."""
     draws = np.random.default_rng(0)
     y = (draws.normal(size=(4, 1)) + 0.5 * draws.normal(size=(4, 3))).ravel()
     cut = y > np.sort(y)[-4]
@@ -133,7 +133,7 @@ def test_cut_runs_make_a_mean_larger() -> None:
     assert mixed_effects(runs, ["model"]).cut == 2
 
 
-def test_a_level_of_which_all_were_cut_has_a_bound() -> None:
+def test_a_level_with_only_cut_runs_has_a_bound() -> None:
     draws = np.random.default_rng(1)
     runs = pd.DataFrame({"model": np.repeat(list("abcdef"), 3), "family": np.repeat(["FC", "RNN", "CNN"], 6)})
     runs = runs.assign(value=np.exp(draws.normal(size=18)), cut=runs["family"].eq("FC"))
@@ -142,7 +142,7 @@ def test_a_level_of_which_all_were_cut_has_a_bound() -> None:
     assert (row["bound"], row["low"], row["high"]) == (">", pytest.approx(stats.gmean(runs["value"][:6])), math.inf)
     alone = mixed_effects(runs[~runs["cut"]], ["model"], fixed="family")
     assert found.means.loc[["RNN", "CNN"], "low"].tolist() == pytest.approx(alone.means["low"].tolist())
-    with pytest.raises(InvalidSettingError, match="mean of FC is not known here; choose from RNN and CNN"):
+    with pytest.raises(InvalidSettingError, match="mean of FC is not known; choose from RNN and CNN"):
         found.contrast({"FC": 1, "RNN": -1})
 
 
@@ -192,7 +192,7 @@ def test_intervals_and_tests_of_variances_are_by_profiles() -> None:
         ({"value": [1, 2, 3], "cell": "aab"}, ["cells"], "Column cells is missing"),
     ],
 )
-def test_what_cannot_be_estimated_is_refused(runs: dict[str, object], random: list[str], match: str) -> None:
+def test_models_that_cannot_be_estimated_are_errors(runs: dict[str, object], random: list[str], match: str) -> None:
     table = pd.DataFrame({name: list(column) for name, column in runs.items()})  # type: ignore[call-overload]
     with pytest.raises((IncompatibleError, InvalidSettingError), match=match):
         mixed_effects(table, random)

@@ -13,7 +13,7 @@ from icy.analysis.people import (
     as_printed,
     chance_p,
     cluster_bootstrap,
-    drawn_accuracies,
+    draw_accuracies,
     equivalence_p,
     exact_interval,
     half_width,
@@ -41,7 +41,7 @@ def test_games_of_one_person_go_together() -> None:
     assert by_person.high - by_person.low > 1.8 * (by_game.high - by_game.low)
 
 
-def test_bootstraps_repeat_and_know_what_they_cannot_tell() -> None:
+def test_bootstraps_are_reproducible_and_nan_if_unknown() -> None:
     assert cluster_bootstrap([0, 1, 1]) == cluster_bootstrap([0, 1, 1])
     assert math.isnan(cluster_bootstrap([1, 1], ["a", "a"]).low)
     assert math.isnan(cluster_bootstrap([]).value)
@@ -80,7 +80,7 @@ def test_permutation_tests_hold_their_level() -> None:
     assert np.mean(np.array(p) <= 0.05) < 0.1
 
 
-def test_permutation_tests_that_have_nothing_to_tell() -> None:
+def test_permutation_tests_without_variation() -> None:
     assert permutation_p([1.0, 1.0], [1.0, 1.0], False) == 1.0
     assert math.isnan(permutation_p([1.0], [0.0, 1.0], False))
 
@@ -126,7 +126,7 @@ def test_half_widths_are_of_the_sample() -> None:
 
 
 def test_counts_give_the_printed_cells() -> None:
-    """Every outcome of the games of a cell, by how many had 1, 2 or 3 right: those that print as the paper's."""
+    """All counts of games with 1, 2 or 3 right answers in a cell that print as in the paper."""
     for row in published("icy22/table2").to_dict("records"):
         games, fitting = row["n"], set()
         for ones in range(games + 1):
@@ -148,12 +148,12 @@ def test_counts_give_the_printed_cells() -> None:
 def test_drawn_persons_have_the_mean_and_the_spread() -> None:
     rng = np.random.default_rng(0)
     for mean, spread in ((0.5, 0.35), (0.2, 0.3), (0.5, 0.29)):
-        drawn = drawn_accuracies(mean, spread, 40_000, 3, rng)
+        drawn = draw_accuracies(mean, spread, 40_000, 3, rng)
         assert drawn.mean() == pytest.approx(mean, abs=0.01)
         assert drawn.std() == pytest.approx(spread, abs=0.01)
     assert set(np.unique(np.round(drawn * 3, 9))) == {0.0, 1.0, 2.0, 3.0}
-    assert drawn_accuracies(0.5, 0.0, 40_000, 3, rng).std() == pytest.approx((0.25 / 3) ** 0.5, abs=0.01)
-    assert (drawn_accuracies(1.0, 0.3, 5, 3, rng) == 1).all()
+    assert draw_accuracies(0.5, 0.0, 40_000, 3, rng).std() == pytest.approx((0.25 / 3) ** 0.5, abs=0.01)
+    assert (draw_accuracies(1.0, 0.3, 5, 3, rng) == 1).all()
 
 
 @pytest.mark.parametrize(("persons", "gap", "power"), [(16, 0.35, 0.70), (48, 0.2, 0.77)])

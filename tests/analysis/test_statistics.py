@@ -105,7 +105,7 @@ def test_equal_values_are_summarised_by_themselves(value: float, cut: bool) -> N
     assert (found.centre, found.interval[0]) == (value, value)
 
 
-def test_what_is_computed_of_logarithms_has_no_digits_of_rounding() -> None:
+def test_means_of_logarithms_are_rounded() -> None:
     assert log_summary([10.0, 40.0], [True, True]).centre == 20
     assert log_summary([0.1, 0.4, 0.2], [False] * 3).centre == 0.2
     assert paired([4.0, 6.0, 6.6], [2.0, 3.0, 3.3], [False] * 3, [False] * 3, log=True).effect == 2
@@ -134,7 +134,7 @@ def test_pairs_cut_in_both_say_nothing() -> None:
     cut = [False, False, False, True, True]
     found = paired([2.0, 3.0, 5.0, 20.0, 20.0], [1.0, 2.0, 2.0, 20.0, 20.0], cut, cut, log=True)
     alone = paired([2.0, 3.0, 5.0], [1.0, 2.0, 2.0], NO[:3], NO[:3], log=True)
-    assert (found.pairs, found.both_cut, found.one_cut, found.told) == (5, 2, 0, 3)
+    assert (found.pairs, found.both_cut, found.one_cut, found.informative) == (5, 2, 0, 3)
     assert (found.effect, found.p, *found.interval) == pytest.approx((alone.effect, alone.p, *alone.interval))
     nothing = paired([20.0] * 3, [20.0] * 3, [True] * 3, [True] * 3, log=True)
     assert math.isnan(nothing.p)
@@ -189,13 +189,13 @@ def test_a_huge_effect_needs_more_than_two_pairs_only_if_the_level_is_low(
     assert (2 * stats.norm.cdf(effect * math.sqrt(2) / edge) - 1 >= 0.8) == (needed == 2)
 
 
-def test_the_power_is_what_it_says() -> None:
+def test_the_power_is_reached_in_simulations() -> None:
     draws = np.random.default_rng(3).normal(1.0, 1.0, (20_000, 6))
     found = (stats.ttest_1samp(draws, 0, axis=1).pvalue < 0.05).mean()
     assert power_of(6, 1.0, 0.05) == pytest.approx(found, abs=0.01)
 
 
-def test_what_cannot_be_told_apart_needs_no_number() -> None:
+def test_without_an_effect_the_number_of_pairs_is_unknown() -> None:
     assert pairs_needed(0.0, 1.0) is None
     assert pairs_needed(math.nan, 1.0) is None
     assert pairs_needed(1e-6, 1.0) is None

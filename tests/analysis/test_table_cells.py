@@ -22,7 +22,7 @@ from icy.core.errors import InvalidSettingError
 
 
 def replicates(values: list[float], failed: int = 0, cut: int = 0) -> pd.DataFrame:
-    """Some replicates, of which the first were cut, followed by failed ones."""
+    """Some replicates; the first were cut, and the last failed."""
     good = pd.DataFrame({"value": values, "failed": False, "cut": [i < cut for i in range(len(values))]})
     bad = pd.DataFrame({"value": [math.nan] * failed, "failed": True, "cut": False})
     return pd.concat([good, bad]) if failed else good
@@ -76,7 +76,7 @@ def test_ratios_cut_in_both(cut: int, other: float, both: bool) -> None:
 
 
 def test_an_unknown_spread_is_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="The spread is sd, sem, ci95, not 'iqr'"):
+    with pytest.raises(InvalidSettingError, match="The spread must be sd, sem, ci95; not 'iqr'"):
         checked_spread("iqr")
 
 
@@ -94,7 +94,7 @@ def test_ratios_have_a_summary_on_the_log_scale() -> None:
 
 
 @pytest.mark.parametrize(("resolution", "shown"), [(0.5, "~2.00±0.20"), (0.05, "2.00±0.20"), (math.nan, "2.00±0.20")])
-def test_a_ratio_whose_checks_were_coarser_than_its_seeds_vary_says_so(resolution: float, shown: str) -> None:
+def test_a_ratio_with_coarse_evaluations_is_marked(resolution: float, shown: str) -> None:
     cell = ratio_cell(replicates([1.8, 2.0, 2.2]).assign(resolution=resolution), "sd")
     assert cell.text(2) == shown
     assert ratio_cell(replicates([2.0]).assign(resolution=0.5), "sd").text(2) == "2.00"  # one seed has no spread

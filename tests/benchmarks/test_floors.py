@@ -37,7 +37,7 @@ def test_a_product_with_an_addend_copies_it_first() -> None:
     ]
 
 
-def test_what_the_backward_pass_needs_is_counted_once() -> None:
+def test_saved_tensors_are_counted_once() -> None:
     x = torch.zeros(8, 16, requires_grad=True)
     with floors.counting(triton=False) as found:
         y = x.sigmoid()

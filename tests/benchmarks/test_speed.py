@@ -59,7 +59,7 @@ def test_the_plain_side_checks_as_icy_does() -> None:
     assert list(row.checks.values()) == [128] * (len(updates) - 1) + [1024]
 
 
-def test_what_was_not_trained_is_taken_to_cost_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_untrained_replicates_cost_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def run(arguments: list[tuple[object, ...]], threads: int) -> tuple[list[float], float]:

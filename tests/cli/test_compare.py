@@ -30,13 +30,13 @@ def test_a_new_model_is_placed_from_the_command_line(tmp_path: Path) -> None:
     [
         (["--compare", "atlas", "--meanings", "7x3"], "it has acquire to 0.8"),
         (["--plot", "x.png"], "use it with --compare atlas"),
-        (["--compare", "atlas", "--quick", "--format", "json"], "prints for readers"),
-        (["--compare", "atlas", "--quick", "-m", "receiver/FC2L", "--plot", "x.png"], "a plot of each"),
-        (["--compare", "nowhere.parquet"], "There is no atlas"),
+        (["--compare", "atlas", "--quick", "--format", "json"], "json"),
+        (["--compare", "atlas", "--quick", "-m", "receiver/FC2L", "--plot", "x.png"], "draw each in its own run"),
+        (["--compare", "nowhere.parquet"], "The atlas nowhere.parquet does not exist"),
         (["--compare", "icy22/table333"], "No table or figure of Icy22"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_trained(words: list[str], sentence: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported_before_training(words: list[str], sentence: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["probe", "-m", "sender/FC2L", "-g", "rot", "-o", str(tmp_path / "r"), *words])
     assert done.exit_code in (1, 2)
     assert sentence in done.stderr

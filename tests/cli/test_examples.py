@@ -116,7 +116,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Pack.read(home / "bias").write(home / "bias.parquet")
     icy.make_language("perm", "3x4", 4, 2, 1).save(home / "emerged.csv")
     (home / "mine.py").write_text(PLUG_IN)
-    for block in code("docs/plug-ins.md"):
+    for block in (block for page in PAGES if page.startswith("docs/plug-ins") for block in code(page)):
         if named := re.match(r"# (my_\w+\.py)\n", block):
             (home / named[1]).write_text(block)
     (sweep,) = code("docs/sweeps.md", "toml")

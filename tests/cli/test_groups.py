@@ -29,8 +29,8 @@ PLUGIN = "import icy\n@icy.register_sender('MyNet')\ndef make(space, length, voc
         ("doctor foo", "as in --out TEXT"),
     ],
 )
-def test_a_word_without_its_option_is_given_one(words: str, meant: str) -> None:
-    assert_one_sentence(run(*words.split()), "does not take", meant, code=2)
+def test_an_option_is_suggested_for_a_word_without_one(words: str, meant: str) -> None:
+    assert_one_sentence(run(*words.split()), "does not accept", meant, code=2)
 
 
 def test_help_is_printed_whatever_else_is_typed() -> None:
@@ -42,11 +42,11 @@ def test_help_is_printed_whatever_else_is_typed() -> None:
     [
         ("senders", "`icy list senders`"),
         ("metric", "`icy list metrics`"),
-        ("rot", "which is a grammar; `icy list grammars rot`"),
+        ("rot", "is not a command but a grammar; `icy list grammars rot`"),
         ("games trian", "did you mean train"),
         ("s2b evl", "did you mean eval"),
         ("study serv", "did you mean serve"),
-        ("list foo", "No kind of things to list is called 'foo'"),
+        ("list foo", "No kind to list is called 'foo'"),
         ("list senderz", "did you mean senders"),
         ("list FC1L", "did you mean `icy list senders FC1L`"),
         ("probe -m rot", "which is a grammar"),
@@ -54,7 +54,7 @@ def test_help_is_printed_whatever_else_is_typed() -> None:
         ("probe --modle FC1L", "--model"),
     ],
 )
-def test_what_was_probably_meant_is_suggested(words: str, meant: str) -> None:
+def test_similar_names_are_suggested(words: str, meant: str) -> None:
     result = run(*words.split())
     assert result.exit_code == 2
     assert meant in result.stderr
@@ -89,7 +89,7 @@ def test_the_names_of_a_plug_in_that_was_given_are_shown(tmp_path: Path, forgett
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     sentence = run("probe", "-m", "Min", "--plugin", str(file)).stderr
-    assert "The plug-ins that were given register sender/MyNet; another one is given by --plugin FILE" in sentence
+    assert "The loaded plug-ins register sender/MyNet; load another plug-in with --plugin FILE" in sentence
 
 
 def test_an_empty_line_prints_the_help() -> None:

@@ -43,7 +43,7 @@ def test_an_end_that_takes_long_is_interrupted_too(monkeypatch: pytest.MonkeyPat
         assert exit_code() == 143  # of the first
 
 
-def test_what_is_ignored_stays_ignored() -> None:
+def test_ignored_signals_stay_ignored() -> None:
     """As under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -47,7 +47,7 @@ def test_an_empty_path_is_refused(words: tuple[str, ...], tmp_path: Path, monkey
 def test_an_empty_place_of_results_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert_one_sentence(run("table", ""), "not ''", code=1)
-    with pytest.raises(InvalidSettingError, match="out is the folder for results"):
+    with pytest.raises(InvalidSettingError, match="out must be a folder for results"):
         icy.probe("sender/FC2L", "perm", quick=True, workers=1, out="")
     assert not list(tmp_path.iterdir())
 

@@ -110,7 +110,7 @@ def test_ctrl_c_says_what_left_a_checkpoint(out: str, monkeypatch: pytest.Monkey
         patched.setattr(Lockstep, "save", interrupted)
         ended = run(*probe)
     assert ended.exit_code == 130
-    assert f"Interrupted: 0 of 4 finished and kept in {out}; 4 under way left a checkpoint." in ended.stderr
+    assert f"Interrupted: 0 of 4 finished and kept in {out}; 4 unfinished have a checkpoint." in ended.stderr
     assert run(*probe).exit_code == 0
     assert not (Path(out) / CHECKPOINTS).exists()
 

@@ -79,7 +79,7 @@ def test_a_crossing_lies_on_the_line_between_two_checks() -> None:
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, -3.0, 0.0, 1e308, "3"])
 def test_impossible_caps_and_targets_are_refused(value: Any) -> None:
     for name in ("cap", "target"):
-        with pytest.raises(InvalidSettingError, match=f"The {name} is"):
+        with pytest.raises(InvalidSettingError, match=f"The {name} must be"):
             get_protocol("acquire", **{name: value})
-        with pytest.raises(InvalidSettingError, match=f"The {name} is"):
+        with pytest.raises(InvalidSettingError, match=f"The {name} must be"):
             EndToEndProtocol(**{name: value})

@@ -71,7 +71,7 @@ def test_close_checks_read_fewer_meanings() -> None:
         ({"check_growth": 0}, "check_growth must be above 0 and at most 1, not 0"),
         ({"check_growth": 1.5}, "check_growth must be above 0"),
         ({"check_every": 0}, "check_every must be at least 1"),
-        ({"check_every": 2.5}, "check_every is a whole number, not 2.5"),
+        ({"check_every": 2.5}, "check_every must be a whole number, not 2.5"),
         ({"steps_from_zero": True}, "fixed grid"),
     ],
 )
@@ -152,7 +152,7 @@ def test_settings_of_channels() -> None:
         ("levels", 1, "levels must be at least 2, not 1"),
         ("codes", 1, "codes must be at least 2, not 1"),
         ("commitment", -1, "commitment must be a number, at least 0 and at most .*, not -1"),
-        ("normalise", 3, "normalise is text, not 3"),
+        ("normalise", 3, "normalise must be text, not 3"),
         ("normalise", "batsh", "No normalisation is called 'batsh'; did you mean batch"),
     ):
         with pytest.raises(IcyError, match=said):

@@ -1,4 +1,4 @@
-"""Keeping freed memory: what is asked of the C library, and where there is nothing to ask."""
+"""Keeping freed memory: the calls of the C library, and other C libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icy.core.allocation import MEGABYTE, keep_memory, keeps_memory
 
 
 class Library:
-    """A C library whose mallopt notes its calls; it takes no threshold above `most`."""
+    """A C library with a mallopt that records its calls and rejects thresholds above `most`."""
 
     def __init__(self, most: int) -> None:
         self.set: dict[int, int] = {}
@@ -28,7 +28,7 @@ class Library:
 
 
 @pytest.mark.parametrize(("most", "threshold"), [(2**40, 1024), (32 * MEGABYTE, 32)])
-def test_memory_is_kept(monkeypatch: pytest.MonkeyPatch, most: int, threshold: int) -> None:
+def test_freed_memory_is_kept(monkeypatch: pytest.MonkeyPatch, most: int, threshold: int) -> None:
     monkeypatch.setattr(allocation, "_kept", False)
     library = Library(most)
     monkeypatch.setattr(allocation.ctypes, "CDLL", lambda _: library)
@@ -37,7 +37,7 @@ def test_memory_is_kept(monkeypatch: pytest.MonkeyPatch, most: int, threshold: i
     assert library.set == {-3: threshold * MEGABYTE, -1: -1, -2: 64 * MEGABYTE}
 
 
-def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_c_libraries_are_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allocation, "_kept", False)
     monkeypatch.setattr(allocation.ctypes, "CDLL", lambda _: object())
     assert not keep_memory()
@@ -51,8 +51,8 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
-def test_a_freed_array_is_not_fetched_anew() -> None:
-    """Page faults of an array of 64 MB, made and freed again: only the first time."""
+def test_a_freed_array_is_reused() -> None:
+    """An array of 64 MB that is made and freed again causes page faults only the first time."""
     script = (
         "import resource, numpy as np; from icy.core.allocation import keep_memory\n"
         "def faults():\n"
@@ -64,5 +64,5 @@ def test_a_freed_array_is_not_fetched_anew() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True)
     without, kept = map(int, done.stdout.split())
-    assert without >= 32  # pages of the array, which have 2 MB if the system gives huge pages
+    assert without >= 32  # pages of the array: 2 MB each if the system uses huge pages
     assert kept < without / 10

@@ -62,7 +62,7 @@ def test_seeds(given: Any, expected: list[int]) -> None:
         pytest.param("9" * 5000, id="5000 digits"),
     ],
 )
-def test_seeds_that_are_none(given: Any) -> None:
+def test_invalid_seeds_are_rejected(given: Any) -> None:
     with pytest.raises(InvalidSettingError, match=r"Seeds are.*each from 0 to 9223372036854775807"):
         seed_list(given)
 
@@ -98,7 +98,7 @@ def test_hidden_sizes(given: Any, expected: list[int]) -> None:
         pytest.param("9" * 5000, id="5000 digits"),
     ],
 )
-def test_hidden_sizes_that_are_none(given: Any) -> None:
+def test_invalid_hidden_sizes_are_rejected(given: Any) -> None:
     with pytest.raises(InvalidSettingError, match="he hidden size"):
         hidden_list(given)
 
@@ -109,19 +109,19 @@ def test_hidden_sizes_that_are_none(given: Any) -> None:
      pytest.param("9" * 5000, None, id="5000 digits"),
      ("-1", None), ("+1", None), ("1_0", None), (" 1", None), ("1.0", None), ("", None)],
 )  # fmt: skip
-def test_a_number_is_digits_and_few_of_them(text: str, number: int | None) -> None:
+def test_numbers_are_few_digits(text: str, number: int | None) -> None:
     assert parse_whole(text) == number
     assert number_or_text(text) == (text if number is None else number)
 
 
 @pytest.mark.parametrize("given", [True, 1.0, "1", None, 0, 2**31 + 1, pytest.param(10**5000, id="5001 digits")])
-def test_whole_numbers_that_are_none(given: Any) -> None:
+def test_invalid_whole_numbers_are_rejected(given: Any) -> None:
     with pytest.raises(InvalidSettingError, match=r"The size must be (a whole number|at most 2147483648)"):
         whole_number("size", given)
 
 
 @pytest.mark.parametrize("given", [True, "1", None, -0.5, 1.5, float("nan"), float("inf"), [1]])
-def test_numbers_that_are_none(given: Any) -> None:
+def test_invalid_numbers_are_rejected(given: Any) -> None:
     with pytest.raises(InvalidSettingError, match=r"The share must be a number, at least 0 and at most 1, not "):
         real_number("share", given, most=1)
 
@@ -133,9 +133,9 @@ def test_a_number_may_be_at_its_limits_or_must_be_above() -> None:
         real_number("rate", 0, above=True)
 
 
-def test_a_sentence_holds_no_thousands_of_digits() -> None:
+def test_messages_cut_long_numbers() -> None:
     nested: list[Any] = [0]
-    for _ in range(40):  # as the aliases of YAML write it in a few lines
+    for _ in range(40):  # as a few lines of YAML with aliases can define
         nested = [nested, nested]
     for value in ("9" * 5000, 10**4000, 10**5000, list(range(10**5)), nested):
         assert len(quoted(value)) <= 60

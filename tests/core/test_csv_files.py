@@ -1,4 +1,4 @@
-"""Reading csv files: names that look like something else, separators and encodings."""
+"""Reading csv files: names that look like numbers or missing values, separators and encodings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icy.study.rows import COLUMNS, read_rows
 from tests.helpers import long, mark_others
 from tests.pages import ROOT
 
-# What pandas reads as missing, as numbers, as truth values or as infinite, and what spreadsheets compute.
+# Text that pandas reads as missing values, numbers, truth values or infinity, and formulas of spreadsheets.
 NAMES = [
     *("null", "NULL", "NA", "N/A", "n/a", "None", "none", "nan", "NaN", "-nan", "<NA>", "#N/A", "1.#IND", "-"),
     *("True", "false", "yes", "inf", "-inf", "Infinity", "1e5", "007", "1_000", "0x10", "1.50", "2024-01-01", "=1+1"),
@@ -71,7 +71,7 @@ def test_missing_numbers_are_missing(tmp_path: Path) -> None:
     assert list(found["grammar"]) == ["rot", "NA"]
 
 
-def test_other_encodings_are_warned_of_and_what_is_no_text_is_refused(
+def test_other_encodings_give_a_warning_and_binary_files_an_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "results.csv"
@@ -88,7 +88,7 @@ def test_separators_within_quotes_do_not_count() -> None:
     assert separated("a\n1\n", "\t")[0] == "\t"
 
 
-def test_rows_of_the_study_come_back(tmp_path: Path) -> None:
+def test_rows_of_the_study_are_restored(tmp_path: Path) -> None:
     rows = pd.DataFrame([dict.fromkeys(COLUMNS, "007") | {"agent": name, "value": 0.5} for name in NAMES])
     csv_table(rows).to_csv(tmp_path / "rows.csv", index=False)
     found = read_rows(tmp_path / "rows.csv")
@@ -98,7 +98,7 @@ def test_rows_of_the_study_come_back(tmp_path: Path) -> None:
 
 
 def test_all_readers_use_one_function() -> None:
-    """Pandas on its own takes the name "null" for a missing value."""
+    """By default, pandas reads the name "null" as a missing value."""
     files = [file for folder in ("icy", "analysis", "models", "grammars") for file in (ROOT / folder).rglob("*.py")]
     users = [str(file.relative_to(ROOT)) for file in files if "pd.read_csv(" in file.read_text("utf-8")]
     assert users == ["icy/core/csv_files.py"]

@@ -1,4 +1,4 @@
-"""Text from elsewhere stays text in Markdown, HTML, LaTeX, csv and on terminals."""
+"""Escaped text is plain text in Markdown, HTML, LaTeX, csv and terminals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ANSI = "\x1b[31mred\x1b]8;;http://x\x07\x9b1A"
         (12, "12"),
     ],
 )
-def test_terminals_get_no_commands(text: object, shown: str) -> None:
+def test_control_characters_are_escaped(text: object, shown: str) -> None:
     assert printable(text) == shown
 
 
@@ -52,8 +52,8 @@ def test_a_line_is_one_line(text: str) -> None:
 
 @pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S"))))
-def test_markdown_reads_as_the_text(text: str) -> None:
-    """As a renderer that passes HTML shows it: no tag comes through, and no letter is lost."""
+def test_escaped_markdown_shows_the_text(text: str) -> None:
+    """A renderer that allows HTML shows no tags, and all letters."""
     tokens = MarkdownIt("commonmark", {"html": True}).parseInline(markdown(text))[0].children or []
     kinds = {token.type for token in tokens} - {"em_open", "em_close", "strong_open", "strong_close"}
     assert kinds <= {"text", "text_special"}
@@ -83,7 +83,7 @@ def test_html_and_latex() -> None:
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|x", "-1+1", "@SUM(A1)", "=HYPERLINK(1)", "'=1", "＝1+1", "=\n1"])
-def test_a_formula_is_text(text: str) -> None:
+def test_formulas_become_text(text: str) -> None:
     assert csv_cell(text).startswith("'")
     assert from_csv_cell(csv_cell(text)) == in_a_line(text)
 
@@ -91,19 +91,19 @@ def test_a_formula_is_text(text: str) -> None:
 @pytest.mark.parametrize(
     "value", ["-1", "+2.5", "-1e-3", "-inf", -1, -1.5, None, True, "-", "+", "=", "FC2L", "a=1", "", "'tis"]
 )
-def test_numbers_and_names_are_left_alone(value: object) -> None:
+def test_numbers_and_names_are_not_escaped(value: object) -> None:
     assert csv_cell(value) is value
 
 
 @pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"))))
-def test_csv_is_read_as_it_was(text: str) -> None:
+def test_csv_cells_are_restored(text: str) -> None:
     cell = csv_cell(text)
     assert from_csv_cell(cell) == in_a_line(text)
     assert cell[:1] not in ("=", "@") or len(cell) == 1
 
 
-def test_tables_are_read_as_they_were() -> None:
+def test_csv_tables_are_restored() -> None:
     table = pd.DataFrame({"model": ["=1+1", "-2", 'a,"b"'], "value": [-1.0, 2.0, None], "=x": [True, False, True]})
     text = csv_table(table).to_csv(index=False)
     assert list(csv.reader(io.StringIO(text)))[:2] == [["model", "value", "'=x"], ["'=1+1", "-1.0", "True"]]

@@ -1,4 +1,4 @@
-"""Values for fields of dataclasses."""
+"""Checks and conversions of values for fields of dataclasses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.core.fields import checked, differing
+from icy.core.fields import changed_fields, checked
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ def test_values_are_of_the_type_of_their_field() -> None:
         checked(Sizes, {"width": "wide"}, "size")
 
 
-def test_another_name_is_refused_and_so_is_one_that_is_left_out() -> None:
+def test_unknown_and_excluded_names_are_rejected() -> None:
     with pytest.raises(UnknownNameError, match="No size is called 'widht'; did you mean width"):
         checked(Sizes, {"widht": 4}, "size")
     with pytest.raises(UnknownNameError, match="No size is called 'name'"):
         checked(Sizes, {"name": "x"}, "size", without=["name"])
 
 
-def test_what_differs() -> None:
-    assert differing(Sizes(4), Sizes()) == {"width": 4}
-    assert differing(Sizes(), Sizes()) == {}
+def test_changed_fields() -> None:
+    assert changed_fields(Sizes(4), Sizes()) == {"width": 4}
+    assert changed_fields(Sizes(), Sizes()) == {}

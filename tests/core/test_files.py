@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all."""
+"""Writing files atomically."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from icy.records.long_table import write_tables
 from icy.records.store import Store
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_keeps_the_old_file_and_no_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "file"
     write_atomically(path, b"old")
 
@@ -30,8 +32,8 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_folder_without_room_is_told(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk, or a used-up share of it, takes the empty file that a bare test would write."""
+def test_a_full_disk_gives_an_error(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk or quota still has room for an empty file, so an empty file is not a test."""
     require_room(tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -49,12 +51,12 @@ def test_a_folder_without_room_is_told(number: int, tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     "place", ["/etc/passwd", "../a", "a/../../b", "C:\\a", "\\\\host\\a", "a\\..\\b", "C:a", "a\0", ""]
 )
-def test_what_is_not_inside(place: str) -> None:
+def test_paths_outside_a_folder(place: str) -> None:
     assert not is_inside(place)
     assert is_inside("models/a..b.safetensors")
 
 
-def test_free_names_are_counted(tmp_path: Path) -> None:
+def test_free_names_have_numbers(tmp_path: Path) -> None:
     names = []
     for _ in range(3):
         path = free_name(tmp_path / "a.json", "odd")

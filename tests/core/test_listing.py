@@ -30,8 +30,8 @@ def test_names_match_a_pattern(kind: str, pattern: str | list[str], names: list[
     assert icy.list(kind, pattern) == names
 
 
-def test_other_kinds_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match="No kind of things to list is called 'modles'; did you mean models"):
+def test_unknown_kinds_are_rejected() -> None:
+    with pytest.raises(UnknownNameError, match="No kind to list is called 'modles'; did you mean models"):
         icy.list("modles")
 
 

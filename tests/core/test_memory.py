@@ -1,4 +1,4 @@
-"""Memory that is available."""
+"""Available memory."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from icy.core.native import build
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("icy.models.native", "icy.metrics.topographic.native")
-NEWEST_GLIBC = (2, 17)  # of manylinux_2_17, which CentOS 7 and all that is newer run
+NEWEST_GLIBC = (2, 17)  # of manylinux_2_17, for CentOS 7 and newer systems
 WIDTHS = {"baseline": 16, "neon": 16, "avx2": 32, "avx512": 64}
 SOURCE = (
     '#include "export.h"\n#include <vector>\nICY_EXPORT(int, twice)(int x) { std::vector<int> v(x, 2); return %s; }\n'
@@ -31,7 +31,7 @@ needs_compiler = pytest.mark.skipif(not build.possible(), reason="no native libr
 
 @pytest.fixture(autouse=True)
 def setting_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Take the best variant, whatever the tests are run with, and find each library anew."""
+    """Use the best variant, independent of the environment, and clear the cache of libraries."""
     monkeypatch.delenv(native.SETTING, raising=False)
     native._find.cache_clear()
     yield
@@ -40,7 +40,7 @@ def setting_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a package with a source that is not built."""
+    """The folder of a package with a source and without a library."""
     folder = tmp_path / "a_room" / "native"
     folder.mkdir(parents=True)
     (folder / "__init__.py").touch()
@@ -66,7 +66,7 @@ def libraries() -> list[native.Library]:
 @needs_compiler
 @pytest.mark.parametrize("package", PACKAGES)
 def test_library_is_built_here(package: str) -> None:
-    """Where there is a compiler, an install leaves a library that loads."""
+    """If a compiler is available, installation builds a library that can be loaded."""
     assert native.why_not(package) is None
     library = native.load(package)
     assert library is not None
@@ -86,19 +86,19 @@ def test_variants_differ_in_their_vectors(monkeypatch: pytest.MonkeyPatch) -> No
         assert forced.function("vector_bytes", ctypes.c_int)() == WIDTHS[variant]
 
 
-def test_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_code_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICY_NATIVE", "off")
     assert native.load("icy.models.native") is None
     assert native.why_not("icy.models.native") == "switched off by ICY_NATIVE=off"
 
 
-def test_impossible_settings_are_refused(monkeypatch: pytest.MonkeyPatch, package: Path) -> None:
+def test_impossible_settings_are_rejected(monkeypatch: pytest.MonkeyPatch, package: Path) -> None:
     monkeypatch.setenv("ICY_NATIVE", "avx")
     with pytest.raises(IcyError, match=r"No value of ICY_NATIVE is called 'avx'.*avx2"):
         native.load("icy.models.native")
     foreign = "neon" if "avx2" in build.variants() else "avx2"
     monkeypatch.setenv("ICY_NATIVE", foreign)
-    with pytest.raises(InvalidSettingError, match=f"ICY_NATIVE={foreign} cannot be had"):
+    with pytest.raises(InvalidSettingError, match=f"ICY_NATIVE={foreign} is not possible"):
         native.load("icy.models.native")
     with pytest.raises(InvalidSettingError, match="not built"):
         native.load("a_room.native")
@@ -107,7 +107,7 @@ def test_impossible_settings_are_refused(monkeypatch: pytest.MonkeyPatch, packag
 @pytest.mark.process
 @needs_compiler
 def test_life_of_a_library(package: Path) -> None:
-    """Not built, built, used, outdated by its sources, not to be compiled any more, and well again."""
+    """A library is missing, built, used, older than its sources, not compilable, and usable again."""
     assert native.load("a_room.native") is None
     assert native.why_not("a_room.native") == f"not built: `{native.REBUILD}` in a checkout builds it"
 
@@ -124,7 +124,7 @@ def test_life_of_a_library(package: Path) -> None:
         library.function("thrice", None)
 
     (package / "twice.cpp").write_text(SOURCE % "missing")
-    assert now() == f"older than its sources; `{native.REBUILD}` builds it anew"
+    assert now() == f"older than its sources; `{native.REBUILD}` builds it again"
     assert "missing" in built(package)
     assert re.fullmatch(
         r"not built: .* failed: twice\.cpp.*error: .*missing.*|not built: .*error: .*missing.*", now() or ""
@@ -159,7 +159,7 @@ def test_only_what_changed_is_compiled_again(package: Path, tmp_path: Path) -> N
 
 
 def test_without_a_compiler(package: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The build ends well, with one line, and icy says why there is no library."""
+    """The build succeeds with one line of output, and icy reports why the library is missing."""
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     (package / build.LIBRARY).write_text("a library of earlier sources")
@@ -171,22 +171,22 @@ def test_without_a_compiler(package: Path, monkeypatch: pytest.MonkeyPatch, tmp_
         monkeypatch.setenv("CXX", "no-such-compiler -O2")
         assert built(package).endswith("no C++ compiler was found when icy was installed (CXX=no-such-compiler -O2)")
     monkeypatch.setattr(platform, "machine", lambda: "pdp11")
-    assert "there is no native code for pdp11" in built(package)
+    assert "native code does not support pdp11" in built(package)
 
 
-def test_a_file_of_another_machine(package: Path) -> None:
+def test_a_library_of_another_machine_is_not_used(package: Path) -> None:
     (package / build.LIBRARY).write_bytes(b"\x7fELF of something else")
     assert (native.why_not("a_room.native") or "").startswith("built for another machine than this")
 
 
-def test_no_such_package() -> None:
-    assert native.why_not("icy.core.no_such") == "there is no package icy.core.no_such"
+def test_a_missing_package_gives_a_reason() -> None:
+    assert native.why_not("icy.core.no_such") == "not found: the package icy.core.no_such does not exist"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no glibc")
 @pytest.mark.parametrize("package", PACKAGES)
-def test_libraries_need_an_old_glibc_and_nothing_else(package: str) -> None:
-    """So that one wheel fits every Linux of the last ten years; what needs more gets no manylinux_2_17 tag."""
+def test_libraries_need_only_an_old_glibc(package: str) -> None:
+    """So a wheel works on every Linux of the last ten years; the tag manylinux_2_17 requires this."""
     library = native.load(package)
     if library is None:
         pytest.skip(str(native.why_not(package)))
@@ -211,7 +211,7 @@ def test_libraries_export_only_variants_of_functions(package: str) -> None:
     assert {n for n in names if n.rpartition("_")[2] not in by_variant} == {"icy_built", "icy_runs", "icy_sources"}
 
 
-def test_importing_icy_loads_none() -> None:
+def test_importing_icy_loads_no_library() -> None:
     code = (
         "import icy, icy.models, icy.metrics, icy.training\n"
         "maps = open('/proc/self/maps').read() if __import__('sys').platform == 'linux' else ''\n"

@@ -1,4 +1,4 @@
-"""Noise: the generator against its definition, places against keys, and the distribution of what is drawn."""
+"""Noise: the definition of the generator, independence of keys and indices, and the distribution of samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def key(number: int) -> Noise:
 
 
 def splitmix64(state: int) -> int:
-    """The published finaliser, on unsigned integers."""
+    """The published finalizer, on unsigned integers."""
     z = state & ALL_BITS
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & ALL_BITS
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB & ALL_BITS
@@ -56,16 +56,16 @@ def test_the_hash_wraps_as_unsigned_integers_do(a_key: int, counter: int) -> Non
 
 @settings(deadline=None, max_examples=50)
 @given(ANY, st.integers(1, 63))
-def test_shift_brings_zeros(x: int, bits: int) -> None:
+def test_shift_fills_with_zeros(x: int, bits: int) -> None:
     assert shift(torch.tensor(x), bits).item() == (x & ALL_BITS) >> bits
 
 
-# -- places ------------------------------------------------------------------------------------------------------------
+# -- indices -----------------------------------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=25)
 @given(ANY, st.integers(1, 5), st.integers(1, 6), st.integers(1, 6))
-def test_a_step_alone_is_its_place_in_all(a_key: int, batch: int, steps: int, choices: int) -> None:
+def test_noise_of_a_step_equals_its_part_of_all_steps(a_key: int, batch: int, steps: int, choices: int) -> None:
     like = torch.zeros(batch, steps, choices)
     together = key(a_key).gumbels(like)
     assert together.shape == like.shape
@@ -75,7 +75,7 @@ def test_a_step_alone_is_its_place_in_all(a_key: int, batch: int, steps: int, ch
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(ANY, min_size=1, max_size=4), st.integers(0, 3))
-def test_the_noise_of_a_stack_is_that_of_each_key(keys: list[int], step: int) -> None:
+def test_noise_of_a_stack_equals_noise_of_single_keys(keys: list[int], step: int) -> None:
     stack, like = Noise(torch.tensor(keys)), torch.zeros(len(keys), 3, 4, 2)
     for i, alone in enumerate(map(key, keys)):
         assert torch.equal(stack.gumbels(like)[i], alone.gumbels(like[i]))
@@ -83,17 +83,17 @@ def test_the_noise_of_a_stack_is_that_of_each_key(keys: list[int], step: int) ->
         assert torch.equal(stack.channel(1).gumbels(like)[i], alone.channel(1).gumbels(like[i]))
 
 
-def test_keys_channels_steps_and_examples_have_noise_of_their_own() -> None:
+def test_keys_channels_steps_and_examples_have_independent_noise() -> None:
     like = torch.zeros(50, 20, 5)
     sources = [key(1), key(2), key(1).channel(0), key(1).channel(1), key(1).channel(1).channel(1)]
     drawn = [source.gumbels(like).flatten() for source in sources]
     for i, a in enumerate(drawn):
         for b in drawn[:i]:
             assert abs(torch.corrcoef(torch.stack([a, b]))[0, 1]) < 4 / math.sqrt(like.numel())
-    assert len(drawn[0].unique()) > 0.999 * like.numel()  # no place repeats another, but for 23 bits
+    assert len(drawn[0].unique()) > 0.999 * like.numel()  # all different, up to collisions of 23 bits
 
 
-def test_it_takes_the_precision_of_what_it_is_for() -> None:
+def test_noise_has_the_dtype_of_the_scores() -> None:
     like = torch.zeros(3, 2, 4, dtype=torch.float64)
     assert key(0).gumbels(like).dtype == key(0).gumbel(like[:, 0], 0).dtype == torch.float64
     assert key(0).gumbel(like[:, 0], 0, torch.float32).dtype == torch.float32
@@ -101,7 +101,7 @@ def test_it_takes_the_precision_of_what_it_is_for() -> None:
 
 
 @pytest.mark.parametrize(("bits", "uniform"), [(0, 2.0**-24), (-1, 1 - 2.0**-24)])
-def test_the_smallest_and_the_largest_are_finite(bits: int, uniform: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extreme_noise_is_finite(bits: int, uniform: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise_module, "counter_hash", lambda key, place: torch.full_like(key + place, bits))
     found = key(0).gumbel(torch.zeros(1, 1), 0).item()
     assert found == pytest.approx(-math.log(-math.log(uniform)), rel=1e-5)
@@ -110,7 +110,7 @@ def test_the_smallest_and_the_largest_are_finite(bits: int, uniform: float, monk
 # -- the distribution --------------------------------------------------------------------------------------------------
 
 
-def test_it_is_gumbel_distributed() -> None:
+def test_noise_is_gumbel_distributed() -> None:
     drawn = key(7).gumbels(torch.zeros(400, 50, 10)).double().flatten()
     mean, variance, error = 0.5772156649, math.pi**2 / 6, 1 / math.sqrt(drawn.numel())
     assert drawn.mean().item() == pytest.approx(mean, abs=4 * error * math.sqrt(variance))
@@ -121,7 +121,7 @@ def test_it_is_gumbel_distributed() -> None:
 
 
 @pytest.mark.parametrize("step", [0, 3])
-def test_the_largest_of_scores_with_noise_is_a_draw_from_their_softmax(step: int) -> None:
+def test_argmax_with_noise_samples_from_the_softmax(step: int) -> None:
     scores, draws = torch.tensor([2.0, 0.0, -1.0, 1.0, -4.0]), 40_000
     chosen = (scores + key(11).gumbel(scores.expand(draws, -1), step)).argmax(-1)
     shares = chosen.bincount(minlength=5) / draws
@@ -130,7 +130,7 @@ def test_the_largest_of_scores_with_noise_is_a_draw_from_their_softmax(step: int
     assert ((shares - expected).abs() < 4 * error).all()
 
 
-# -- whose noise is drawn ----------------------------------------------------------------------------------------------
+# -- current noise -----------------------------------------------------------------------------------------------------
 
 
 def test_blocks_nest_and_end() -> None:
@@ -144,7 +144,7 @@ def test_blocks_nest_and_end() -> None:
         assert current_noise(cpu) is outer
 
 
-def test_outside_of_any_block_it_comes_from_the_global_generator() -> None:
+def test_noise_outside_of_blocks_is_from_the_global_generator() -> None:
     torch.manual_seed(3)
     first, second = (current_noise(torch.device("cpu")).keys for _ in range(2))
     torch.manual_seed(3)

@@ -1,4 +1,4 @@
-"""Owners of files: whether the process that left one is still there."""
+"""Owners of files: whether the process that made a file is still running."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from icy.core.owner import Owner
 
 HERE = Owner.here()
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="it is told by /proc")
-posix = pytest.mark.skipif(os.name != "posix", reason="numbers tell nothing on Windows")
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="it needs /proc")
+posix = pytest.mark.skipif(os.name != "posix", reason="Windows is not supported")
 
 
 def ended() -> Owner:
@@ -24,24 +24,24 @@ def ended() -> Owner:
     return found
 
 
-def test_this_process_is_there() -> None:
+def test_this_process_is_running() -> None:
     assert HERE.pid == os.getpid()
     assert not HERE.gone()
 
 
 @posix
-def test_a_process_that_has_ended_is_gone() -> None:
+def test_an_ended_process_is_gone() -> None:
     assert ended().space == HERE.space
     assert ended().gone()
 
 
 @only_linux
-def test_the_number_of_another_process_is_not_taken_for_it() -> None:
+def test_a_reused_process_number_is_another_process() -> None:
     assert replace(HERE, began=HERE.began - 1).gone()
 
 
 @only_linux
-def test_a_process_that_nobody_has_buried_is_gone() -> None:
+def test_a_zombie_process_is_gone() -> None:
     script = "import sys; from icy.core.owner import Owner; print(Owner.here(), flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -49,17 +49,17 @@ def test_a_process_that_nobody_has_buried_is_gone() -> None:
         assert owner is not None
         assert not owner.gone()
         process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still to be waited for
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has waited for it
         assert owner.gone()
 
 
-def test_of_another_machine_nothing_is_known() -> None:
+def test_processes_of_other_machines_are_unknown() -> None:
     other = replace(ended(), space="00000000")
     assert not other.local
     assert not other.gone()
 
 
-def test_a_name_tells_its_owner() -> None:
+def test_the_name_of_a_file_contains_its_owner() -> None:
     assert Owner.in_name(f"icy-pool-{HERE}-x_9abc") == HERE
     assert Owner.in_name("icy-results") is None
     assert Owner.in_name("icy-pool-8f_2k1") is None

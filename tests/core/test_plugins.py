@@ -1,4 +1,4 @@
-"""Plug-in files: what they register, and what is refused."""
+"""Plug-in files: registered entries, and rejected files."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Mirrored(Corruption):
 """
 
 
-def test_a_plugin_file_registers_what_it_holds(tmp_path: Path) -> None:
+def test_a_plugin_file_registers_its_models(tmp_path: Path) -> None:
     file = tmp_path / "my own-plugin.py"
     file.write_text(FILE)
     registry.load_file(file)
-    registry.load_file(str(file))  # a second time does nothing
+    registry.load_file(str(file))  # a second import does nothing
     assert registry.plugin_files[-1:] == [str(file.resolve())]
     found = registry.get("mirrored", "grammar")
     assert found.description == "Reads backwards."
@@ -45,7 +45,7 @@ def test_a_plugin_file_registers_what_it_holds(tmp_path: Path) -> None:
     )
 
 
-def test_a_plugin_file_that_registers_nothing_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_plugin_file_without_entries_gives_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "idle.py"
     file.write_text("def sender(): pass\n")
     registry.load_file(file)
@@ -61,7 +61,7 @@ def test_a_missing_plugin_file_is_named(tmp_path: Path) -> None:
     ("text", "what"),
     [("import no_such_module_xyz", "ModuleNotFoundError"), ("def (", "SyntaxError"), ("1/0", "ZeroDivisionError")],
 )
-def test_a_broken_plugin_file_is_named_and_can_be_mended(tmp_path: Path, text: str, what: str) -> None:
+def test_a_broken_plugin_file_is_named_and_can_be_fixed(tmp_path: Path, text: str, what: str) -> None:
     file = tmp_path / "broken_plugin.py"
     file.write_text(text)
     before = set(sys.modules)
@@ -73,8 +73,8 @@ def test_a_broken_plugin_file_is_named_and_can_be_mended(tmp_path: Path, text: s
     assert registry.get("mirrored", "grammar").origin.startswith("icy_plugin_broken_plugin_")
 
 
-def test_two_plugin_files_of_one_name_are_two(tmp_path: Path) -> None:
-    """Otherwise the second would silently replace what the first registered."""
+def test_plugin_files_may_have_the_same_name(tmp_path: Path) -> None:
+    """Otherwise the second file would silently replace the entries of the first."""
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "same.py").write_text(FILE)
@@ -83,14 +83,14 @@ def test_two_plugin_files_of_one_name_are_two(tmp_path: Path) -> None:
         registry.load_file(tmp_path / "b" / "same.py")
 
 
-def test_a_plugin_file_cannot_take_a_name(tmp_path: Path) -> None:
+def test_a_plugin_file_cannot_use_a_registered_name(tmp_path: Path) -> None:
     file = tmp_path / "greedy.py"
     file.write_text(FILE.replace('"mirrored"', '"rot"'))
     with pytest.raises(DuplicateNameError, match=r"'rot' is already registered by icy\.grammars\.rot"):
         registry.load_file(file)
 
 
-def test_a_file_that_is_not_python_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_python_is_rejected(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("not Python")
     with pytest.raises(PluginError, match="is not a Python file"):
@@ -112,22 +112,24 @@ def second(space, vocab_size, word_length, seed): ...
 
 @pytest.mark.parametrize("name", ['"one"', '"uno"', '"other", aliases=["one"]'])
 def test_a_name_twice_in_one_file_is_an_error(tmp_path: Path, name: str) -> None:
-    """The later one would silently win."""
+    """Otherwise the later entry would silently replace the earlier one."""
     file = tmp_path / "twice.py"
     text = TWICE.format(first="grammar", second="grammar", name=name)
     file.write_text(text)
-    with pytest.raises(DuplicateNameError, match=r"twice\.py' registers two grammars called '(one|uno)'; each needs"):
+    with pytest.raises(
+        DuplicateNameError, match=r"twice\.py' registers two grammars called '(one|uno)'; give each its own name"
+    ):
         registry.load_file(file)
     with pytest.raises(DuplicateNameError, match="registers two grammars"):  # of another machine
         registry.load_content("/elsewhere/twice.py", text.encode())
     assert registry.find("grammar", "one") is None
     assert str(file) not in registry.plugin_files
-    file.write_text(TWICE.format(first="grammar", second="grammar", name='"two"'))  # mended, it may register again
+    file.write_text(TWICE.format(first="grammar", second="grammar", name='"two"'))  # after a fix, it may register again
     registry.load_file(file)
     assert registry.get("two", "grammar").origin == registry.get("one", "grammar").origin
 
 
-def test_a_name_of_two_kinds_is_fine(tmp_path: Path) -> None:
+def test_a_name_may_have_two_kinds(tmp_path: Path) -> None:
     file = tmp_path / "kinds.py"
     file.write_text(TWICE.format(first="grammar", second="metric", name='"one"'))
     registry.load_file(file)
@@ -135,7 +137,7 @@ def test_a_name_of_two_kinds_is_fine(tmp_path: Path) -> None:
 
 
 def test_a_file_may_be_imported_again(tmp_path: Path) -> None:
-    """As in a worker that was started with the file's text, or after it was forgotten."""
+    """As in a worker that was started with the content of the file."""
     file = tmp_path / "again.py"
     file.write_text(FILE)
     registry.load_file(file)
@@ -161,7 +163,7 @@ def test_a_file_may_be_imported_again(tmp_path: Path) -> None:
 def test_a_file_may_have_any_encoding_that_it_declares(
     tmp_path: Path, encoding: str, head: str, word: str, end: bytes
 ) -> None:
-    """Workers get its content, and its digest is that of its bytes."""
+    """Workers get the bytes of the file, and its digest is the hash of these bytes."""
     file = tmp_path / "encoded.py"
     text = f"{head}# {word}\n" + FILE.replace("Reads backwards.", word)
     content = text.encode(encoding).replace(b"\n", end)

@@ -1,4 +1,4 @@
-"""The registry: looking names up, refusing what is wrong, and packages that register by entry points."""
+"""The registry: finding names, rejecting invalid entries, and packages with entry points."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def entry(kind: str, name: str, origin: str = "mine", **more: Any) -> Entry:
 
 
 def fresh() -> Registry:
-    """A registry without the built-in zoo."""
+    """A registry without the built-in entries."""
     empty = Registry()
     empty._loaded = True
     return empty
@@ -67,7 +67,7 @@ def test_natural_order() -> None:
     assert [e.name for e in ours.entries()] == ["net1", "Net9", "net10"]
 
 
-def test_ambiguous_names_say_how_to_write_each() -> None:
+def test_ambiguous_names_give_qualified_names() -> None:
     with pytest.raises(UnknownNameError, match=r"'FC2L' exists on both sides; write sender/FC2L or receiver/FC2L\."):
         registry.get("FC2L")
     assert registry.get("sender/FC2L").kind == "sender"
@@ -90,12 +90,12 @@ def test_near_misses_are_suggested() -> None:
 
 
 @pytest.mark.parametrize("name", ["HierZero", "HierZero:", "HierZero:none", "FC1L:GRU", "GRU:HierZero", "", "sender/"])
-def test_families_need_a_cell_and_others_take_none(name: str) -> None:
+def test_families_need_a_cell_and_other_models_take_no_cell(name: str) -> None:
     with pytest.raises(UnknownNameError):
         registry.get(name, "sender", "receiver")
 
 
-def test_a_side_only_qualifies_what_is_asked_for() -> None:
+def test_a_side_qualifies_a_name() -> None:
     with pytest.raises(UnknownNameError):
         registry.get("receiver/Hier:GRU", "sender")
 
@@ -108,7 +108,7 @@ def test_aliases() -> None:
     assert "comp" not in list_grammars()
 
 
-def test_names_of_the_papers_and_names_in_any_case() -> None:
+def test_names_of_the_papers_ignore_case() -> None:
     for name, kind, found in (
         ("LSTM-Z", "sender", "RNNZero:LSTM"),
         ("gru-z", "sender", "RNNZero:GRU"),
@@ -127,7 +127,7 @@ def test_names_of_the_papers_and_names_in_any_case() -> None:
         registry.get("LSTM-Y", "sender")
 
 
-def test_a_name_in_another_case_must_be_clear(forgetting: None) -> None:
+def test_a_name_in_another_case_must_be_unique(forgetting: None) -> None:
     register_grammar("Perm", "icy.grammars.perm:perm")
     assert (registry.get("Perm", "grammar").name, registry.get("perm", "grammar").name) == ("Perm", "perm")
     with pytest.raises(UnknownNameError):
@@ -150,7 +150,7 @@ def test_a_plugged_in_cell_works_in_all_families() -> None:
 
     @register_cell("mine", source="this test", version=3)
     class Mine(GRUCell):
-        """A cell of one's own."""
+        """A cell of a plug-in."""
 
     assert len(list_models("*:mine")) == len(list_models("*:GRU"))
     found = registry.get("HierZero:mine")
@@ -163,7 +163,7 @@ def test_a_plugged_in_cell_works_in_all_families() -> None:
 # -- registering -------------------------------------------------------------------------------------------------------
 
 
-def test_another_module_cannot_take_a_name() -> None:
+def test_another_module_cannot_use_a_registered_name() -> None:
     ours = fresh()
     ours.add(entry("sender", "net", "theirs", aliases=("web",)))
     for taken in (entry("sender", "net"), entry("sender", "web"), entry("sender", "new", aliases=("net",))):
@@ -181,13 +181,13 @@ def test_the_same_module_can_register_again() -> None:
 
 
 @pytest.mark.parametrize("name", ["a:b", "a/b", "a+b"])
-def test_names_with_a_meaning_are_refused(name: str) -> None:
+def test_names_with_special_characters_are_rejected(name: str) -> None:
     for refused in (entry("grammar", name), entry("grammar", "fine", aliases=(name,))):
         with pytest.raises(IcyError, match="have a meaning in names"):
             fresh().add(refused)
 
 
-def test_decorators_record_and_return_what_they_decorate() -> None:
+def test_decorators_register_and_return_their_object() -> None:
     decorators: list[tuple[str, Callable[..., Any]]] = [
         ("sender", register_sender),
         ("receiver", register_receiver),
@@ -211,7 +211,7 @@ def test_decorators_record_and_return_what_they_decorate() -> None:
         assert dict(found.published) == {"size": 4}
 
 
-def test_holding_lasts_for_its_block_only() -> None:
+def test_holding_ends_with_its_block() -> None:
     ours = fresh()
     first, second = entry("grammar", "g", factory=dict), entry("grammar", "g", factory=list)
     with ours.holding(first), ours.holding(second):
@@ -285,7 +285,7 @@ def test_a_broken_installed_package_is_named_and_left_out(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It must not keep the user from everything else."""
+    """It must not prevent the use of other entries."""
     (tmp_path / "icy_test_broken.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert installed(module).entries() == []

@@ -1,4 +1,4 @@
-"""Representations: losses against sums by hand, samples against the noise they come from, and their names."""
+"""Representations: losses compared with sums by hand, samples compared with their noise, and names."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_receiver_loss_is_a_mean_over_the_batch_and_a_sum_over_attributes() -> N
     assert loss.item() == pytest.approx(sum(map(sum, SURPRISES)) / 2)
 
 
-def test_uniform_scores_cost_the_logarithm_of_the_choices() -> None:
+def test_uniform_scores_have_the_loss_log_choices() -> None:
     scores, targets = torch.zeros(7, 5, 4), torch.zeros(7, 5, dtype=torch.long)
     assert SOFT.sender_loss(scores, targets).item() == pytest.approx(math.log(4))
     assert SOFT.receiver_loss(scores, targets).item() == pytest.approx(5 * math.log(4))
@@ -65,7 +65,7 @@ def test_uniform_scores_cost_the_logarithm_of_the_choices() -> None:
 
 @pytest.mark.parametrize("name", ["sender_loss", "receiver_loss"])
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int64])
-def test_a_stack_gives_the_loss_of_each(name: str, dtype: torch.dtype) -> None:
+def test_a_stack_gives_the_losses_of_single_models(name: str, dtype: torch.dtype) -> None:
     scores = torch.randn(3, 4, 2, 5, generator=torch.Generator().manual_seed(0))
     targets = torch.randint(5, (3, 4, 2), generator=torch.Generator().manual_seed(1)).to(dtype)
     loss = getattr(SOFT, name)
@@ -85,7 +85,7 @@ def test_soft_feeds_back_its_probabilities_with_their_gradient() -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(2, 6), st.sampled_from([0.1, 1.0, 100.0]), st.integers(0, 99))
-def test_cross_entropy_is_the_librarys(batch: int, places: int, choices: int, scale: float, seed: int) -> None:
+def test_cross_entropy_equals_pytorch(batch: int, places: int, choices: int, scale: float, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     scores = (scale * torch.randn(batch, places, choices, generator=generator)).requires_grad_()
     targets = torch.randint(choices, (batch, places), generator=generator)
@@ -146,7 +146,7 @@ def test_gumbel_temperature() -> None:
 
 
 @pytest.mark.parametrize("step", range(4))
-def test_what_is_fed_back_is_the_message(step: int) -> None:
+def test_feedback_equals_the_message(step: int) -> None:
     scores = numbers(6, 4, 5)
     with drawing_from(NOISE):
         gumbel = Gumbel().feed_back(scores[:, step], step, True)
@@ -157,7 +157,7 @@ def test_what_is_fed_back_is_the_message(step: int) -> None:
     assert not token.requires_grad
 
 
-def test_after_training_all_is_greedy() -> None:
+def test_evaluation_is_greedy() -> None:
     scores = numbers(6, 4, 5)
     largest = one_hot(scores.argmax(-1), 5, torch.float64)
     with drawing_from(NOISE):
@@ -253,7 +253,7 @@ def test_discrete_gradient_by_its_formula() -> None:
     torch.testing.assert_close(gradient(loss, scores), expected)
 
 
-def test_equal_rewards_teach_nothing_but_entropy() -> None:
+def test_equal_rewards_train_only_the_entropy() -> None:
     scores = numbers(1, 3, 4).expand(2, 3, 4)
     targets = torch.tensor(drawn_by_hand(scores))
     loss = Discrete(entropy_weight=0).sender_loss(scores, targets, NOISE)
@@ -290,7 +290,7 @@ def test_discrete_link_loss_by_hand() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_stacks_give_the_losses_and_messages_of_each(name: str) -> None:
+def test_stacks_give_the_losses_and_messages_of_single_models(name: str) -> None:
     representation, keys = REPRESENTATIONS[name], torch.tensor([3, 1, 2])
     sent, answered = numbers(3, 5, 6, 4), numbers(3, 5, 2, 7, seed=1)
     tokens, meanings, alone = choices_of(4, 3, 5, 6), choices_of(7, 3, 5, 2), [Noise(k) for k in keys]
@@ -307,7 +307,7 @@ def test_stacks_give_the_losses_and_messages_of_each(name: str) -> None:
         torch.testing.assert_close(together, torch.stack(each))
 
 
-# -- models that are fed their samples ---------------------------------------------------------------------------------
+# -- models that read their own samples --------------------------------------------------------------------------------
 
 SAMPLING = ["RNNSampling:GRU", "RNNSampling2L:SRU", "HierSampling:GRU", "TransDecSampling", "TransDecSampling2L"]
 FED_BACK = [
@@ -317,7 +317,7 @@ FED_BACK = [
 
 
 def watched(model: Any) -> list[Tensor]:
-    """All that the model is going to be fed back."""
+    """All future feedback of the model."""
     fed: list[Tensor] = []
     original = model.feedback.seen
 
@@ -330,7 +330,7 @@ def watched(model: Any) -> list[Tensor]:
 
 
 @pytest.mark.parametrize(("representation", "name"), FED_BACK)
-def test_senders_are_fed_the_samples_that_are_scored(representation: str, name: str) -> None:
+def test_senders_read_the_samples_of_the_loss(representation: str, name: str) -> None:
     torch.manual_seed(0)
     model, meanings = icy.create_sender(name, "3x4", 6, 4, 8, representation=representation), choices_of(4, 5, 3)
     fed = watched(model)
@@ -343,7 +343,7 @@ def test_senders_are_fed_the_samples_that_are_scored(representation: str, name: 
 
 
 def test_a_sampling_sender_is_a_plain_loop_over_its_tokens() -> None:
-    """What the loss scores are the tokens that it has truly read: fed them by hand, it says the same."""
+    """The loss scores the tokens that the model has read: with these tokens as input, its scores are the same."""
     torch.manual_seed(0)
     model: Any = icy.create_sender("RNNSampling:GRU", "3x4", 6, 4, 8)
     meanings, cell = choices_of(4, 5, 3), nn.GRUCell(8, 8)
@@ -363,12 +363,12 @@ def test_a_sampling_sender_is_a_plain_loop_over_its_tokens() -> None:
     torch.testing.assert_close(found, loss)
 
 
-# -- which models work with which --------------------------------------------------------------------------------------
+# -- models and representations that work together ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("representation", ["soft", "gumb"])
 @pytest.mark.parametrize("name", SAMPLING)
-def test_sampling_senders_refuse_what_has_no_tokens(name: str, representation: str, tmp_path: Path) -> None:
+def test_sampling_senders_need_representations_with_tokens(name: str, representation: str, tmp_path: Path) -> None:
     refusal = f"sender/{name} cannot be trained in the representation '{representation}', only in discr: use "
     with pytest.raises(IncompatibleError, match=refusal):
         icy.create_sender(name, "3x4", representation=representation)
@@ -378,7 +378,7 @@ def test_sampling_senders_refuse_what_has_no_tokens(name: str, representation: s
     assert not list(tmp_path.iterdir())
 
 
-def test_only_sampling_senders_are_particular() -> None:
+def test_other_senders_work_with_every_representation() -> None:
     for entry in registry.entries("sender", "receiver"):
         works = [name for name in NAMES if entry.works_with(name)]
         assert works == (["discr"] if "Sampling" in entry.name else list(NAMES)), entry.qualified
@@ -387,7 +387,7 @@ def test_only_sampling_senders_are_particular() -> None:
 # -- names and settings ------------------------------------------------------------------------------------------------
 
 
-def test_settings_of_another_representation_are_left_aside() -> None:
+def test_settings_of_other_representations_are_ignored() -> None:
     assert get_representation("soft", temperature=2.0) is SOFT
     assert get_representation("discr", entropy_weight=0.1, temperature=2.0) == Discrete(entropy_weight=0.1)
     assert get_representation("GUMB", temperature=2.0) == Gumbel(2.0)

@@ -1,4 +1,4 @@
-"""Temporary folders: those of killed processes are removed, and no others."""
+"""Temporary folders: only folders of ended processes are removed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_only_folders_of_processes_that_are_gone_are_removed(temporary: Path) -> None:
+def test_only_folders_of_ended_processes_are_removed(temporary: Path) -> None:
     mine = scratch_folder("pool")
-    gone = replace(Owner.here(), pid=2**22 + 1)  # beyond the numbers that Linux gives
+    gone = replace(Owner.here(), pid=2**22 + 1)  # larger than process numbers of Linux
     dead = temporary / f"icy-pool-{gone}-x1"
     elsewhere = temporary / f"icy-pool-{replace(gone, space='0' * 8)}-x2"
     kept = [mine, elsewhere, temporary / "icy-results", temporary / f"other-{gone}-x3"]
@@ -43,8 +43,8 @@ def test_a_full_folder_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch
         scratch_folder("pool")
 
 
-def test_a_folder_that_has_room_for_a_folder_only_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk takes a folder still, and an empty file."""
+def test_a_disk_with_room_for_a_folder_only_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk still has room for a folder and an empty file."""
 
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -55,7 +55,7 @@ def test_a_folder_that_has_room_for_a_folder_only_is_named(temporary: Path, monk
     assert not list(temporary.iterdir())
 
 
-def test_a_named_folder_that_python_passes_over_is_told(
+def test_an_unused_tmpdir_gives_a_warning(
     temporary: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(temporary))

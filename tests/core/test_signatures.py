@@ -1,4 +1,4 @@
-"""Arguments of factories: what fits, and what is said of those that do not."""
+"""Arguments of factories: valid signatures, and messages for invalid ones."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def test_everything_registered_can_be_called() -> None:
     assert [entry.qualified for entry in registry.entries() if entry.misfit()] == []
 
 
-def test_a_wrong_init_is_said_where_the_thing_is_made() -> None:
+def test_a_wrong_init_is_described_when_a_model_is_made() -> None:
     sentence = r"^sender/Bare cannot be made: Bare takes \(space\), and a sender must take \(space, message_length, voc"
     with pytest.raises(PluginError, match=sentence):
         Entry("sender", "Bare", Bare, "", "").create(None, 6, 4, 16)
 
 
-def test_the_wrong_init_of_a_cell_is_said_where_its_family_is_made() -> None:
+def test_a_wrong_init_of_a_cell_is_described_when_a_model_is_made() -> None:
     cell = Entry("cell", "Bare", Bare, "", "")
     entry = registry.get("sender/HierZero:GRU").with_cell(cell)
     with pytest.raises(PluginError, match=r"Bare takes \(space\), and a cell must take \(input_size, hidden_size, fed"):

@@ -1,4 +1,4 @@
-"""Plain text: lists in sentences, and Markdown tables."""
+"""Plain text: lists and counts in sentences, and Markdown tables."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def test_a_count_agrees_with_its_noun_and_verb(number: int, word: str, verb: str
     assert counted(number, word, verb) == said
 
 
-def test_names_are_ordered_by_their_numbers_whatever_these_are() -> None:
+def test_names_are_ordered_by_their_numbers() -> None:
     names = ["b10", "b2", "B02", "b²", "a" + "9" * 5000, "10", "9"]
     assert sorted(names, key=natural) == ["9", "10", "a" + "9" * 5000, "b2", "B02", "b10", "b²"]

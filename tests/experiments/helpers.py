@@ -1,4 +1,4 @@
-"""Plug-in files, and what the tests of probes read off results."""
+"""Plug-in files, and readings of results for the tests of probes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def curves(result: icy.ProbeResult) -> dict[tuple[str, int], Any]:
 
 
 class Counter(Watcher):
-    """Counts what is filed."""
+    """Counts recorded replicates."""
 
     def __init__(self) -> None:
         super().__init__()

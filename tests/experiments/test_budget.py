@@ -96,8 +96,8 @@ def test_baselines_that_do_not_learn_within_the_budget_fail(tmp_path: Path) -> N
         ({"max_updates": -5}, "at least 1, not -5"),
         ({"max_updates": 2.5}, "whole number"),
         ({"max_updates": 100, "cap": 5}, "max_updates=100 replaces the cap"),
-        ({"max_updates": 100, "protocol": "budget"}, "is for the protocol 'acquire'"),
-        ({"max_updates": 100, "protocol": "generalise"}, "is for the protocol 'acquire'"),
+        ({"max_updates": 100, "protocol": "budget"}, "is an option of the protocol 'acquire'"),
+        ({"max_updates": 100, "protocol": "generalise"}, "is an option of the protocol 'acquire'"),
         ({"max_updates": 20, "settings": {"check_every": 50}}, "give a multiple of 50, such as 50"),
         ({"max_updates": 130, "preset": "published"}, "give a multiple of 50, such as 150"),
     ],
@@ -124,7 +124,7 @@ def test_a_sweep_over_protocols_uses_it_where_it_means_something(
     assert "nothing" not in caplog.text
 
 
-def test_max_steps_does_nothing_beside_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_max_steps_does_nothing_with_max_updates(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     given = {**TINY, "max_updates": 100, "settings": {"max_steps": 7}}
     plan = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar="perm", out=tmp_path, **given))
     assert "'max_steps' does nothing with max_updates" in caplog.text
@@ -133,7 +133,7 @@ def test_max_steps_does_nothing_beside_it(tmp_path: Path, caplog: pytest.LogCapt
     assert keys[0] == keys[1]
 
 
-def test_rows_are_compared_with_those_of_the_same_budget_first(found: icy.ProbeResult, folder: Path) -> None:
+def test_rows_are_first_compared_within_a_budget(found: icy.ProbeResult, folder: Path) -> None:
     capped = to_long(icy.probe("sender/FC2L", ["perm", "hol"], out=folder, **TINY).records)
     budget = to_long(found.records)
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Displays: what they show, that it fits the terminal, and when there is one in Python."""
+"""Displays: their content, their width on a terminal, and their default in Python."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _no_switch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_script_shows_its_progress_unless_it_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     own = Watcher()
-    assert type(with_progress(None, None)) is SparseWatcher  # pytest's stderr is no terminal
+    assert type(with_progress(None, None)) is SparseWatcher  # pytest's stderr is not a terminal
     assert type(with_progress(None, True)) is PlainWatcher
     assert with_progress(None, False) is None
     assert with_progress(own, None) is own

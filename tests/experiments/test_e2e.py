@@ -63,7 +63,7 @@ def test_resumed_equals_uninterrupted(tmp_path: Path, representation: str) -> No
     assert len(measured) == 5
 
 
-# -- what it measures --------------------------------------------------------------------------------------------------
+# -- measurements ------------------------------------------------------------------------------------------------------
 
 
 def test_a_pair_from_scratch_learns_to_talk(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_pair_from_scratch_learns_to_talk(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_after_pre_training_the_game_starts_from_what_was_learnt(tmp_path: Path) -> None:
+def test_the_game_starts_from_the_weights_of_pre_training(tmp_path: Path) -> None:
     result = icy.end_to_end("FC2L", "RNN1L:GRU", "perm", out=tmp_path, target=0.95, cap=0.5, **SMALL)
     assert [r["grammar"] for r in result.records] == ["concat", "concat", "perm", "perm"]
     for record in result.records:
@@ -149,7 +149,7 @@ def test_results_of_both_kinds_live_in_one_folder(tmp_path: Path) -> None:
     assert icy.ProbeResult.load(tmp_path).table()
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
 def test_pre_training_that_never_reaches_its_target_is_a_result(tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_pre_training_that_never_reaches_its_target_is_a_result(tmp_path: Path) 
             IncompatibleError,
             "--pretrain-representation discr",
         ),
-        ({"sender": "Hashtable"}, IncompatibleError, "learns by no gradient"),
-        ({"receiver": "kNN"}, IncompatibleError, "learns by no gradient"),
+        ({"sender": "Hashtable"}, IncompatibleError, "does not learn by gradient"),
+        ({"receiver": "kNN"}, IncompatibleError, "does not learn by gradient"),
         ({"representation": "softt"}, UnknownNameError, "did you mean soft"),
         ({"pretrain": ["none", "perm"]}, InvalidSettingError, "not both"),
         ({"pretrain": "permm"}, UnknownNameError, "did you mean perm"),
@@ -224,9 +224,9 @@ def test_models_that_do_not_fit_are_refused_before_anything_is_trained(tmp_path:
 
     icy.register_sender("TooShort")(TooShort)
     icy.register_receiver("TokensOnly")(TokensOnly)
-    with pytest.raises(IncompatibleError, match=r"TooShort puts out scores of shape \(2, 3, 5\), not \(2, 4, 5\)"):
+    with pytest.raises(IncompatibleError, match=r"TooShort outputs scores of shape \(2, 3, 5\), not \(2, 4, 5\)"):
         icy.end_to_end("TooShort", "CNN", out=tmp_path, **SMALL)
-    with pytest.raises(IncompatibleError, match="receiver/TokensOnly cannot read what sender/FC2L sends"):
+    with pytest.raises(IncompatibleError, match="receiver/TokensOnly cannot read messages of sender/FC2L"):
         icy.end_to_end("FC2L", "TokensOnly", out=tmp_path, **SMALL)
 
 
@@ -237,7 +237,7 @@ def test_one_sender_with_several_receivers(tmp_path: Path) -> None:
     assert plan.rows[0].job.parameters["true"] == sum(m.parameter_count() for m in counts)
 
 
-# -- what a review found -----------------------------------------------------------------------------------------------
+# -- former faults -----------------------------------------------------------------------------------------------------
 
 
 def test_models_are_paired_by_place_repeats_and_all(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_runs_of_other_lengths_are_rows_of_their_own(tmp_path: Path) -> None:
     both = short + long
     assert isinstance(both, EndToEndResult)
     assert len(both.curves()["steps"].unique()) == 3
-    with pytest.raises(StoreError, match=r"There are 4 of FC2L\+RNN1L:GRU on none: say which by steps \(10, 20\)"):
+    with pytest.raises(StoreError, match=r"There are 4 of FC2L\+RNN1L:GRU on none: select by steps \(10, 20\)"):
         both.language()
     assert both.language(steps=20).seed == 123
 
@@ -270,7 +270,7 @@ def test_settings_that_tell_the_same_rows_apart_have_one_column_and_a_note(tmp_p
     assert lines[-2:] == ["game steps 10: report every 5", "game steps 20: report every 10"]
 
 
-def test_sampling_senders_start_from_scratch_whatever_would_be_learnt_in(tmp_path: Path) -> None:
+def test_sampling_senders_start_from_scratch_in_any_representation_of_pre_training(tmp_path: Path) -> None:
     spec = EndToEndSpec("RNNSampling:GRU", "CNN", ("none",), "discr", meanings="2x3", out=tmp_path)
     assert make_plan(spec).rows[0].name == "RNNSampling:GRU+CNN"
 

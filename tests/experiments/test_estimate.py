@@ -1,4 +1,4 @@
-"""Estimates of a dry run: what they rest on, and whether the memory is what a run takes."""
+"""Estimates of a dry run: their assumptions, and their memory compared with a run's."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_on_a_gpu_a_row_is_one_stack_whoever_shares_it(workers: int) -> None:
     assert job.device == "cuda"
 
 
-def test_what_is_measured_is_the_largest_stack() -> None:
+def test_the_largest_stack_is_measured() -> None:
     found = plan(workers=2)
     (row,) = found.rows
     assert len(largest_stack(row, found)) == 9  # 18 besides the baselines, for two workers
@@ -75,7 +75,7 @@ def test_rows_that_are_trained_alike_are_measured_once(monkeypatch: pytest.Monke
     spec = {"model": "sender/FC1L", "grammar": "perm", "quick": True, "workers": 1, "out": "none"}
     both = make_sweep(sweep_spec(**spec, protocol="acquire,budget"))
     one, other = estimate(both, updates=1, within=60)
-    assert measured == [1, 4]  # one to load what is loaded once, then the stack
+    assert measured == [1, 4]  # a replicate to load libraries, then the stack
     assert (one.update_seconds, one.memory) == (other.update_seconds, other.memory)
     assert one.updates != other.updates
 
@@ -103,7 +103,7 @@ MANY = {"grammar": "perm", "quick": True, "workers": 1, "out": "none"}
 
 @pytest.mark.slow
 def test_many_rows_are_inferred_from_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine whose rates are any, and whose memory is in proportion, nothing is lost."""
+    """With arbitrary rates and proportional memory, inferred values are exact."""
     rates, timed = (1e-4, 1e-9, 3e-11), []
 
     def seconds(job: Any, stack: int) -> float:
@@ -116,8 +116,8 @@ def test_many_rows_are_inferred_from_a_few(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(engine, "rehearse", rehearse)
     many = make_sweep(sweep_spec(model=["RNN*:GRU", "RNN*:SRU", "sender/FC*", "sender/Hashtable"], **MANY))
-    told: list[str] = []
-    found = estimate(many, told=told.append, within=60)
+    reports: list[str] = []
+    found = estimate(many, report=reports.append, within=60)
     assert len(found) == len(many.rows) > 12
     inferred = [one for one in found if not one.timed]
     assert 3 <= len({*timed}) <= 8  # seven and the hash table, which is timed for itself
@@ -126,11 +126,11 @@ def test_many_rows_are_inferred_from_a_few(monkeypatch: pytest.MonkeyPatch) -> N
         stack = len(largest_stack(one.row, many))
         assert one.update_seconds == pytest.approx(seconds(one.row.job, stack) / stack, rel=0.4)
         assert one.stack == stack
-    assert any(text.startswith("counting the operations of") for text in told)
-    assert any(text == f"timing {timed[-1]}" for text in told)
+    assert any(text.startswith("counting the operations of") for text in reports)
+    assert any(text == f"timing {timed[-1]}" for text in reports)
 
 
-def test_nothing_is_timed_where_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_timed_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are then inferred from their operations and the speed of this machine."""
     monkeypatch.setattr(engine, "rehearse", lambda job, updates: pytest.fail("timed"))
     found = estimate(plan(), within=0.0)
@@ -168,13 +168,13 @@ def expected(**given: Any) -> dict[str, float]:
     return {replicate.condition: number for replicate, number in expected_updates(row).items()}
 
 
-def test_updates_are_those_of_the_model_in_the_atlas() -> None:
+def test_updates_come_from_the_model_in_the_atlas() -> None:
     table = icy.atlas().table.query("model == 'sender/RNNZero:GRU' and meanings == '3x4' and representation == 'soft'")
     means = table[table["settings"] == ""].groupby("grammar")["steps"].mean()
     assert expected() == {grammar: pytest.approx(means[grammar]) for grammar in ("concat", "perm")}
 
 
-def test_updates_of_models_that_the_atlas_lacks_are_those_of_others() -> None:
+def test_updates_of_models_outside_the_atlas_come_from_other_models() -> None:
     table = icy.atlas().table.query("side == 'sender' and meanings == '3x4' and representation == 'soft'")
     means = table[table["settings"] == ""].groupby(["model", "grammar"])["steps"].mean().groupby("grammar").median()
     assert expected(hidden=16) == {grammar: pytest.approx(means[grammar]) for grammar in ("concat", "perm")}
@@ -183,7 +183,7 @@ def test_updates_of_models_that_the_atlas_lacks_are_those_of_others() -> None:
     assert expected(settings={"max_steps": 50})["concat"] == 50
 
 
-def test_rates_and_memory_are_those_that_explain_what_was_timed() -> None:
+def test_fitted_rates_and_memory_explain_the_timings() -> None:
     works = [Work(1000, 1e6, 1e8, 5e6), Work(50, 1e7, 1e7, 9e6), Work(300, 1e5, 5e9, 2e7), Work(2000, 1e5, 1e5, 1e6)]
     slow = np.array(USUAL_RATES) * 3
     rates = fitted_rates([(work, 2, float(slow @ work.units(2))) for work in works])
@@ -220,7 +220,7 @@ def every_fc_and_rnn() -> Plan:
 
 
 @pytest.mark.slow
-def test_rows_whose_rehearsal_tells_no_time_are_inferred_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_without_a_timing_are_inferred_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
     def rehearse(job: Any, updates: int) -> float:
@@ -245,7 +245,7 @@ def test_if_no_rehearsal_tells_a_time_rows_are_inferred_from_their_operations(mo
 
 
 @pytest.mark.slow
-def test_rows_of_which_nothing_is_counted_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_without_counted_operations_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "work_of_task", lambda task, settings: Work(0.0, 0.0, 0.0, 0.0))
     monkeypatch.setattr(engine, "rehearse", lambda job, updates: 0.5 * len(job.replicates))
     found = estimate(every_fc_and_rnn(), within=60)
@@ -261,7 +261,7 @@ def test_a_rehearsal_ends_no_replicate() -> None:
 
 @pytest.mark.slow
 @linux
-def test_the_peak_is_what_was_taken_and_not_what_was_taken_before() -> None:
+def test_the_peak_excludes_memory_from_before() -> None:
     import numpy as np
 
     kept = np.ones(40_000_000 // 8)

@@ -1,4 +1,4 @@
-"""Ctrl-C in a program that trains: KeyboardInterrupt, with what is kept and how to continue."""
+"""Ctrl-C in a program that trains: KeyboardInterrupt with the finished replicates and a way to continue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Stopped(icy.Watcher):
 
 
 @pytest.mark.parametrize("kind", ["probe", "sweep", "train", "end_to_end"])
-def test_the_interrupt_says_what_is_kept(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_interrupt_reports_the_finished_replicates(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     call: dict[str, Any] = {
         "probe": lambda: icy.probe("sender/FC1L", "perm", watcher=Stopped(), out=tmp_path, **QUICK),

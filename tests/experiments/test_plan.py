@@ -1,4 +1,4 @@
-"""Plans: what is refused or warned of before anything is trained."""
+"""Plans: errors and warnings before training."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ GAME: dict[str, Any] = {"sender": "FC1L", "receiver": "FC2L", "quick": True}
         (ProbeSpec, {**PROBE, "settings": {"temperature": 2.0}}, "'temperature' does nothing in a probe under 'soft'"),
         (ProbeSpec, {**PROBE, "settings": {"soft_feedback": True}}, "'soft_feedback' does nothing in a probe"),
         (EndToEndSpec, {**GAME, "settings": {"entropy_weight": 0.1}}, "'entropy_weight' does nothing in an end-to-end"),
-        (EndToEndSpec, {**GAME, "pretrain": "rot", "steps": 100, "cap": 20}, "cap does nothing beside 100 steps"),
-        (EndToEndSpec, {**GAME, "pretrain": "rot", "most": 9}, "most does nothing beside 400 steps"),  # of quick
+        (EndToEndSpec, {**GAME, "pretrain": "rot", "steps": 100, "cap": 20}, "cap does nothing with 100 steps"),
+        (EndToEndSpec, {**GAME, "pretrain": "rot", "most": 9}, "most does nothing with 400 steps"),  # of quick
         (EndToEndSpec, {**GAME, "target": 0.9}, "target does nothing from scratch"),
         (EndToEndSpec, {**GAME, "settings": {"max_steps": 9}}, "'max_steps' does nothing from scratch"),
         (EndToEndSpec, {**GAME, "settings": {"round_ratio": True}}, "'round_ratio' does nothing in an end-to-end"),
@@ -34,7 +34,7 @@ GAME: dict[str, Any] = {"sender": "FC1L", "receiver": "FC2L", "quick": True}
         (ProbeSpec, {**PROBE, "runner": "ray", "device": "cpu", "per_gpu": 2}, "per_gpu does nothing on a cluster's"),
     ],
 )
-def test_what_would_do_nothing_is_said(
+def test_arguments_without_effect_give_a_warning(
     spec: Any, given: dict[str, Any], sentence: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_plan(spec.asked(**given, out=str(tmp_path)))
@@ -54,7 +54,7 @@ def test_what_would_do_nothing_is_said(
         (ProbeSpec, {**PROBE, "model": "receiver/FC1L", "representation": "gumb", "settings": {"least_squares": True}}),
     ],
 )
-def test_what_does_something_is_not(
+def test_arguments_with_effect_give_no_warning(
     spec: Any, given: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_plan(spec.asked(**given, out=str(tmp_path)))
@@ -63,7 +63,7 @@ def test_what_does_something_is_not(
 
 @pytest.mark.parametrize("given", [{"held_out": 0.2}, {"split": "random"}, {"held_out": 0.3}])
 @pytest.mark.parametrize("protocol", ["acquire", "budget"])
-def test_what_is_held_out_is_refused_where_nothing_is(protocol: str, given: dict[str, Any], tmp_path: Path) -> None:
+def test_held_out_is_refused_without_held_out_meanings(protocol: str, given: dict[str, Any], tmp_path: Path) -> None:
     """Also at its default, as it was asked for."""
     spec = ProbeSpec.asked(**PROBE, protocol=protocol, **given, out=str(tmp_path))
     with pytest.raises(InvalidSettingError, match=f"'{protocol}' holds out no meanings"):
@@ -72,9 +72,7 @@ def test_what_is_held_out_is_refused_where_nothing_is(protocol: str, given: dict
         make_sweep(sweep_spec(**PROBE, parts=({"protocol": protocol, **given},), out=str(tmp_path)))
 
 
-def test_in_a_sweep_it_is_said_of_what_does_nothing_in_any_row(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_sweep_warns_of_settings_without_effect_in_all_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     some = {**PROBE, "settings": {"temperature": 2.0}, "out": str(tmp_path)}
     assert len(make_sweep(sweep_spec(**some, representation="soft,gumb")).rows) == 2
     assert "nothing" not in caplog.text
@@ -85,7 +83,7 @@ def test_in_a_sweep_it_is_said_of_what_does_nothing_in_any_row(
     ]
 
 
-def test_in_a_sweep_each_protocol_takes_what_is_its_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_in_a_sweep_each_protocol_takes_its_own_arguments(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     spec = sweep_spec(**PROBE, protocol="acquire,budget,generalise", held_out=0.3, cap=5, out=str(tmp_path))
     rows = make_sweep(spec).rows
     configs = {row.job.facts["protocol"]: row.job.config(row.job.replicates[0]) for row in rows}

@@ -82,13 +82,13 @@ def test_it_is_another_row_than_pre_training_here(kept: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"pretrain": "rot"}, r"has no kept model of sender/FC1L on rot with seed 123 \(meanings 2x3"),
+        ({"pretrain": "rot"}, r"has no saved model of sender/FC1L on rot with seed 123 \(meanings 2x3"),
         ({"hidden": 32}, "hidden_size 32"),
-        ({"pretrain": "none"}, "from scratch take no models"),
-        ({"sender": "FC2L"}, "no kept model of sender/FC2L"),
+        ({"pretrain": "none"}, "from scratch do not start from models"),
+        ({"sender": "FC2L"}, "no saved model of sender/FC2L"),
     ],
 )
-def test_what_it_lacks_is_said(kept: Path, tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+def test_errors_name_the_missing_model(kept: Path, tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     asked = {"sender": "FC1L", "receiver": "FC1L", "pretrain": "perm", **GAME, **changes}
     with pytest.raises(InvalidSettingError, match=said):
         icy.end_to_end(**asked, pretrained=kept, out=tmp_path)
@@ -112,22 +112,22 @@ def test_a_grammar_or_model_that_was_edited_is_refused(kept: Path, tmp_path: Pat
             icy.end_to_end(*PAIR, "perm", pretrained=pack, out=tmp_path / "games", **GAME)
 
 
-def test_what_did_not_reach_its_target_is_not_learnt(tmp_path: Path) -> None:
+def test_models_below_the_target_are_failures(tmp_path: Path) -> None:
     out = tmp_path / "probe"
     icy.probe(["sender/FC1L", "receiver/FC1L"], "hol", target=0.9, cap=1, keep_models=True, out=out, **SIZES)
     result = icy.end_to_end(*PAIR, "hol", pretrained=out, out=tmp_path / "games", **GAME)
     assert {r["reason"] for r in result.records} == {"not_learnt"}
     assert "did not reach 0.9 in the probe: the" in result.records[0]["error"]
-    assert result.records[0]["target"] == 0.9  # what the models were trained to
+    assert result.records[0]["target"] == 0.9  # the target of the probe
 
 
 def test_weights_are_read_where_they_are_needed(kept: Path, tmp_path: Path) -> None:
     asked = {"sender": "FC1L", "receiver": "FC1L", "pretrain": "perm", "out": tmp_path, "pretrained": kept, **GAME}
     job = make_plan(EndToEndSpec.asked(**asked)).rows[0].job
     assert isinstance(job, PairJob)
-    assert all(one.content is None for one in job.learnt.values())
+    assert all(one.content is None for one in job.saved_sides.values())
     packed = job.for_travel()
-    assert all(one.content == one.weights() for one in packed.learnt.values())
+    assert all(one.content == one.weights() for one in packed.saved_sides.values())
     assert [job.key(r) for r in job.replicates] == [packed.key(r) for r in packed.replicates]
 
 

@@ -31,7 +31,7 @@ def test_other_settings_are_other_results(tiny_folder: Path, tiny: object) -> No
     assert make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], out=tiny_folder, **TINY)).total == 0
 
 
-def test_generalise_reports_what_was_not_trained_on(tmp_path: Path) -> None:
+def test_generalise_reports_held_out_accuracy(tmp_path: Path) -> None:
     result = icy.probe("sender/Hashtable", ["perm"], workers=1, out=tmp_path, **HOLDING)
     assert not result.failures
     for record in result.records:
@@ -58,7 +58,7 @@ def test_results_under_different_splits_stay_apart(tmp_path: Path) -> None:
     assert len(icy.ProbeResult.load(tmp_path).records) == 3
 
 
-def test_the_keys_of_other_protocols_are_what_they_were(tmp_path: Path) -> None:
+def test_the_keys_of_other_protocols_are_unchanged(tmp_path: Path) -> None:
     """Results on file from before there were splits are found."""
     for protocol in ("acquire", "budget"):
         plan = make_plan(ProbeSpec("sender/FC2L", "perm", out=tmp_path, protocol=protocol, **TINY))
@@ -87,7 +87,7 @@ def test_every_hidden_size_is_a_row(tiny: icy.ProbeResult, tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("forgetting")
 def test_an_edited_plugin_is_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The numbers on file are those of the old source."""
+    """The numbers on file come from the old source."""
     first = plugin_file(tmp_path, "Edited")
     icy.probe("Edited", "perm", plugin=first, workers=1, out=tmp_path / "r", **TINY)
     assert make_plan(ProbeSpec("Edited", "perm", plugin=first, out=tmp_path / "r", **TINY)).total == 0
@@ -97,7 +97,7 @@ def test_an_edited_plugin_is_another_model(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("forgetting")
-def test_a_model_that_cannot_be_made_is_told_so(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_made_raises_with_a_reason(tmp_path: Path) -> None:
     file = tmp_path / "unmade.py"
     file.write_text(
         textwrap.dedent(PLUGIN).format(name="Unmade", body="pass").replace("self.values,", "1 / 0; self.values,")

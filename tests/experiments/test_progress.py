@@ -17,7 +17,7 @@ def test_remaining_time_is_bounded_once_concat_is_known(plan: Plan) -> None:
     assert row.remaining() is None
     for seed in (123, 124):
         row.filed({"grammar": "concat", "seed": seed, "failed": False, "baseline_steps": 100})
-    # Two replicates of perm may go on to 20 * 100 steps; 400 replicate steps took 4 seconds.
+    # Two replicates of perm may train for 20 * 100 steps; 400 replicate steps took 4 seconds.
     assert row.remaining() == pytest.approx(2 * 1900 * 4 / 400)
     assert [name for name, _, ended in row.accuracies() if ended] == ["concat"]
 
@@ -27,14 +27,14 @@ def test_updates_of_an_earlier_run_do_not_count_for_the_pace(plan: Plan) -> None
     everyone = plan.rows[0].job.replicates
     for seed in (123, 124):
         row.filed({"grammar": "concat", "seed": seed, "failed": False, "baseline_steps": 100})
-    row.read([Reading(r, 1000, 0.1) for r in everyone], now=0.0)  # went on from a checkpoint
+    row.read([Reading(r, 1000, 0.1) for r in everyone], now=0.0)  # resumed from a checkpoint
     assert row.remaining() is None
     row.read([Reading(r, 1100, 0.5) for r in everyone], now=4.0)
     assert row.remaining() == pytest.approx(2 * 900 * 4 / 400)
 
 
-def test_stacks_of_a_row_go_on_from_steps_of_their_own(plan: Plan) -> None:
-    """As with two workers, each of which reports its stack."""
+def test_stacks_of_a_row_resume_from_their_own_steps(plan: Plan) -> None:
+    """As with two workers, which report one stack each."""
     row = RowProgress("FC2L", plan.rows[0])
     for seed in (123, 124):
         row.filed({"grammar": "concat", "seed": seed, "failed": False, "baseline_steps": 100})

@@ -1,4 +1,4 @@
-"""Reproducing a published table: what is planned."""
+"""Plans to reproduce a published table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_plan_is_the_table() -> None:
     assert job.settings.round_ratio
 
 
-def test_sizes_representations_and_targets_are_those_of_the_table() -> None:
+def test_sizes_representations_and_targets_come_from_the_table() -> None:
     four = rows_of(asked("icy22/table4"))
     assert {hidden for _, _, hidden in four} == {128, 1280}
     thirteen = asked("perkins21/table13", only=["FC2L"], grammar="rot", seeds=[7])
@@ -76,7 +76,7 @@ def test_updates_to_a_target_are_planned_at_the_sizes_of_the_table() -> None:
 
 
 def test_metrics_are_measured_without_training() -> None:
-    """Icy22 table 10: what is 0 by construction is 0, and rot is more regular than hol."""
+    """Icy22 table 10: values that are 0 by construction are 0, and rot is more regular than hol."""
     done = icy.reproduce("icy22/table10", only="greedy", grammar="concat,perm,rot,hol")
     cells = done.cells.set_index("grammar")
     assert cells["icy"][["concat", "perm"]].tolist() == [0, 0]
@@ -129,10 +129,10 @@ def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture)
         ({"table": "icy22/table9", "representation": "soft"}, InvalidSettingError, "has no representations"),
         ({"table": "icy22/figure7"}, InvalidSettingError, "`icy e2e .*measures and draws it"),
         ({"table": "metarg24/llm"}, InvalidSettingError, "does not measure.*`icy s2b text"),
-        ({"table": "metarg24/table1"}, InvalidSettingError, "knows metarg24/table1 by its number alone"),
+        ({"table": "metarg24/table1"}, InvalidSettingError, "has no numbers of metarg24/table1"),
         ({"table": "icy22/table3", "seed": 3}, UnknownNameError, "seeds"),
         ({"table": "metarg22/recall", "only": "dnc"}, InvalidSettingError, "figure8 has no agent dnc; it has LSTM"),
-        ({"table": "icy22/table3", "observations": 5}, InvalidSettingError, "not of agents"),
+        ({"table": "icy22/table3", "observations": 5}, InvalidSettingError, "do not learn from observations"),
         ({"table": "metarg22/listener", "grammar": "rot"}, InvalidSettingError, "has no grammars"),
         ({"table": "metarg22/listener", "only": "GRU"}, UnknownNameError, "GRU"),
     ],

@@ -1,4 +1,4 @@
-"""Reproductions: measured, judged and shown."""
+"""Reproductions: measurement, verdicts and output."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def reproduction() -> Reproduction:
     return Reproduction(table, cast(Any, Measured(pd.DataFrame(rows))), published(table.id))
 
 
-def test_cells_are_those_of_agents() -> None:
+def test_cells_have_the_columns_of_agents() -> None:
     cells = reproduction().cells
     assert len(cells) == 9
     assert cells["icy"].dropna().tolist() == [62.0]

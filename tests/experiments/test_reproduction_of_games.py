@@ -60,7 +60,7 @@ def test_a_row_is_measured_again_with_floors_and_claims(tmp_path: Path) -> None:
     assert done.claims()["verdict"].isin(["not measured", "holds", "does not hold", "holds in part"]).all()
     page = done.page()
     assert "| thing-gs-l1 | accuracy |" in page
-    assert "## What is claimed" in page
+    assert "## Claims" in page
     assert "## CBM and chance" in page
     assert "with 6 updates" in page
     assert "cbm24/table1" in done.table().render("text")
@@ -71,5 +71,5 @@ def test_floors_of_printed_rows() -> None:
     found = printed_floors(rows).set_index("row")
     assert found["chance"].tolist() == pytest.approx([0.11, 0.29], abs=0.01)
     assert found["printed"].tolist() == [0.62, 0.52]
-    # What a random message for every phrase earns is as much as was printed.
+    # The score of a random message for every phrase equals the published score.
     assert found["holistic"].tolist() == pytest.approx([0.60, 0.49], abs=0.02)

@@ -67,7 +67,7 @@ def held_out(grammar: str, accuracy: float, **changes: Any) -> dict[str, Any]:
     return {**made, "held_out": 0.2, "split": "random", "train_accuracy": 0.995, **changes}
 
 
-def test_a_table_of_held_out_accuracy_says_what_its_mark_means() -> None:
+def test_a_table_of_held_out_accuracy_explains_its_mark() -> None:
     rows = [held_out("concat", 0.98), held_out("hol", 0.25, **CUT)]
     title, _, _, _, row, _, *notes = ProbeResult(rows).table().splitlines()
     assert title.startswith(
@@ -75,19 +75,19 @@ def test_a_table_of_held_out_accuracy_says_what_its_mark_means() -> None:
     )
     assert row.split()[-2:] == ["0.98", "0.25†"]
     assert notes == [
-        "† not learnt to the target within 20 times concat's steps in at least one seed; train_accuracy in the long "
-        "table says how far"
+        "† not learned to the target within 20 times concat's steps in at least one seed; train_accuracy in the long "
+        "table has the accuracy reached"
     ]
     assert to_long(rows)["train_accuracy"].tolist() == [0.995, 0.995]
 
 
-def test_results_from_before_there_were_splits_stand_beside_new_ones() -> None:
+def test_results_from_before_splits_are_shown_with_new_ones() -> None:
     old = [record("concat", 1, 100), record("hol", 1, 2000, **CUT)]
     assert to_long(old)[["held_out", "split", "train_accuracy"]].isna().all(axis=None)
     table = ProbeResult([*old, held_out("hol", 0.25, key="new", **CUT)]).whole_table().render("text")
     assert "held out" in table.splitlines()[2]
     assert " - " in table.splitlines()[4]
-    assert table.count("†") == 4  # a mark in each row, and what it means there
+    assert table.count("†") == 4  # a mark in each row and in the legend
 
 
 def test_published_preset_shows_published_parameters() -> None:
@@ -173,11 +173,11 @@ def test_save_and_load(three: ProbeResult, tmp_path: Path) -> None:
         three.save(tmp_path / "result.csv")
 
 
-def test_load_of_what_is_no_result(tmp_path: Path) -> None:
+def test_load_refuses_files_without_results(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("[]")
     for path, words in (
-        (tmp_path / "other.json", "not a saved"),
-        (tmp_path / "no.json", "no file"),
+        (tmp_path / "other.json", "not a results folder"),
+        (tmp_path / "no.json", "does not exist"),
         (tmp_path, "no results"),
     ):
         with pytest.raises(StoreError, match=words):
@@ -217,7 +217,7 @@ def test_of_several_tables_the_last_counts(order: tuple[int, int], tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_what_measures_different_things_has_tables_of_its_own() -> None:
+def test_results_with_different_measures_have_separate_tables() -> None:
     result = icy.ProbeResult.load(Path(__file__).parents[1] / "records" / "version-0.1")
     texts = result.table().split("\n\n\n")[0]
     titles = ("acquire: steps", "generalise: accuracy on meanings held out", "budget: accuracy", "end to end: meanings")

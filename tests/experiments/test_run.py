@@ -72,13 +72,13 @@ def test_nothing_is_trained_twice(tmp_path: Path) -> None:
 
 
 def test_added_seeds_equal_those_of_one_run(tiny: icy.ProbeResult, tmp_path: Path) -> None:
-    """Resumed = uninterrupted: the grammars of a seed whose baseline is on file stop where they would have."""
+    """Resumed = uninterrupted: grammars stop at the same step with a baseline on file."""
     icy.probe("sender/FC2L", ["concat"], workers=1, out=tmp_path, **TINY)
     resumed = icy.probe("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, **TINY)
     assert curves(resumed) == curves(tiny)
 
 
-def test_rerun_never_shows_what_is_on_file(tiny: icy.ProbeResult, tiny_folder: Path) -> None:
+def test_rerun_never_shows_records_on_file(tiny: icy.ProbeResult, tiny_folder: Path) -> None:
     shown = icy.probe("sender/FC2L", ["perm", "shufdet"], out=tiny_folder, rerun="never", **TINY)
     assert {r["grammar"] for r in shown.records} == {"concat", "perm"}
 
@@ -161,10 +161,10 @@ def test_a_cell_of_ordinary_layers_trains_all_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("forgetting")
-def test_a_model_of_another_shape_is_told_so(tmp_path: Path) -> None:
+def test_a_model_with_scores_of_another_shape_fails_with_a_reason(tmp_path: Path) -> None:
     file = plugin_file(tmp_path, "Misshapen", "self.shape = (1, -1)")
     result = icy.probe("Misshapen", "perm", plugin=file, workers=1, out=tmp_path / "r", **TINY)
-    assert "must put out (2, 4, 5)" in result.failures[0]["error"]
+    assert "must output (2, 4, 5)" in result.failures[0]["error"]
 
 
 @pytest.mark.process
@@ -226,9 +226,7 @@ def test_a_stack_that_does_not_fit_is_halved(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_what_does_not_fit_by_itself_is_a_failure_and_the_rest_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replicate_that_does_not_fit_in_memory_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(job: Job, report: Any = None) -> Any:
         if job.task.hidden_size == 64:
             raise MemoryError
@@ -298,10 +296,10 @@ def _looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_another_run_is_at_is_left_to_it_and_waited_for(
+def test_replicates_of_another_run_are_waited_for(
     tiny: icy.ProbeResult, keys: dict[tuple[str, int], str], tmp_path: Path, workers: int
 ) -> None:
-    """It trains a baseline, whose grammars wait for it, and a grammar of the other seed."""
+    """The other run trains a baseline, which its grammars wait for, and a grammar of the other seed."""
     theirs, watcher = [keys["concat", 123], keys["rot", 124]], Both()
 
     def finish() -> None:
@@ -321,7 +319,7 @@ def test_what_another_run_is_at_is_left_to_it_and_waited_for(
     assert not (tmp_path / "claims").exists()
 
 
-def test_what_another_run_gives_up_is_trained(
+def test_replicates_that_another_run_gives_up_are_trained(
     tiny: icy.ProbeResult, keys: dict[tuple[str, int], str], tmp_path: Path
 ) -> None:
     watcher = Both()
@@ -333,7 +331,7 @@ def test_what_another_run_gives_up_is_trained(
     assert sorted(watcher.keys) == sorted(keys.values())
 
 
-def test_what_was_filed_since_the_plan_is_not_trained_again(tiny: icy.ProbeResult, tmp_path: Path) -> None:
+def test_replicates_recorded_since_the_plan_are_not_trained_again(tiny: icy.ProbeResult, tmp_path: Path) -> None:
     plan = make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, **TINY))
     first, *_, last = tiny.records
     for record in (first, last):
@@ -345,7 +343,7 @@ def test_what_was_filed_since_the_plan_is_not_trained_again(tiny: icy.ProbeResul
     assert curves(found) == curves(tiny)
 
 
-def test_what_another_run_trained_again_is_not_trained_a_third_time(tiny: icy.ProbeResult, tmp_path: Path) -> None:
+def test_replicates_that_another_run_retrained_are_not_trained(tiny: icy.ProbeResult, tmp_path: Path) -> None:
     for record in tiny.records:
         Store(tmp_path).put(record)
     plan = make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, rerun="always", **TINY))

@@ -141,7 +141,7 @@ def test_games_metrics_and_pairs_are_the_same_too(tmp_path: Path) -> None:
 def test_a_plug_in_that_sets_a_default_changes_no_number(expected: list[dict[str, Any]], tmp_path: Path) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text("import torch\ntorch.set_default_dtype(torch.float64)\n")
-    with default_dtype(torch.float32):  # restores what the plug-in changed
+    with default_dtype(torch.float32):  # restores the state that the plug-in changed
         assert numbers_of(tmp_path / "out", plugin=[plugin]) == expected
 
 
@@ -211,7 +211,7 @@ def raising(error: BaseException) -> Callable[[], object]:
     ],
     ids=["files", "disk", "threads", "GPU"],
 )
-def test_what_the_machine_lacks_is_not_recorded(
+def test_errors_of_the_machine_are_not_recorded(
     error: Exception, expected: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with monkeypatch.context() as patch:
@@ -239,7 +239,7 @@ def test_a_timeout_of_the_program_is_not_recorded(
 
 
 @pytest.mark.slow
-def test_what_did_not_fit_in_memory_is_tried_again(
+def test_replicates_that_did_not_fit_in_memory_are_tried_again(
     expected: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with monkeypatch.context() as patch:

@@ -23,7 +23,7 @@ def spec(out: Path | str = "unused", **given: Any) -> SweepSpec:
     return sweep_spec(**{"grammar": "perm", "quick": True, "workers": 1, "out": str(out), **given})
 
 
-# -- what a sweep consists of ------------------------------------------------------------------------------------------
+# -- rows of a sweep ---------------------------------------------------------------------------------------------------
 
 
 def test_all_combinations_are_rows() -> None:
@@ -62,7 +62,7 @@ def test_models_that_do_not_work_somewhere_are_left_out(caplog: pytest.LogCaptur
         make_sweep(spec(model="sender/RNNSampling:RNN", representation="soft"))
 
 
-def test_parts_take_from_the_whole_what_they_do_not_say() -> None:
+def test_parts_inherit_arguments_of_the_whole_sweep() -> None:
     parts = ({"model": "sender/FC1L", "hidden": [16, 32]}, {"model": "receiver/FC1L", "grammar": ["perm", "rot"]})
     plan = make_sweep(spec(parts=parts, seeds=3))
     found = {(row.name, row.job.task.hidden_size) for row in plan.rows}
@@ -72,7 +72,7 @@ def test_parts_take_from_the_whole_what_they_do_not_say() -> None:
     assert all(len({r.seed for r in row.job.replicates}) == 3 for row in plan.rows)
 
 
-def test_what_is_given_goes_before_what_is_in_a_file_and_its_parts(tmp_path: Path) -> None:
+def test_arguments_override_the_file_and_its_parts(tmp_path: Path) -> None:
     file = tmp_path / "zoo.toml"
     file.write_text('hidden = 8\nseeds = 2\n[[sweep]]\nmodel = "sender/FC1L"\nhidden = [16, 32]\n')
     given: dict[str, Any] = {"grammar": "perm", "quick": True, "workers": 1, "out": str(tmp_path / "o")}
@@ -132,7 +132,7 @@ def test_shares_are_all_of_it_and_do_not_overlap(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_shares_write_into_one_folder_what_one_machine_would(tmp_path: Path) -> None:
+def test_shards_together_write_the_results_of_one_machine(tmp_path: Path) -> None:
     given: dict[str, Any] = {"model": "*/FC1L", "quick": True, "grammar": "perm", "seeds": 1, "workers": 1}
     whole = icy.sweep(**given, out=str(tmp_path / "whole"))
     for i in (1, 2):
@@ -156,7 +156,7 @@ def test_rows_of_records_are_those_of_the_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turned", [1, -1])
-def test_parts_keep_their_own_target_of_pretraining_beside_pairs_from_scratch(turned: int) -> None:
+def test_parts_keep_their_own_target_of_pretraining_with_pairs_from_scratch(turned: int) -> None:
     pair = {"kind": "e2e", "sender": "FC1L", "receiver": "FC1L", "steps": 10}
     parts = [{**pair, "pretrain": "none"}, {**pair, "pretrain": "perm", "target": 0.5}]
     plan = make_sweep(sweep_spec(parts=parts[::turned], quick=True))
@@ -170,14 +170,14 @@ def test_parts_are_the_arguments_of_a_probe() -> None:
     assert not isinstance(one, SweepSpec)
 
 
-def test_a_file_that_names_plug_ins_says_whose_code_is_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_with_plug_ins_gives_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Before it runs: also where the plug-in is not there."""
     file = tmp_path / "sweep.toml"
     for said, written in (("mine.py", '"mine.py"'), ("mine.py and other.py", '["mine.py", "other.py"]')):
         file.write_text(f'model = "sender/FC1L"\nplugin = {written}\n')
         with pytest.raises(IcyError, match=r"'mine\.py' does not exist"):
             icy.sweep(file=file, out=tmp_path)
-        assert f"The sweep {file} names plug-ins, whose code is run: {said}." in caplog.messages
+        assert f"The sweep {file} runs the code of plug-ins: {said}." in caplog.messages
     caplog.clear()
     file.write_text('model = "sender/FC1L"\n')
     read_sweep(file)

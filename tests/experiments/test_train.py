@@ -17,7 +17,7 @@ def test_a_probe_by_its_kind_is_the_probe(tmp_path: Path) -> None:
     assert [r["key"] for r in one.records] == [r["key"] for r in other.records]
 
 
-def test_unknown_kinds_and_options_are_told(tmp_path: Path) -> None:
+def test_unknown_kinds_and_options_raise(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean probe"):
         icy.train("prob")
     with pytest.raises(UnknownNameError, match="did you mean learner"):

@@ -1,4 +1,4 @@
-"""Seeds of words that differ from those of initial weights."""
+"""Seeds of words that differ from the seeds of initial weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def probed(out: Path, **given: Any) -> Any:
     return icy.probe("sender/FC1L", **SMALL, out=out, **given)
 
 
-def test_words_are_those_of_the_seed_of_words() -> None:
+def test_words_depend_on_the_seed_of_words() -> None:
     (job,) = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, seeds=[1, 2], word_seeds=[7]))
     (plain,) = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, seeds=[1, 7]))
     words = [job.language(Replicate("rot", seed)) for seed in (1, 2)]
@@ -29,7 +29,7 @@ def test_words_are_those_of_the_seed_of_words() -> None:
     assert job.config(Replicate("rot", 1)) == {**plain.config(Replicate("rot", 1)), "word_seed": 7}
 
 
-def test_keys_without_a_seed_of_words_are_those_of_before() -> None:
+def test_keys_without_a_seed_of_words_are_unchanged() -> None:
     (job,) = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, seeds=2))
     assert "word_seed" not in job.config(Replicate("rot", 123))
     assert "word seed" not in job.facts
@@ -53,7 +53,7 @@ def test_each_seed_of_words_is_a_row_and_more_of_them_resume(tmp_path: Path) -> 
 def test_seeds_of_words_that_mean_nothing_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("a,b,message\n0,0,0123\n0,1,1123\n1,0,0023\n1,1,1023\n")
-    with pytest.raises(InvalidSettingError, match="has words of its own"):
+    with pytest.raises(InvalidSettingError, match="has its own words"):
         icy.probe("sender/FC1L", grammar=[str(file)], word_seeds=[1], out=tmp_path / "out")
     with pytest.raises(InvalidSettingError, match="Seeds are a number of seeds"):
         probed(tmp_path / "out", word_seeds="x")

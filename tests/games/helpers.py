@@ -1,4 +1,4 @@
-"""What tests of games share."""
+"""Helpers for tests of games."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from icy.games.playing import batches, spoken
+from icy.games.playing import batches, make_spoken
 from icy.games.spoken import Spoken
 from icy.games.turn_settings import TurnSettings
 from icy.games.turns import Turns
@@ -16,11 +16,11 @@ TINY: dict[str, Any] = {
     "rule_length": 2, "targets": 3, "steps": 12, "seeds": 2, "sender_hidden": 8, "receiver_hidden": 8, "workers": 1,
     "world_options": {"attributes": 3, "values": 4},
 }  # fmt: skip
-FEW: dict[str, Any] = {"epoch": 6, "turns": 40}  # evaluations, and turns of them
+FEW: dict[str, Any] = {"epoch": 6, "turns": 40}  # number of evaluations, and turns per evaluation
 
 
 def silent(world: str, length: int, words: int = 1, turns: int = 1000) -> Spoken:
-    """Return phrases of an evaluation, with messages that say nothing."""
+    """Return phrases of an evaluation, with constant messages."""
     drawn = Turns(make_world(world), TurnSettings(rule_length=length, targets=1, distractors=1), [0])
     numbers = torch.cat([batch.numbers[0, 0] for batch in batches(drawn, "test", turns, min(turns, 100))])
-    return spoken(drawn, numbers, torch.zeros(len(numbers), words, dtype=torch.long))
+    return make_spoken(drawn, numbers, torch.zeros(len(numbers), words, dtype=torch.long))

@@ -1,4 +1,4 @@
-"""Agents side by side, and their turns in words."""
+"""Comparison of agents, and their turns as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from icy.games.turn_settings import TurnSettings
 FOUR = GameChanges(turns={"rule_length": 4, "targets": 5}, count=60)
 
 
-def test_a_row_per_agents_with_their_game() -> None:
+def test_compare_gives_a_row_per_agents_and_game() -> None:
     rows = compare(["ideal", "random"], FOUR)
     assert rows["agents"].tolist() == ["ideal", "random"]
     assert rows[["world", "rule_length", "targets", "distractors", "distractor_kind"]].iloc[0].tolist() == [
@@ -59,17 +59,17 @@ def baseline(name: str, *agents: GameAgents) -> list[GameAgents]:
         beside(rule_sampling="uniform", repeat_target=True, evaluation=60),
     ],
 )
-def test_baselines_play_the_game_of_the_agents(name: str, agents: GameAgents) -> None:
+def test_oracles_play_the_game_of_the_agents(name: str, agents: GameAgents) -> None:
     (player,) = baseline(name, agents)
     assert (player.label, player.game) == (name, agents.game)
     said = player.agents.play(player.turns.batch("test", 0, 1, 3)).words
     assert said.shape[-1] == {"ideal": 2, "literal": 1}.get(name, agents.setup.message_length)
-    assert player.learned is None
+    assert player.training_task is None
 
 
-def test_baselines_play_every_game_of_the_agents_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_oracles_play_every_game_of_the_agents_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trained = [beside(), beside(), beside("uniform"), beside(message_length=3)]
-    monkeypatch.setattr(comparison, "_trained", lambda *given: trained)
+    monkeypatch.setattr(comparison, "_load_trained", lambda *given: trained)
     games = list(dict.fromkeys(one.game for one in trained))
     assert len(games) == 3
     found = players([tmp_path, "ideal", "random"])
@@ -84,11 +84,11 @@ def test_baselines_play_every_game_of_the_agents_once(monkeypatch: pytest.Monkey
     ("name", "agents", "why"),
     [
         ("ideal", beside(message_length=1), "a word for each of 2 concepts, and a message has 1"),
-        ("holistic", beside(message_length=1), "There are 12 messages of 1 words, and 48 rules"),
+        ("holistic", beside(message_length=1), "There are 12 messages of 1 words, too few for 48 rules"),
         ("random", beside("groups", rules="formulas", rule_length=1), "conjunctions of concepts"),
     ],
 )
-def test_baselines_that_cannot_play_are_named(
+def test_oracles_that_cannot_play_are_named(
     name: str, agents: GameAgents, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert [one.game for one in baseline(name, agents, beside())] == [beside().game]
@@ -98,7 +98,7 @@ def test_baselines_that_cannot_play_are_named(
 
 
 @pytest.mark.parametrize(("of", "has_topsim"), [("targets", True), ("embedding", False)])
-def test_baselines_have_no_topsim_of_what_only_agents_perceive(of: str, has_topsim: bool) -> None:
+def test_oracles_have_no_topsim_of_embeddings(of: str, has_topsim: bool) -> None:
     agents = beside()
     setup = replace(agents.setup, learning=replace(agents.setup.learning, topsim_of=of))
     (player,) = baseline("ideal", replace(agents, setup=setup))
@@ -131,26 +131,26 @@ def test_other_worlds_and_turns() -> None:
         ("ideal", GameChanges(world="thinks"), "did you mean thing"),
     ],
 )
-def test_what_cannot_be_is_refused(who: str, game: GameChanges, why: str) -> None:
+def test_invalid_values_are_rejected(who: str, game: GameChanges, why: str) -> None:
     with pytest.raises(IcyError, match=why):
         one_player(who, game)
 
 
-def test_a_folder_without_agents_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_agents_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(IcyError):
         players(tmp_path)
 
 
 @pytest.mark.slow
-def test_turns_are_shown_in_words() -> None:
+def test_turns_are_shown_as_text() -> None:
     player = one_player("ideal", GameChanges(turns={"rule_length": 2, "targets": 4}))
     first, second = show_turns(player, 2)
     words = [concept.strip() for concept in first.rule.split("and")]
-    assert list(first.read) == words
-    assert (first.found, first.mistaken) == ((4, 4), (0, 4))
+    assert list(first.concepts) == words
+    assert (first.chosen_targets, first.chosen_distractors) == ((4, 4), (0, 4))
     assert first.lines(1) == [
         f"turn 1: {first.rule}",
-        f"  said: {' '.join(first.said)}, which reads best as {', '.join(words)}",
+        f"  message: {' '.join(first.words)} (best matching concepts: {', '.join(words)})",
         "  chosen: 4 of 4 targets, 0 of 4 distractors",
     ]
     assert second.rule != first.rule

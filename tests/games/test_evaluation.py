@@ -1,4 +1,4 @@
-"""Scores of what was said."""
+"""Scores of messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .helpers import silent
 
 
 def said(phrases: list[list[int]], words: list[list[int]]) -> Spoken:
-    """Return messages of phrases that are given by the numbers of their concepts."""
+    """Return messages, with phrases given as numbers of concepts."""
     table = np.zeros((len(phrases), 6), dtype=bool)
     for row, phrase in enumerate(phrases):
         table[row, phrase] = True
@@ -31,7 +31,7 @@ def test_the_kind_of_job_names_the_scores() -> None:
     assert tuple(language_scores(silent("thing", 1, turns=20))) == MEASURES
 
 
-def test_matching_is_that_of_the_metric() -> None:
+def test_matching_equals_the_metric() -> None:
     """Worked example 2 of metrics-facts.md section 9, with repeated words."""
     spoken = said([[0], [1], [2], [0]], [[1, 1], [1, 2], [1, 2], [2, 2]])
     score = matching(spoken)
@@ -51,16 +51,16 @@ def test_topsim_compares_shared_concepts() -> None:
     assert similarity(spoken).value == pytest.approx(1.0)
 
 
-def test_phrases_of_unlike_lengths_are_compared_by_their_angle() -> None:
+def test_phrases_of_different_lengths_are_compared_by_cosine() -> None:
     spoken = said([[0], [0, 1], [2, 3], [4]], [[1], [1], [2], [3]])
     cosines = [1 / math.sqrt(2), 0, 0, 0, 0, 0]
     assert similarity(spoken).value == pytest.approx(1.0)
     assert len(set(np.round(cosines, 9))) == 2
 
 
-def test_objects_stand_in_for_phrases() -> None:
+def test_topsim_can_compare_objects() -> None:
     spoken = said([[0], [1], [2]], [[1], [2], [3]])
-    with pytest.raises(InvalidSettingError, match="only phrases and messages are there"):
+    with pytest.raises(InvalidSettingError, match="only phrases are given"):
         similarity(spoken, "targets")
     objects = np.array([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]])
     alike = replace(said([[0], [1], [2]], [[1], [1], [2]]), objects=objects)

@@ -1,4 +1,4 @@
-"""Floors of concept best matching: those of cbm-games-facts.md section 10, and what they depend on."""
+"""Floors of concept best matching, compared with cbm-games-facts.md section 10."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icy.games.floors import RATES, cbm_floor, random_words
 
 from .helpers import silent
 
-# world, rule length, printed words: CBM, ambiguity, paraphrases, unmatched, as measured from plain programs.
+# world, rule length, printed words: CBM, ambiguity, paraphrases, unmatched, from independent programs.
 TABLE1 = [
     ("shape", 1, 11, (0.11, 0.89, 0, 0.25)),
     ("shape", 1, 26, (0.09, 0.57, 0.33, 0)),
@@ -34,13 +34,13 @@ def test_floors_of_the_published_rows(world: str, length: int, words: int, expec
 
 
 @pytest.mark.slow
-def test_a_message_for_every_phrase_earns_more_where_phrases_are_few() -> None:
+def test_the_holistic_floor_is_higher_with_few_phrases() -> None:
     few, many = silent("shape", 4), silent("thing", 4)
     assert cbm_floor(few, 16, 4, "phrase")["cbm"] > cbm_floor(few, 16, 4)["cbm"] + 0.15
     assert cbm_floor(many, 36, 4, "phrase")["cbm"] < cbm_floor(many, 36, 4)["cbm"] + 0.02
 
 
-def test_words_are_those_that_were_said_unless_given() -> None:
+def test_words_of_floors_default_to_the_used_words() -> None:
     said = silent("thing", 1)
     assert cbm_floor(said)["cbm"] == cbm_floor(said, 1, 1)["cbm"]  # a single word
     assert math.isnan(cbm_floor(said, languages=0)["cbm"])
@@ -48,7 +48,7 @@ def test_words_are_those_that_were_said_unless_given() -> None:
         cbm_floor(said, drawn_for="word")
 
 
-def test_random_words_are_the_same_every_time_and_all_alike() -> None:
+def test_random_words_are_reproducible_and_uniform() -> None:
     words = random_words(5000, 2, 4)
     assert (words == random_words(5000, 2, 4)).all()
     assert (words != random_words(5000, 2, 4, language=1)).any()

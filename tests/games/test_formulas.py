@@ -1,4 +1,4 @@
-"""The formulas of Mu & Goodman: their numbers, what they say, their groups, and the split."""
+"""The formulas of Mu & Goodman: numbers, meaning, groups and split."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_there_are_312_of_three_types() -> None:
     assert weights.sum().item() == pytest.approx(1)
 
 
-def test_split_is_that_of_the_paper() -> None:
+def test_the_split_equals_the_paper() -> None:
     split = FORMULAS.split(0.2)
     assert [len(part) for part in split] == [249, 63]
     for part in split:
@@ -38,7 +38,7 @@ def test_split_is_that_of_the_paper() -> None:
     assert [len(part) for part in Rules.of(WORLD, 2).split(0.2)] == [24, 6]
 
 
-def test_no_two_hold_for_the_same_objects_and_none_for_all_or_none() -> None:
+def test_formulas_hold_for_different_nontrivial_sets_of_objects() -> None:
     assert len(EXTENSIONS.unique(dim=0)) == 312
     assert EXTENSIONS.any(1).all()
     assert not EXTENSIONS.all(1).any()
@@ -54,7 +54,7 @@ def test_no_two_hold_for_the_same_objects_and_none_for_all_or_none() -> None:
         ("red or blue", lambda shape, colour: colour in ("red", "blue")),
     ],
 )
-def test_formulas_hold_as_they_read(name: str, holds: object) -> None:
+def test_formulas_hold_according_to_their_names(name: str, holds: object) -> None:
     rule = number(name)
     expected = [holds(WORLD.values[0][s], WORLD.values[1][c]) for s, c in OBJECTS.tolist()]  # type: ignore[operator]
     assert EXTENSIONS[rule].tolist() == expected
@@ -63,14 +63,14 @@ def test_formulas_hold_as_they_read(name: str, holds: object) -> None:
     assert shown == literals
 
 
-def test_distractors_come_from_each_group_alike() -> None:
+def test_distractors_are_uniform_over_groups() -> None:
     both = FORMULAS.shares("groups")
     assert both[number("square and not yellow")] == (0, *[Fraction(1, 3)] * 3)
-    assert both[number("not circle and not square")] == (0, Fraction(1, 2), Fraction(1, 2), 0)  # none lacks both
+    assert both[number("not circle and not square")] == (0, Fraction(1, 2), Fraction(1, 2), 0)  # no object lacks both
     assert both[number("square or yellow")] == (0, 0, 0, 1)
     assert both[number("red")] == (0, 0, 0, 1)
     targets = FORMULAS.shares("targets")[number("square or yellow")]
-    assert targets == (Fraction(1, 10), Fraction(5, 10), Fraction(4, 10), 0)  # uniform over the ten that obey
+    assert targets == (Fraction(1, 10), Fraction(5, 10), Fraction(4, 10), 0)  # uniform over the ten objects that obey
 
 
 @pytest.mark.parametrize("kind", ["groups", "near", "uniform"])
@@ -99,13 +99,13 @@ def test_uniform_distractors_are_uniform() -> None:
     assert {one: share / 400 for one, share in found.items() if share} == {tuple(o): Fraction(1, 25) for o in wrong}
 
 
-def test_negations_that_say_nothing_new_are_left_out() -> None:
+def test_redundant_negations_are_left_out() -> None:
     two = Formulas(make_world("thing", attributes=1, values=2))
     assert [two.name(n) for n in range(two.count)] == ["1.1", "1.2"]
     four = Formulas(make_world("thing", attributes=1, values=4))
     assert four.count == 4 + 4 + 6  # a pair of values, or the other pair
 
 
-def test_a_world_with_too_many_is_refused() -> None:
+def test_a_world_with_too_many_formulas_is_rejected() -> None:
     with pytest.raises(InvalidSettingError, match=r"about 4,000,000 formulas.*at most 1,000,000"):
         Formulas(make_world("thing", attributes=10, values=100))

@@ -1,4 +1,4 @@
-"""Trainings in games: the same bits in any company, resumed, and evaluated as they are kept."""
+"""Training in games: the same bits in every stack and after resuming, and evaluation of saved agents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def learned(seeds: list[int], kinds: str = "auto", **given: Any) -> dict[Replica
 
 
 @pytest.mark.parametrize("given", [{"channel": "qt"}, {"channel": "gs"}, {"channel": "cb"}], ids=lambda g: g["channel"])
-def test_a_replicate_learns_the_same_in_any_company(given: dict[str, Any]) -> None:
+def test_training_of_a_replicate_does_not_depend_on_its_stack(given: dict[str, Any]) -> None:
     alone, among = learned([5], **given), learned([3, 5], "near,uniform", **given)
     ((replicate, weights),) = alone.items()
     assert all(torch.equal(value, among[replicate][name]) for name, value in weights.items())
@@ -53,11 +53,11 @@ def test_a_replicate_learns_the_same_in_any_company(given: dict[str, Any]) -> No
 
 
 @pytest.mark.slow
-def test_images_are_learned_the_same_in_any_company() -> None:
+def test_training_on_images_does_not_depend_on_the_stack() -> None:
     given = {"world": "shape", "world_options": {"canvas": 16}, "targets": 2, "steps": 4}
     alone, among = learned([5], **given), learned([3, 5], **given)
     ((replicate, weights),) = alone.items()
-    assert any(name.endswith("norm.variance") for name in weights)  # averages of batch norm
+    assert any(name.endswith("norm.variance") for name in weights)  # running averages of batch norm
     assert all(torch.equal(value, among[replicate][name]) for name, value in weights.items())
 
 
@@ -81,7 +81,7 @@ def test_a_training_is_recorded_read_and_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_kept_scores_as_the_record_says(tmp_path: Path) -> None:
+def test_saved_agents_have_the_scores_of_their_record(tmp_path: Path) -> None:
     result = train(tmp_path, keep_models=True, channel="gs")
     rows = compare(tmp_path, seed=124)
     record: Any = next(r for r in result.records if r["seed"] == 124)
@@ -109,7 +109,7 @@ def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("channel", ["gs", pytest.param("qt", marks=pytest.mark.slow)])
 def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -> None:
-    """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
+    """If a training is killed and resumed, its numbers and weights have the same bits."""
     out = tmp_path / "killed"
     whole = {**TINY, "steps": 200, "channel": channel, "settings": {"epoch": 100, "turns": 40}, "keep_models": True}
     reached = [state["updates"] for state in kill_at_checkpoint('icy.train("games", ', out, whole, count=2)]
@@ -124,7 +124,7 @@ def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -
 
 
 def interrupted(out: Path, seeds: list[int], until: int) -> None:
-    """Train some seeds as one stack, and leave their checkpoints after so many updates."""
+    """Train seeds as one stack for some updates, and keep their checkpoints."""
     given = {**TINY, "settings": FEW, "seeds": seeds, "out": str(out), "steps": 12}
     (row,) = make_plan(GamesSpec.asked(**given)).rows
     course = GameStack(row.job, row.job.replicates, Checkpoints(row.job))
@@ -134,7 +134,9 @@ def interrupted(out: Path, seeds: list[int], until: int) -> None:
 
 
 @pytest.mark.slow
-def test_replicates_that_are_not_equally_far_go_on_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replicates_at_different_steps_resume_in_separate_stacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     interrupted(tmp_path, [123, 124], 4)
     interrupted(tmp_path, [125], 5)
     begun: list[tuple[int, int]] = []
@@ -152,20 +154,20 @@ def test_replicates_that_are_not_equally_far_go_on_apart(tmp_path: Path, monkeyp
 
 
 @pytest.mark.slow
-def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_training_restarts_after_a_damaged_checkpoint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (row,) = make_plan(GamesSpec.asked(out=str(tmp_path), **{**TINY, "settings": FEW})).rows
     path = tmp_path / CHECKPOINTS / f"{row.job.key(row.job.replicates[0])}.pt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no checkpoint")
     train(tmp_path)
-    assert "so training begins anew: it is damaged" in caplog.text
+    assert "so training starts again: it is damaged" in caplog.text
     train(tmp_path / "whole")
     assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
     assert not path.exists()
 
 
 @pytest.mark.slow
-def test_a_replicate_whose_loss_is_lost_ends_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_diverged_replicate_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = GradientLearner.losses
 
     def losses(self: Any) -> Any:
@@ -197,7 +199,7 @@ def test_agents_learn(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_images_that_do_not_fit_in_memory_fail_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_that_do_not_fit_in_memory_give_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("icy.core.memory.available_memory", lambda: 3_000_000)
     result = train(tmp_path, world="shape", world_options={"canvas": 16}, rule_length=1, seeds=2)
     assert [record["failed"] for record in result.records] == [True, True]

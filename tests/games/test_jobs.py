@@ -1,4 +1,4 @@
-"""What a spec of games asks for: presets, rows, and refusals before anything is trained."""
+"""Jobs of a spec of games: presets, rows, and checks before training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.games.game_job import GameJob
-from icy.games.game_task import GameTask, usual_word_size
+from icy.games.game_task import GameTask, default_word_size
 from icy.games.jobs import game_jobs
 from icy.games.presets import PRESETS, find_preset
 from icy.games.spec import GamesSpec
@@ -29,7 +29,7 @@ def only(**given: Any) -> GameJob:
     return job
 
 
-def test_the_usual_game_is_that_of_the_paper() -> None:
+def test_the_default_game_equals_the_paper() -> None:
     setup = only().task
     assert (setup.world, setup.channel, setup.word_size, setup.message_length) == ("thing", "qt", 6, 1)
     assert (setup.turns.targets, setup.turns.distractors, setup.learning.batch_size) == (20, 20, 10)
@@ -42,11 +42,11 @@ def test_the_usual_game_is_that_of_the_paper() -> None:
     ("channel", "concepts", "width"), [("gs", 17, 17), ("qt", 17, 5), ("qt", 50, 6), ("qt", 64, 6)]
 )
 def test_words_are_enough_for_all_concepts(channel: str, concepts: int, width: int) -> None:
-    assert usual_word_size(channel, concepts) == width
+    assert default_word_size(channel, concepts) == width
 
 
 @pytest.mark.slow
-def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> None:
+def test_combinations_are_rows_and_seeds_and_distractors_are_one_stack() -> None:
     found = jobs(channel=["gs", "qt"], rule_length="1,4", targets=[5, 8], distractor_kind=["near", "auto", "uniform"])
     assert len(found) == 8
     assert {(job.task.channel, job.task.turns.rule_length, job.task.turns.targets) for job in found} == {
@@ -59,7 +59,7 @@ def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> N
         assert [r.seed for r in job.replicates] == [123, 124, 125] * 2
 
 
-def test_a_setup_is_made_again_of_its_configuration() -> None:
+def test_a_task_is_rebuilt_from_its_configuration() -> None:
     job = only(**{n: v for n, v in TINY.items() if n != "workers"}, settings={"epoch": 5}, game={"held_out": 0.25})
     config = job.config(job.replicates[0])
     again = GameTask.of_config(config["settings"]["setup"])
@@ -83,17 +83,17 @@ def test_a_record_has_a_row_in_the_long_table() -> None:
 # -- presets -----------------------------------------------------------------------------------------------------------
 
 
-def test_published_departs_by_name_and_only_where_it_applies() -> None:
+def test_the_preset_published_changes_only_what_applies() -> None:
     gs, qt = jobs(preset="published", channel=["gs", "qt"], rule_length=4)
     assert (gs.task.steps, gs.task.word_size, gs.task.words) == (400_000, 50, 49)
     assert gs.task.channel_options == {}
     assert qt.task.channel_options == {"normalise": "batch"}
     assert (qt.task.words, qt.task.learning.selected_on, qt.task.learning.unmatched) == (6, "test", "assigned")
-    assert qt.config(qt.replicates[0])["options"] == {}  # all of it is the preset's
-    assert only(preset="published", channel="gs").task.words == 50  # a message of one word has no end
+    assert qt.config(qt.replicates[0])["options"] == {}  # all settings are from the preset
+    assert only(preset="published", channel="gs").task.words == 50  # a message of one word does not reserve an end
 
 
-def test_what_is_asked_for_goes_before_the_preset() -> None:
+def test_options_override_the_preset() -> None:
     options = {"preset": "published", "channel_options": {"normalise": "sigmoid"}, "settings": {"unmatched": "matched"}}
     setup = only(**options, steps=50, rule_length=4).task
     assert (setup.steps, setup.channel_options, setup.learning.unmatched) == (50, {"normalise": "sigmoid"}, "matched")
@@ -118,7 +118,7 @@ def test_presets_have_names_and_reasons() -> None:
         find_preset("publisht")
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- rejected values ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_presets_have_names_and_reasons() -> None:
         ({"settings": {"topsim_of": "phrases"}}, "did you mean phrase"),
         ({"channel_options": {"tau": 1}}, "No attribute of the channel 'qt' is called 'tau'"),
         ({"world_options": {"values": 1}}, "number of values"),
-        ({"sender_sees": "all"}, "what a sender sees"),
+        ({"sender_sees": "all"}, "No value of sender_sees is called 'all'"),
         ({"perception": "conv5"}, "did you mean conv4"),
         ({"preset": "publishe"}, "did you mean published"),
-        ({"word_size": 1, "channel": "gs"}, "choice of words"),
-        ({"word_size": 2, "channel": "gs", "preset": "published", "rule_length": 4}, "choice of words"),
+        ({"word_size": 1, "channel": "gs"}, "at least two different words"),
+        ({"word_size": 2, "channel": "gs", "preset": "published", "rule_length": 4}, "at least two different words"),
         ({"targets": 0}, "targets"),
         ({"steps": 0}, "number of updates"),
         ({"world": ()}, "world has no value"),
@@ -150,13 +150,13 @@ def test_presets_have_names_and_reasons() -> None:
     ],
     ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
 )
-def test_what_cannot_be_is_refused_in_a_sentence(given: dict[str, Any], why: str) -> None:
+def test_invalid_specs_are_rejected_with_a_message(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why) as raised:
         jobs(**given)
     assert str(raised.value)[-1] in ".?"
 
 
-# -- planned -----------------------------------------------------------------------------------------------------------
+# -- plans -------------------------------------------------------------------------------------------------------------
 
 
 def test_sweeps_expand_and_are_sharded() -> None:

@@ -46,12 +46,12 @@ def played(model: GameModel, seen: Tensor, training: bool = True) -> Any:
         return model.train(training)(seen)
 
 
-# -- what they do ------------------------------------------------------------------------------------------------------
+# -- forward pass ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("training", [True, False])
-def test_a_turn_is_the_parts_one_after_another(channel: str, training: bool) -> None:
+def test_forward_runs_the_parts_in_order(channel: str, training: bool) -> None:
     model, seen = make_game_model(replace(SETUP, channel=channel), 1), objects(4)
     logits, sent, words, extra = played(model, seen, training)
     with drawing_from(NOISE if training else None):
@@ -78,27 +78,27 @@ def test_the_loss_is_a_mean_over_candidates_and_turns() -> None:
     assert all(p[3] > 0 for p in both)
 
 
-def test_a_sender_that_sees_targets_alone_says_the_same_whatever_the_distractors() -> None:
+def test_a_sender_that_sees_targets_ignores_distractors() -> None:
     other = torch.cat([objects(4)[:, :3].flip(1), objects(4, seed=1)[:, 3:]], 1)
     for sees, same in (("targets", True), ("both", False)):
         model = make_game_model(replace(SETUP, sender_sees=sees), 1)  # type: ignore[arg-type]
-        found, again = (model.described(seen) for seen in (objects(4), other))
+        found, again = (model.describe(seen) for seen in (objects(4), other))
         assert torch.allclose(found, again) is same
         assert model.sender.space.values == (8 if same else 16)
         assert played(model, other)[0].shape == (4, 5)
 
 
-def test_both_prototypes_stand_one_after_the_other() -> None:
+def test_means_of_targets_and_distractors_are_concatenated() -> None:
     model, seen = make_game_model(replace(SETUP, sender_sees="both"), 1), objects(4)
     vectors = model.sender_sees(seen.flatten(0, 1)).unflatten(0, (4, 5))
     expected = torch.cat([vectors[:, :3].mean(1), vectors[:, 3:].mean(1)], -1)
-    torch.testing.assert_close(model.described(seen), expected)
+    torch.testing.assert_close(model.describe(seen), expected)
 
 
 def test_agents_may_see_different_objects() -> None:
     setup = replace(SETUP, turns=replace(SETUP.turns, same_objects=False))
     model, seen = make_game_model(setup, 1), objects(4, setup=setup)
-    assert torch.equal(model.described(seen[:, :5]), make_game_model(SETUP, 1).described(seen[:, :5]))
+    assert torch.equal(model.describe(seen[:, :5]), make_game_model(SETUP, 1).describe(seen[:, :5]))
     mixed = torch.cat([seen[:, :5], seen[:, :5]], 1)
     assert torch.equal(played(model, mixed)[0], played(make_game_model(SETUP, 1), seen[:, :5])[0])
     changed = torch.cat([seen[:, :5], seen[:, 5:].flip(1)], 1)
@@ -107,8 +107,8 @@ def test_agents_may_see_different_objects() -> None:
 
 @pytest.mark.parametrize("sender", ["RNNAutoReg:LSTM", "HierAutoReg:GRU", "TransDecSoft", "Transformer"])
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_senders_read_what_the_receiver_reads(sender: str, channel: str) -> None:
-    """A word that has been emitted is the next input of the sender; in training, the same sample of it."""
+def test_senders_read_the_symbols_that_receivers_read(sender: str, channel: str) -> None:
+    """The emitted word is the next input of the sender; in training, it is the same sample."""
     model, fed = make_game_model(replace(SETUP, sender=sender, channel=channel), 1), list[Tensor]()
     feedback = model.sender if sender == "Transformer" else model.sender.feedback
     original = feedback.representation.feed_back  # type: ignore[union-attr]
@@ -140,7 +140,7 @@ def test_gradients_reach_every_part(channel: str) -> None:
     assert unreached == []
 
 
-def test_an_evaluation_may_hear_messages_as_training_makes_them() -> None:
+def test_evaluations_can_use_messages_of_training() -> None:
     model, seen = make_game_model(replace(SETUP, channel="gs"), 1), objects(4)
     trained = played(model, seen)
     soft = model.eval()(seen, NOISE.keys)
@@ -149,10 +149,10 @@ def test_an_evaluation_may_hear_messages_as_training_makes_them() -> None:
     assert not model.sender.training
 
 
-# -- their weights -----------------------------------------------------------------------------------------------------
+# -- weights -----------------------------------------------------------------------------------------------------------
 
 
-def test_every_part_has_a_stream_of_its_own() -> None:
+def test_every_part_has_its_own_stream() -> None:
     torch.manual_seed(3)
     one = make_game_model(SETUP, 1).state_dict()
     torch.rand(5)
@@ -168,7 +168,7 @@ def test_every_part_has_a_stream_of_its_own() -> None:
     assert not torch.equal(one["sender_sees.out.weight"][:7, :7], one["receiver_sees.out.weight"][:7, :7])
 
 
-def test_a_code_is_one_parameter_though_two_parts_hold_it() -> None:
+def test_a_shared_codebook_is_one_parameter() -> None:
     model = make_game_model(replace(SETUP, channel="cb", channel_options={"codes": 9}), 1)
     codes = [name for name, _ in model.named_parameters() if name.endswith("codes")]
     assert codes == ["sender.feedback.representation.codes"]
@@ -181,7 +181,7 @@ def test_a_code_is_one_parameter_though_two_parts_hold_it() -> None:
 
 
 class NoStack(nn.Module):
-    """A perception as a stranger would write it, without leading axes."""
+    """A simple perception, without leading axes."""
 
     def __init__(self, shape: tuple[int, ...], size: int) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class NoStack(nn.Module):
 
 
 class WithBatchNorm(NoStack):
-    """The same with buffers, which only a loop can train."""
+    """A perception with buffers, which only a loop can train."""
 
     def __init__(self, shape: tuple[int, ...], size: int) -> None:
         super().__init__(shape, size)
@@ -201,7 +201,7 @@ class WithBatchNorm(NoStack):
 
 
 def trained(setup: GameTask, seeds: Sequence[int], engine: str) -> tuple[GradientLearner, Tensor]:
-    """A stack after three updates, and the logits of an evaluation; every replicate has batches of its own."""
+    """A stack after three updates, and the logits of an evaluation. Every replicate has its own batches."""
     models = [make_game_model(setup, seed) for seed in seeds]
     batches = [torch.stack([objects(4, seed=100 * seed + i, setup=setup) for seed in seeds]) for i in range(4)]
     learner: Any = make_learner(models, seeds, game_loss, SETTINGS, CPU, batches[0], engine)
@@ -217,7 +217,7 @@ def assert_same(found: Tensor, expected: Tensor) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("sender", ["RNNAutoReg:LSTM", "HierZero:GRU"])
-def test_a_stack_is_each_alone_by_every_engine(channel: str, sender: str) -> None:
+def test_a_stack_equals_single_models_with_every_engine(channel: str, sender: str) -> None:
     setup = replace(SETUP, channel=channel, sender=sender)
     together, logits = trained(setup, SEEDS, "auto")
     assert together.engine == "broadcast"
@@ -229,7 +229,7 @@ def test_a_stack_is_each_alone_by_every_engine(channel: str, sender: str) -> Non
 
 
 @pytest.mark.parametrize("channel", [*CHANNELS, "soft", "gumb"])
-def test_the_numbers_of_a_replicate_do_not_depend_on_its_company(channel: str) -> None:
+def test_a_replicate_does_not_depend_on_its_stack(channel: str) -> None:
     setup = replace(SETUP, channel=channel)
     whole, logits = trained(setup, SEEDS, "broadcast")
     some, found = trained(setup, SEEDS[1:], "broadcast")
@@ -239,7 +239,7 @@ def test_the_numbers_of_a_replicate_do_not_depend_on_its_company(channel: str) -
 
 
 class Stranger(nn.Module):
-    """A sender as a stranger would write it, which asks its channel what it has emitted."""
+    """A simple sender, which gets its emitted symbols from its channel."""
 
     def __init__(self, space: Any, message_length: int, vocab_size: int, hidden_size: int, representation: Any) -> None:
         super().__init__()
@@ -272,7 +272,7 @@ def test_parts_that_do_not_broadcast_train_by_vmap_or_a_loop(
             assert_same(trained(setup, [seed], "loop")[1][0], logits[place])
 
 
-def test_published_digits_are_those_of_their_own_replicate() -> None:
+def test_published_digits_depend_on_their_own_replicate() -> None:
     setup = replace(SETUP, channel_options={"normalise": "batch"})
     _, logits = trained(setup, SEEDS, "broadcast")
     assert torch.equal(trained(setup, SEEDS[:2], "broadcast")[1], logits[:2])
@@ -281,7 +281,7 @@ def test_published_digits_are_those_of_their_own_replicate() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_agents_learn_a_small_game(channel: str) -> None:
-    """Objects of two kinds, of which one is wanted: what is said tells which."""
+    """Objects of two kinds; the message must name the kind of the targets."""
     options = {"codes": 16} if channel == "cb" else {}
     setup = replace(SETUP, channel=channel, message_length=1, word_size=4, channel_options=options)
     models = [make_game_model(setup, seed) for seed in SEEDS]

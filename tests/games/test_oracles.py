@@ -1,4 +1,4 @@
-"""Agents that know the rules score what they must (cbm-games-facts.md section 15)."""
+"""Oracles have the expected scores (cbm-games-facts.md section 15)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def test_an_ideal_language_scores_1_everywhere(world: str, length: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", ["thing", "shape"])
-def test_a_holistic_code_is_understood_and_scores_at_its_floor(world: str) -> None:
+def test_a_holistic_language_is_understood_and_scores_at_its_floor(world: str) -> None:
     found = played("holistic", world, 4, turns=1000)
     scores = language_scores(found.spoken)
     assert (found.accuracy, scores["ami"]) == pytest.approx((1, 1), abs=1e-9)
     assert scores["cbm"] == pytest.approx(scores["cbm_holistic"], abs=0.05)
-    if world == "thing":  # of which an evaluation has 900 phrases, and of Shape 34
+    if world == "thing":  # an evaluation has 900 phrases in Thing, and 34 in Shape
         assert scores["cbm"] == pytest.approx(scores["cbm_floor"], abs=0.02)
 
 
 @pytest.mark.parametrize(("kind", "accuracy"), [("uniform", 0.95), ("near", 0.8125)])
-def test_one_literal_of_four_is_worth_what_it_is(kind: str, accuracy: float) -> None:
+def test_one_of_four_concepts_gives_the_expected_accuracy(kind: str, accuracy: float) -> None:
     found = played("literal", "thing", 4, kind, turns=2000)
     assert found.accuracy == pytest.approx(accuracy, abs=0.005)
     assert language_scores(found.spoken, languages=0)["cbm"] == 0.25
@@ -54,12 +54,12 @@ def test_guessing_is_right_half_the_time() -> None:
     assert abs(scores["ami"]) < 0.05
 
 
-def test_every_phrase_of_a_holistic_code_has_a_message_of_its_own() -> None:
+def test_every_phrase_of_a_holistic_language_has_its_own_message() -> None:
     rules = Rules.of(make_world("thing", attributes=3, values=4), 2)
     codes = Holistic(rules).table
     assert len(torch.unique(codes, dim=0)) == rules.count
     assert (codes == Holistic(rules).table).all()
-    with pytest.raises(InvalidSettingError, match="There are 8 messages of 1 words, and 16"):
+    with pytest.raises(InvalidSettingError, match="There are 8 messages of 1 words, too few for 16"):
         Holistic(_with_too_few_messages())
 
 
@@ -69,7 +69,7 @@ def _with_too_few_messages() -> Rules:
     return rules
 
 
-def test_what_is_said_is_understood() -> None:
+def test_messages_are_understood() -> None:
     rules = Rules.of(make_world("shape", canvas=16), 3)
     ideal = Ideal(rules)
     assert (ideal.understood(ideal.words(rules.table)) == rules.table).all()

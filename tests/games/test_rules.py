@@ -1,4 +1,4 @@
-"""Which rules there are, how they are drawn and held out, and the exact shares of the groups of objects."""
+"""Rules: numbers, sampling, held-out rules, and exact shares of groups of objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icy.games import Rules, World, make_world
 
 
 class Uneven(World):
-    """A world whose attributes have 2, 3 and 4 values."""
+    """A world with attributes of 2, 3 and 4 values."""
 
     attributes = ("a", "b", "c")
     values = tuple(tuple(f"{a}{v}" for v in range(n)) for a, n in zip("abc", (2, 3, 4), strict=True))
@@ -45,7 +45,7 @@ def every_object(world: World) -> Tensor:
 @pytest.mark.parametrize(
     ("world", "counts"), [(THING, (50, 1000, 10_000, 50_000, 100_000)), (SHAPE, (17, 105, 279, 270))]
 )
-def test_numbers_of_rules_are_those_of_the_paper(world: World, counts: tuple[int, ...]) -> None:
+def test_numbers_of_rules_equal_the_paper(world: World, counts: tuple[int, ...]) -> None:
     for length, count in enumerate(counts, 1):
         rules = Rules.of(world, length)
         assert rules.count == len(rules) == count
@@ -54,7 +54,7 @@ def test_numbers_of_rules_are_those_of_the_paper(world: World, counts: tuple[int
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
-def test_rules_and_phrases_say_the_same(length: int) -> None:
+def test_rules_and_phrases_agree(length: int) -> None:
     world, rules = Uneven(), Rules.of(Uneven(), length)
     objects = every_object(world)
     obey = rules.obeys(torch.arange(rules.count), objects.expand(rules.count, -1, -1))
@@ -73,12 +73,12 @@ def test_attribute_first_makes_concepts_of_small_attributes_frequent() -> None:
     assert Rules.of(SHAPE, 4).weights("attribute-first").tolist() == pytest.approx([1 / 270] * 270)
 
 
-def test_of_equal_attributes_both_ways_to_draw_rules_are_one() -> None:
+def test_both_ways_to_draw_rules_are_equal_for_equal_attributes() -> None:
     rules = Rules.of(THING, 2)
     torch.testing.assert_close(rules.weights("attribute-first"), rules.weights("uniform"))
 
 
-def test_attributes_come_first_among_the_seen_rules_too() -> None:
+def test_attribute_first_also_draws_from_seen_rules() -> None:
     rules = Rules.of(SHAPE, 2)
     for part in rules.split():
         weights = rules.weights("attribute-first", part)
@@ -104,8 +104,8 @@ def test_uniform_shares_count_the_objects_that_do_not_obey(length: int) -> None:
         assert list(shares[place]) == [0, *(Fraction(counts[n], wrong) for n in range(1, 2**length))]
 
 
-def test_one_literal_known_of_four_reaches_the_published_bounds() -> None:
-    """A receiver that checks one concept alone is right about all targets, and about distractors that lack it."""
+def test_one_known_concept_of_four_reaches_the_published_bounds() -> None:
+    """A receiver that checks only one concept is right about all targets, and about distractors that lack it."""
     rules = Rules.of(THING, 4)
     for kind, accuracy in (("uniform", Fraction(1, 2) + Fraction(9000, 2 * 9999)), ("near", Fraction(13, 16))):
         for literal in range(4):
@@ -115,13 +115,13 @@ def test_one_literal_known_of_four_reaches_the_published_bounds() -> None:
     assert float(Fraction(13, 16)) == 0.8125
 
 
-def test_near_distractors_lack_any_number_of_concepts_alike() -> None:
+def test_near_distractors_are_uniform_over_numbers_of_lacking_concepts() -> None:
     for row in Rules.of(SHAPE, 3).shares("near"):
         assert [sum(s for n, s in enumerate(row) if n.bit_count() == k) for k in range(4)] == [0, *[Fraction(1, 3)] * 3]
         assert len({s for n, s in enumerate(row) if n.bit_count() == 2}) == 1
 
 
-def test_groups_are_those_of_mu_and_goodman() -> None:
+def test_groups_equal_mu_and_goodman() -> None:
     assert set(Rules.of(SHAPE, 2).shares("groups")) == {(0, *[Fraction(1, 3)] * 3)}
     assert set(Rules.of(SHAPE, 2).shares("targets")) == {(1, 0, 0, 0)}
 
@@ -147,7 +147,7 @@ def test_objects_of_a_group_are_drawn_uniformly(group: int) -> None:
 
 
 @pytest.mark.parametrize(("world", "length", "held_out"), [(THING, 4, 5000), (THING, 2, 100), (SHAPE, 4, 34)])
-def test_phrases_are_held_out_as_often_as_in_the_paper(world: World, length: int, held_out: int) -> None:
+def test_as_many_phrases_are_held_out_as_in_the_paper(world: World, length: int, held_out: int) -> None:
     rules = Rules.of(world, length)
     split = rules.split()
     assert len(split.held_out) == held_out
@@ -156,21 +156,21 @@ def test_phrases_are_held_out_as_often_as_in_the_paper(world: World, length: int
         assert rules.phrases(part).any(0).all()
 
 
-def test_a_split_depends_on_its_seed_alone() -> None:
+def test_a_split_depends_only_on_its_seed() -> None:
     rules = Rules.of(SHAPE, 4)
     assert rules.split(0.2).held_out.tolist() == rules.split(0.2).held_out.tolist()
     assert rules.split(0.2).held_out.tolist() != rules.split(0.2, seed=1).held_out.tolist()
 
 
-def test_nothing_is_held_out_where_every_concept_has_one_rule() -> None:
+def test_nothing_is_held_out_if_every_concept_has_one_rule() -> None:
     assert len(Rules.of(SHAPE, 1).split().held_out) == 0
     with pytest.raises(InvalidSettingError, match=r"None of these 17 rules can be held out.*; hold out 0"):
         Rules.of(SHAPE, 1).split(0.1)
 
 
-def test_shares_that_are_too_small_or_too_large_are_refused() -> None:
+def test_shares_that_are_too_small_or_too_large_are_rejected() -> None:
     rules = Rules.of(SHAPE, 4)
-    with pytest.raises(InvalidSettingError, match=r"With 1 of 270 rules held out.*hold out 6 to 264, a share of"):
+    with pytest.raises(InvalidSettingError, match=r"With 1 of 270 rules held out.*hold out 6 to 264 rules, a share of"):
         rules.split(0.001)
     with pytest.raises(InvalidSettingError, match="With 268 of 270 rules held out"):
         rules.split(0.99)
@@ -179,7 +179,7 @@ def test_shares_that_are_too_small_or_too_large_are_refused() -> None:
 
 
 @given(st.integers(2, 3), st.integers(2, 4), st.data())
-def test_the_usual_share_works_in_every_world(attributes: int, values: int, data: st.DataObject) -> None:
+def test_the_default_share_works_in_every_world(attributes: int, values: int, data: st.DataObject) -> None:
     rules = Rules.of(make_world("thing", attributes=attributes, values=values), data.draw(st.integers(1, attributes)))
     split = rules.split()
     assert bool(len(split.held_out)) == (rules.length > 1)
@@ -187,11 +187,11 @@ def test_the_usual_share_works_in_every_world(attributes: int, values: int, data
         assert rules.phrases(part).any(0).all()
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- rejected values ---------------------------------------------------------------------------------------------------
 
 
-def test_impossible_rules_are_refused() -> None:
-    with pytest.raises(InvalidSettingError, match=r"demands 5 values of different attributes.* has 4 attributes"):
+def test_impossible_rules_are_rejected() -> None:
+    with pytest.raises(InvalidSettingError, match=r"length 5 needs 5 attributes.* has 4 attributes"):
         Rules.of(SHAPE, 5)
     with pytest.raises(InvalidSettingError, match=r"25,200,000 rules of length 5.*at most 1,000,000"):
         Rules.of(make_world("thing", attributes=10), 5)

@@ -1,4 +1,4 @@
-"""Phrases and messages, as metrics and files take them."""
+"""Phrases and messages, in the form for metrics and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_phrases_have_names_and_words_are_numbered_in_order() -> None:
     assert spoken.unique_words == 3
 
 
-def test_lines_are_those_of_the_authors() -> None:
+def test_lines_have_the_format_of_the_authors() -> None:
     lines = of([[9, 3], [0, 3], [9, 2**62]]).to_lines().splitlines()
     assert [json.loads(line) for line in lines] == [
         ["10.4.0", "a-1.c"],
@@ -50,7 +50,7 @@ def test_lines_are_read_with_the_same_scores(tmp_path: Path) -> None:
 
 
 def test_every_turn_has_a_phrase_and_a_message() -> None:
-    with pytest.raises(InvalidSettingError, match="Every turn has one rule and one message"):
+    with pytest.raises(InvalidSettingError, match="every turn has one rule and one message"):
         of([[1], [2]])
     with pytest.raises(InvalidSettingError, match="there are 3 concepts and 1 names"):
         Spoken(np.array([1, 1, 1]), PHRASES, np.zeros((3, 1), dtype=int), ("a",))

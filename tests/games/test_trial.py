@@ -1,4 +1,4 @@
-"""The trial of agents: what does not fit is said in a sentence before anything is trained."""
+"""Checks of the parts of agents before training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETUP = GameTask(
 
 
 def embedded(space: Any, message_length: int, vocab_size: int, hidden_size: int) -> nn.Module:
-    """A sender that looks values up, as many plug-ins do."""
+    """A sender with an embedding of values, as in many plug-ins."""
     size = message_length * (vocab_size + 1)
     return nn.Sequential(
         nn.Embedding(space.values, hidden_size), nn.Flatten(), nn.Linear(space.attributes * hidden_size, size),
@@ -46,7 +46,7 @@ def strangers() -> Iterator[None]:
 
 
 def playable() -> list[tuple[str, str]]:
-    """All of the zoo, each with one cell, that does not sample tokens or store examples."""
+    """All models, with one cell each, that do not sample tokens or store examples."""
     entries = registry.entries("sender", "receiver")
     return [
         (entry.kind, entry.name)
@@ -67,7 +67,7 @@ def test_all_that_learn_by_gradient_can_play(side: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_channels_through_which_gradients_pass(channel: str) -> None:
+def test_channels_with_gradients_can_be_trained(channel: str) -> None:
     both = replace(SETUP, channel=channel.upper(), sender_sees="both", sender="HierAutoReg:GRU", receiver="CNN")
     assert require_fitting_parts(both).channel.name == channel
 
@@ -75,18 +75,18 @@ def test_channels_through_which_gradients_pass(channel: str) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"channel": "discr"}, InvalidSettingError, "do not pass through 'discr'; choose the channel gs, qt, cb, "),
-        ({"channel": "qt", "word_size": 65}, InvalidSettingError, "more than can be numbered in 64 bits"),
-        ({"sender": "HierSampling:GRU"}, IncompatibleError, "works in the representation discr alone"),
+        ({"channel": "discr"}, InvalidSettingError, "through the channel 'discr'.*choose the channel gs, qt, cb, "),
+        ({"channel": "qt", "word_size": 65}, InvalidSettingError, "too many for 64-bit numbers"),
+        ({"sender": "HierSampling:GRU"}, IncompatibleError, "works with the representation discr only"),
         ({"sender": "Hashtable"}, IncompatibleError, "sender/Hashtable stores examples.*cannot play"),
         ({"receiver": "kNN"}, IncompatibleError, "receiver/kNN stores examples.*cannot play"),
-        ({"sender": "embedded"}, IncompatibleError, r"embedded cannot play: .* takes weights over values, \(2, 1, 8\)"),
-        ({"perception": "wide"}, IncompatibleError, r"perception/wide puts out the shape \(2, 9\), not \(2, 8\)"),
+        ({"sender": "embedded"}, IncompatibleError, r"embedded cannot play: .* values, of shape \(2, 1, 8\)"),
+        ({"perception": "wide"}, IncompatibleError, r"perception/wide has an output of shape \(2, 9\), not \(2, 8\)"),
         ({"perception": "conv4"}, IncompatibleError, "not objects of shape"),
         ({"perception": "convv4"}, IcyError, "did you mean conv4.*icy list perceptions"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_said_in_a_sentence(change: dict[str, Any], error: type[IcyError], said: str) -> None:
+def test_parts_that_do_not_fit_give_an_error(change: dict[str, Any], error: type[IcyError], said: str) -> None:
     with pytest.raises(error, match=said) as caught:
         require_fitting_parts(replace(SETUP, **change))
     assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Settings of turns: what is refused, and what "auto" stands for."""
+"""Settings of turns: rejected values, and the meaning of "auto"."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from icy.games import TurnSettings
         ({"distractor_kind": "nearest"}, "did you mean near"),
         ({"rule_sampling": "first"}, "way to draw rules"),
         ({"rules": "formula"}, "did you mean formulas"),
-        ({"held_out": 1.0}, "some must be left to train on"),
+        ({"held_out": 1.0}, "training needs some rules"),
         ({"held_out": -0.1}, "at least 0"),
         ({"held_out": "half"}, "must be a number"),
-        ({"same_objects": 1}, "same_objects is True or False, not 1"),
-        ({"repeat_target": "no"}, "repeat_target is True or False"),
-        ({"rules": "formulas", "rule_length": 2}, "Formulas have no length"),
+        ({"same_objects": 1}, "same_objects must be True or False, not 1"),
+        ({"repeat_target": "no"}, "repeat_target must be True or False"),
+        ({"rules": "formulas", "rule_length": 2}, "Formulas do not have a rule length"),
     ],
 )
-def test_what_cannot_be_is_refused(given: dict[str, Any], said: str) -> None:
+def test_invalid_values_are_rejected(given: dict[str, Any], said: str) -> None:
     with pytest.raises(IcyError, match=said):
         TurnSettings(**given)
 

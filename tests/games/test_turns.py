@@ -1,4 +1,4 @@
-"""Turns: what obeys, how often what is drawn, and that a turn depends on its seed, purpose and place alone."""
+"""Turns: rules are obeyed, frequencies, and dependence only on seed, purpose and index."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_no_violation_in_a_hundred_thousand_turns(world: World, length: int) -> 
     assert obeyed(turns, turns.batch("training", 0, 100, 1000), 2) == (True, False)
 
 
-def test_concepts_of_shape_are_as_frequent_as_their_attributes_say() -> None:
+def test_frequencies_of_concepts_depend_on_their_attributes() -> None:
     turns = Turns(SHAPE, TurnSettings(targets=1, distractors=1), [0])
     count = 200_000
     found = torch.bincount(turns.batch("training", 0, 1, count).numbers.flatten(), minlength=17) / count
@@ -77,7 +77,7 @@ def test_a_receiver_that_knows_one_concept_of_four(kind: str, accuracy: float) -
     assert right.item() == pytest.approx(accuracy, abs=0.004)
 
 
-def test_targets_are_uniform_over_what_obeys() -> None:
+def test_targets_are_uniform_over_objects_that_obey() -> None:
     """With one free attribute there are ten targets, each as frequent as any other."""
     turns = Turns(THING, TurnSettings(4, 20, 1), [3])
     batch = turns.batch("training", 0, 1, 2000)
@@ -86,7 +86,7 @@ def test_targets_are_uniform_over_what_obeys() -> None:
     assert ((found - 0.1).abs() < 4 * 0.0015).all()
 
 
-# -- a turn depends on its seed, purpose and place alone ---------------------------------------------------------------
+# -- a turn depends only on its seed, purpose and index ----------------------------------------------------------------
 
 
 def test_same_seed_same_turns() -> None:
@@ -97,14 +97,14 @@ def test_same_seed_same_turns() -> None:
     assert not torch.equal(batch.objects[:, 0], batch.objects[:, 1])
 
 
-def test_a_replicates_turns_do_not_depend_on_its_company() -> None:
+def test_turns_of_a_replicate_do_not_depend_on_its_stack() -> None:
     together = Turns(THING, SMALL, [1, 2, 3]).batch("training", 7, 2, 5)
     alone = Turns(THING, SMALL, [2]).batch("training", 7, 2, 5)
     assert torch.equal(together.objects[:, 1], alone.objects[:, 0])
     assert torch.equal(together.keys[:, 1], alone.keys[:, 0])
 
 
-def test_steps_do_not_depend_on_what_was_drawn_before() -> None:
+def test_steps_do_not_depend_on_earlier_steps() -> None:
     turns = Turns(THING, SMALL, [1, 2])
     whole = turns.batch("training", 0, 9, 4)
     assert torch.equal(whole.objects[5:8], turns.batch("training", 5, 3, 4).objects)
@@ -128,7 +128,7 @@ def test_evaluations_are_the_same_for_every_seed_of_training() -> None:
     assert one.split.held_out.tolist() == other.split.held_out.tolist()
 
 
-def test_purposes_are_streams_of_their_own_and_show_their_part_of_the_rules() -> None:
+def test_purposes_have_their_own_streams_and_rules() -> None:
     turns = Turns(SHAPE, replace(SMALL, rule_length=4), [1])
     batches = {p: turns.batch(p, 0, 1, 1000) for p in ("training", "validation", "test", "test-seen")}
     held_out = set(turns.split.held_out.tolist())
@@ -138,14 +138,14 @@ def test_purposes_are_streams_of_their_own_and_show_their_part_of_the_rules() ->
     assert len({str(batch.numbers.flatten().tolist()[:20]) for batch in batches.values()}) == 4
 
 
-def test_a_thousand_test_turns_show_as_many_phrases_as_in_the_paper() -> None:
-    """CBM24 prints 901 for Thing and 34 for Shape at l = 4; of 5,000 one expects 906, with a deviation of 8."""
+def test_a_thousand_test_turns_have_the_number_of_phrases_of_the_paper() -> None:
+    """CBM24 prints 901 for Thing and 34 for Shape at l = 4; for 5,000 rules, 906 +- 8 are expected."""
     for world, low, high in ((THING, 882, 930), (SHAPE, 34, 34)):
         numbers = Turns(world, TurnSettings(4, 1, 1), [1]).batch("test", 0, 1, 1000).numbers
         assert low <= len(numbers.unique()) <= high
 
 
-def test_where_nothing_is_held_out_the_test_shows_all_rules() -> None:
+def test_tests_show_all_rules_if_none_are_held_out() -> None:
     turns = Turns(SHAPE, TurnSettings(1, 1, 1), [1])
     assert len(turns.batch("test", 0, 1, 1000).numbers.unique()) == 17
 
@@ -153,14 +153,14 @@ def test_where_nothing_is_held_out_the_test_shows_all_rules() -> None:
 # -- stacks ------------------------------------------------------------------------------------------------------------
 
 
-def test_replicates_of_different_settings_have_the_turns_they_would_have_alone() -> None:
+def test_turns_do_not_depend_on_settings_of_other_replicates() -> None:
     near, uniform = replace(SMALL, distractor_kind="near"), replace(SMALL, distractor_kind="uniform")
     turns = Turns(THING, [near, uniform, near], [1, 1, 2])
     together = turns.batch("training", 2, 3, 4)
     for place, (settings, seed) in enumerate(((near, 1), (uniform, 1), (near, 2))):
         alone = Turns(THING, settings, [seed]).batch("training", 2, 3, 4)
         assert torch.equal(together.objects[:, place], alone.objects[:, 0])
-    assert torch.equal(together.numbers[:, 0], together.numbers[:, 1])  # the same rules, so the two can be compared
+    assert torch.equal(together.numbers[:, 0], together.numbers[:, 1])  # the same rules, so the two are comparable
     with pytest.raises(InvalidSettingError, match="2 settings of turns for 3 replicates"):
         Turns(THING, [near, uniform], [1, 2, 3])
 
@@ -174,7 +174,7 @@ def test_some_replicates_can_be_chosen_and_kept() -> None:
     assert torch.equal(turns.batch("training", 0, 2, 4, which=[1]).objects, whole.objects[:, 2:])
 
 
-# -- looks, and what the sender sees -----------------------------------------------------------------------------------
+# -- looks, and objects of the sender ----------------------------------------------------------------------------------
 
 
 def test_looks_of_evaluations_are_marked() -> None:
@@ -199,7 +199,7 @@ def test_the_sender_may_see_other_objects_of_the_same_rule() -> None:
     assert torch.equal(shared.objects, batch.objects)
 
 
-def test_one_target_may_stand_in_all_places() -> None:
+def test_one_target_can_replace_all_targets() -> None:
     turns = Turns(THING, replace(SMALL, repeat_target=True), [1])
     batch = turns.batch("training", 0, 2, 20)
     assert (batch.objects[..., :3, :] == batch.objects[..., :1, :]).all()
@@ -208,10 +208,10 @@ def test_one_target_may_stand_in_all_places() -> None:
     assert (batch.keys[..., 3:] != batch.keys[..., :1]).all()
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- rejected values ---------------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_drawn_is_refused_before_anything_starts() -> None:
+def test_impossible_turns_are_rejected_at_the_start() -> None:
     with pytest.raises(InvalidSettingError, match="take shorter rules"):
         Turns(SHAPE, TurnSettings(5), [1])
     with pytest.raises(InvalidSettingError, match="can be held out"):
@@ -222,7 +222,7 @@ def test_what_cannot_be_drawn_is_refused_before_anything_starts() -> None:
         Turns(SHAPE, SMALL, [1]).batch("tests", 0, 1, 1)
 
 
-def test_everything_is_drawn_on_the_device() -> None:
+def test_turns_are_drawn_on_the_device() -> None:
     turns = Turns(SHAPE, replace(SMALL, same_objects=False), [1, 2])
     with MadeTensors() as made:
         turns.batch("training", 0, 2, 3)

@@ -1,4 +1,4 @@
-"""What an update of a game consists of."""
+"""Operations of an update of a game."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def counted(**given: object) -> Work:
 
 
 @pytest.mark.slow
-def test_the_products_of_thing_are_those_of_its_layers() -> None:
-    """One word, 10 turns of 20 targets and 20 distractors of 270 numbers; by hand, two operations a weight."""
+def test_work_of_thing_equals_the_products_of_its_layers() -> None:
+    """One word, 10 turns of 20 targets and 20 distractors of 270 numbers; by hand, two operations per weight."""
     perceived = 10 * (20 * (270 * 60 + 60 * 60) + 40 * (270 * 40 + 40 * 40))
     sender = 10 * (60 * 60 + 60 * 60 + 4 * 60 * (60 + 60) + 60 * 50)
     receiver = 10 * (50 * 40 + 4 * 40 * (40 + 40) + 40 * 40)
@@ -26,7 +26,7 @@ def test_the_products_of_thing_are_those_of_its_layers() -> None:
 
 
 @pytest.mark.slow
-def test_images_cost_what_their_convolutions_do() -> None:
+def test_work_of_images_equals_their_convolutions() -> None:
     """Four blocks of 64 channels and kernels of 3x3, for 8 targets and 16 candidates of 10 turns, 64 x 64 pixels."""
     sides = (64, 32, 16, 8)
     one = sum(2 * 9 * 64 * inputs * side**2 for inputs, side in zip((3, 64, 64, 64), sides, strict=True))

@@ -32,5 +32,5 @@ def test_hol_uses_every_token_at_every_position() -> None:
 
 
 def test_hol_needs_as_many_messages_as_meanings() -> None:
-    with pytest.raises(InvalidSettingError, match="100 meanings, and a length of 4 gives only 16 messages"):
+    with pytest.raises(InvalidSettingError, match="100 meanings, but a length of 4 gives only 16 messages"):
         make_language("hol", "2x10", 2, 2)

@@ -117,7 +117,7 @@ def test_versions() -> None:
 
 
 def test_too_few_words() -> None:
-    with pytest.raises(InvalidSettingError, match="needs 50 different words, and a length of 2 gives only 16 over a"):
+    with pytest.raises(InvalidSettingError, match="needs 50 different words, but a length of 2 gives only 16 over a"):
         make_language("rot", "5x10", 4, 2)
 
 
@@ -176,9 +176,9 @@ def test_plug_ins() -> None:
         check_side("mirror", "receiver")
     with pytest.raises(IncompatibleError, match="no side"):
         check_side("mirror+shuf", "receiver")
-    with pytest.raises(InvalidSettingError, match=r"'short' was asked for 2x3.* of 8 tokens; it made 2x3, 4 and 1"):
+    with pytest.raises(InvalidSettingError, match=r"'short' should return 2x3.* of 8 tokens; it returned 2x3, 4 and 1"):
         make_language("short", "2x3")
-    with pytest.raises(InvalidSettingError, match="'wild' returned something that is no language"):
+    with pytest.raises(InvalidSettingError, match="'wild' returned something other than a language"):
         make_language("wild", "2x3")
 
 
@@ -224,7 +224,7 @@ def test_a_function_that_takes_no_words_says_so(forgetting: None) -> None:
         return np.zeros((space.size, space.attributes * word_length), dtype=np.int64)
 
     register_grammar("own")(own)
-    with pytest.raises(IncompatibleError, match=r"'own' makes words of its own.*`words=None`"):
+    with pytest.raises(IncompatibleError, match=r"'own' makes its own words.*`words=None`"):
         make_language("own", "2x2", 4, 2, words=WORDS)
 
 

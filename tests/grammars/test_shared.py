@@ -19,7 +19,7 @@ SPACE = MeaningSpace(3, 4)
 @pytest.fixture(autouse=True)
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What is made, in order; nothing was before."""
-    monkeypatch.setattr(shared, "_kept", {})
+    monkeypatch.setattr(shared, "_cache", {})
     calls: list[Any] = []
 
     def make(*arguments: Any) -> Any:
@@ -47,18 +47,18 @@ def test_what_cannot_be_made_is_an_error_each_time() -> None:
             shared_language("concat", SPACE, 2, 2, 1)
 
 
-def test_what_was_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch, made: list[Any]) -> None:
+def test_the_least_recently_used_is_removed(monkeypatch: pytest.MonkeyPatch, made: list[Any]) -> None:
     size = make_language("rot", SPACE, 4, 2, 1).messages.nbytes + shared.BYTES_OF_ONE
-    monkeypatch.setattr(shared, "KEPT_BYTES", 2 * size)
+    monkeypatch.setattr(shared, "CACHE_BYTES", 2 * size)
     for seed in (1, 2, 1, 3):  # 3 takes the place of 2
         shared_language("rot", SPACE, 4, 2, seed)
     assert [seed for *_, seed in made] == [1, 2, 3]
-    assert [seed for *_, seed in shared._kept] == [1, 3]
+    assert [seed for *_, seed in shared._cache] == [1, 3]
     shared_language("rot", SPACE, 4, 2, 2)
     assert [seed for *_, seed in made] == [1, 2, 3, 2]
-    monkeypatch.setattr(shared, "KEPT_BYTES", size - 1)  # more than there is room for is made, and not kept
+    monkeypatch.setattr(shared, "CACHE_BYTES", size - 1)  # more than there is room for is made, and not kept
     assert shared_language("rot", SPACE, 4, 2, 5).seed == 5
-    assert not shared._kept
+    assert not shared._cache
 
 
 @pytest.mark.usefixtures("forgetting")

@@ -196,28 +196,28 @@ def test_padding_is_named(form: Callable[[Any], Any], pad: int) -> None:
 
 def test_negative_tokens_ask_for_the_padding() -> None:
     for rows in ([[1, -1]], [[np.int64(1), np.int64(-1)]], np.array([[1, -1]]), [[torch.tensor(1), torch.tensor(-1)]]):
-        with pytest.raises(InvalidSettingError, match=r"found -1\. If .* name it as pad=-1 \(--pad\)"):
+        with pytest.raises(InvalidSettingError, match=r"not -1\. If .* give it as pad=-1 \(--pad\)"):
             Table.of([[0]], rows)
 
 
 @pytest.mark.parametrize(
     ("given_", "sentence"),
     [
-        ({1: [2]}, "Messages are a sequence with an entry per row, and a dict was given"),
-        (3, "a int was given"),
+        ({1: [2]}, "Messages must be a sequence with an entry per row, not a dict"),
+        (3, "not a int"),
         ([{1, 2}], "A set cannot be a value or a token"),
         ([1j], "complex number"),
         (np.array([1j]), "Complex numbers"),
         (torch.ones(1, 2, device="meta"), "Messages cannot be read from a Tensor: Cannot copy out of meta tensor"),
-        ([[[1], [2, 3]]], "A token is a single value, and some of these messages hold lists"),
-        (np.zeros((1, 2, 2, 2)), r"the shape \(1, 2, 2, 2\) is none"),
+        ([[[1], [2, 3]]], "A token must be a single value, but some messages hold lists"),
+        (np.zeros((1, 2, 2, 2)), r"not of shape \(1, 2, 2, 2\)"),
         (np.array([[np.inf]]), "Some tokens are infinite"),
-        ([[1, 0.25]], r"0\.25 in row 0 .* is neither.*argmax"),
-        (np.array([[0.25, 0.75]]), r"0\.25 in row 0 .* is neither.*argmax"),
-        ([["a"], 3], "Messages are sequences of tokens; row 1"),
+        ([[1, 0.25]], r"not 0\.25 in row 0 .*argmax"),
+        (np.array([[0.25, 0.75]]), r"not 0\.25 in row 0 .*argmax"),
+        ([["a"], 3], "Messages must be sequences of tokens; row 1"),
     ],
 )
-def test_what_is_no_message_is_answered_in_a_sentence(given_: Any, sentence: str) -> None:
+def test_invalid_messages_are_errors_in_one_sentence(given_: Any, sentence: str) -> None:
     with pytest.raises(InvalidSettingError, match=sentence):
         Table.of([[0]] * (len(given_) if hasattr(given_, "__len__") else 1), given_)
 
@@ -321,9 +321,9 @@ def test_texts_that_can_be_read_in_one_way(texts: list[str], first: list[Any]) -
 
 
 def test_texts_of_two_kinds_are_refused() -> None:
-    with pytest.raises(InvalidSettingError, match=r"'\[1, 2\]' in row 0 .* is in brackets, and '3' in row 1 .* is not"):
+    with pytest.raises(InvalidSettingError, match=r"'\[1, 2\]' in row 0 .* is in brackets, but '3' in row 1 .* is not"):
         Table.of([[0], [1]], ["[1, 2]", "3"])
-    with pytest.raises(InvalidSettingError, match="nothing between two '-' or at its end"):
+    with pytest.raises(InvalidSettingError, match="is empty between two '-' or at its end"):
         Table.of([[0], [1]], ["1-2", "1-"], tokens="-")
     with pytest.raises(InvalidSettingError, match="a list of lists"):
         Table.of([[0]], ["[[1], [2]]"])
@@ -433,7 +433,7 @@ def test_a_field_may_be_longer_than_the_csv_library_takes(tmp_path: Path) -> Non
         ([[0, 1], [[1], 2]], ["a", "b"], {}, "lists of several lengths"),
         ([[[0, None]], [[1, 2]]], ["a", "b"], {}, "There is no value in row 0"),
         (["[0, None]", "[1, 2]"], ["a", "b"], {}, "lacks a value"),
-        (["[0, 1]", "1, 1"], ["a", "b"], {}, "is in brackets, and '1, 1' in row 1"),
+        (["[0, 1]", "1, 1"], ["a", "b"], {}, "is in brackets, but '1, 1' in row 1"),
         (["{'c': 1}", "{'c': 2}"], ["a", "b"], {}, "set or dictionary"),
         ([[0], [1]], ["{1, 2}", "{3, 4}"], {}, "set or dictionary"),
         ([[0], [1]], ["[1 2 ... 4]", "[1 2 3 4]"], {}, "cut off"),
@@ -442,7 +442,7 @@ def test_a_field_may_be_longer_than_the_csv_library_takes(tmp_path: Path) -> Non
             [[0], [1]],
             ["a b", "b a"],
             {"tokens": "letter"},
-            "separator 'letter' is in no message; tokens is auto, letters",
+            "separator 'letter' is in no message; tokens must be auto, letters",
         ),
         ([[0], [1], [2]], ["0.11", "0.22", "0.35"], {}, "two ways: as the tokens before and after the point"),
         ([[0], [1]], ["1.0", "2.0"], {}, "two ways: as the tokens before and after the point"),
@@ -455,13 +455,13 @@ def test_a_field_may_be_longer_than_the_csv_library_takes(tmp_path: Path) -> Non
         ([[0], [1]], np.array([[[np.nan, 0.7]], [[0.1, 0.2]]]), {"argmax": True}, "There is no message in row 0"),
         ([["a", "1", 0], ["b", 0, 1], ["c", "0", 0]], [frozenset("a")] * 3, {}, "frozenset cannot be"),
         ([[2**53 + 1, 0.5], [2**53, 1.5]], ["a", "b"], {}, "loses digits"),
-        ([[None], [None]], ["a", "b"], {"missing": "drop"}, "no row is left"),
+        ([[None], [None]], ["a", "b"], {"missing": "drop"}, "no row remains"),
         ([[0], [1]], ["a", "b"], {"missing": True}, "treatment of missing values"),
-        ([[0], [1]], ["a", "b"], {"weights": {0: 1, 1: 2}}, "a dict was given"),
-        ([[0], [1]], [[1], [2]], {"eos": [1, 2]}, "One token ends"),
+        ([[0], [1]], ["a", "b"], {"weights": {0: 1, 1: 2}}, "not a dict"),
+        ([[0], [1]], [[1], [2]], {"eos": [1, 2]}, "Only one token can end"),
     ],
 )
-def test_no_reading_is_guessed(meanings: Any, messages: Any, options: dict[str, Any], sentence: str) -> None:
+def test_ambiguous_data_is_refused(meanings: Any, messages: Any, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(IcyError, match=sentence):
         Table.of(meanings, messages, **options)
 
@@ -566,14 +566,14 @@ def test_files_as_pandas_r_and_spreadsheets_write_them(tmp_path: Path) -> None:
 def test_names_for_missing_values_are_remarked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "t.csv").write_text("colour,message\nred,wa ki\nNA,wa po\n")
     read_table(tmp_path / "t.csv")
-    assert "The entry 'NA' was taken for a name" in caplog.text
+    assert "The entry 'NA' was read as a name" in caplog.text
 
 
 def test_more_readings() -> None:
     square = [[0, 0], [0, 1], [1, 0], [1, 1]]
     one = Table.of(square, pd.DataFrame({"message": ["wa ki", "wa po", "tu ki", "tu po"]}))
     assert one.length == 2
-    with pytest.raises(InvalidSettingError, match="most messages have none"):
+    with pytest.raises(InvalidSettingError, match="most messages do not"):
         Table.of(square, ["ki-mu", "kipo", "tumu", "tupo"])
     assert Table.of(square, ["w\u00e9", "wa", "te\u0301", "ta"]).vocab_size == 4  # one é, however it is encoded
     assert Table.of([0, 1], [[1], [2]]).meanings.tolist() == [[0], [1]]

@@ -83,7 +83,7 @@ def test_facts_and_properties() -> None:
     assert repr(language) == "Language('n', 2x2, 4 messages of 3 tokens, vocabulary 2, seed 1)"
 
 
-def test_words_that_are_too_many_to_count_are_numbered_anew() -> None:
+def test_very_many_words_are_numbered_again() -> None:
     words = np.array([[2**40, -1], [5, 5], [-1, 2**40], [5, -1]])
     language = Language.spoken(MeaningSpace(2, 2), words, 2**64, name="n", seed=1)
     assert language.messages.tolist() == [[2, 0], [1, 1], [0, 2], [1, 0]]

@@ -91,16 +91,16 @@ def test_all_meanings_are_equally_likely_to_be_held_out(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "share", "space", "words"),
     [
-        ("random", 0.2, (1, 10), "one attribute"),
-        ("combinations", 0.2, (1, 10), "one attribute"),
+        ("random", 0.2, (1, 10), "only one"),
+        ("combinations", 0.2, (1, 10), "only one"),
         ("random", 0.01, (2, 3), "is less than one"),
         ("combinations", 0.002, (5, 10), "0.002 of the 100 pairs of values"),
-        ("random", 0.9, (2, 3), "1 would be left"),
-        ("combinations", 0.95, (5, 10), "5 would be left"),
+        ("random", 0.9, (2, 3), "1 would remain"),
+        ("combinations", 0.95, (5, 10), "5 would remain"),
         ("random", 0.5, (3, 1), "nothing would be held out"),
     ],
 )
-def test_a_space_that_cannot_be_split_so(kind: str, share: float, space: tuple[int, int], words: str) -> None:
+def test_spaces_that_cannot_be_split(kind: str, share: float, space: tuple[int, int], words: str) -> None:
     with pytest.raises(InvalidSettingError, match=words) as caught:
         Split(kind, share).check(MeaningSpace(*space))
     assert "\n" not in str(caught.value)

@@ -52,7 +52,7 @@ def test_csv_sorted_by_hand_still_loads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_damaged_or_foreign_files(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{suffix}"
-    with pytest.raises(StoreError, match="There is no file"):
+    with pytest.raises(StoreError, match="does not exist"):
         Language.load(path)
     path.write_bytes(b"a,b\n1,2\n")
     with pytest.raises(StoreError, match="not an icy language"):
@@ -77,7 +77,7 @@ def test_wrong_token_in_file(tmp_path: Path) -> None:
 
 
 def test_suffix_and_folder_errors(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"\.parquet, \.csv, \.npz; 'x\.json' ends in none"):
+    with pytest.raises(StoreError, match=r"\.parquet, \.csv, \.npz; 'x\.json' has another suffix"):
         small().save(tmp_path / "x.json")
     with pytest.raises(StoreError, match="cannot be written"):
         small().save(tmp_path / "no" / "x.csv")
@@ -158,7 +158,7 @@ def test_own_file_comes_back_whole(tmp_path: Path) -> None:
         ("m0,message\n0,ab\n1,a\n", "same length.*found lengths 1, 2"),
         ("m0,message\n0,ab\n0,ab\n1,bb\n", "0 meanings are missing and 1 row repeats"),
         ("m0,message\n", "no rows"),
-        ("a,b\n0,ab\n", "say which are meanings"),
+        ("a,b\n0,ab\n", "choose columns of meanings"),
         ("m0,message\n0,xz\n1,1 2\n", "'1 2' in line 3 has spaces"),
         ("m0,message\n0,\n1,\n", "no message in line 2"),
     ],
@@ -169,7 +169,7 @@ def test_own_table_refusals(text: str, sentence: str, tmp_path: Path) -> None:
 
 
 def test_own_table_unknown_column_and_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match="has the columns m0, message; there is no 'colour'"):
+    with pytest.raises(InvalidSettingError, match="has the columns m0, message; 'colour' is not one of them"):
         read(tmp_path, "m0,message\n0,a\n", ["colour"])
     with pytest.raises(StoreError, match="cannot be read"):
         Language.from_csv(tmp_path / "none.csv")
@@ -184,7 +184,7 @@ def test_own_table_unknown_column_and_missing_file(tmp_path: Path) -> None:
         ("a,a,message\n0,0,ab\n", "columns 1 and 2 are both called 'a'"),
     ],
 )
-def test_what_is_empty_or_twice_in_ones_own_table_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+def test_empty_or_repeated_rows_of_own_tables_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(InvalidSettingError, match=sentence):
         Language.from_csv(tmp_path / "t.csv")

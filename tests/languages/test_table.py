@@ -58,7 +58,7 @@ def test_the_end_of_a_message() -> None:
 def test_continuous_meanings() -> None:
     assert Table.of([[0.5, 1.0]], [[1]]).continuous
     assert not Table.of([[0.0, 1.0]], [[1]]).continuous
-    with pytest.raises(InvalidSettingError, match="posdis is about discrete attributes"):
+    with pytest.raises(InvalidSettingError, match="posdis needs discrete attributes"):
         Table.of([[0.5, 1.0]], [[1]]).require_discrete("posdis")
 
 
@@ -74,10 +74,10 @@ def test_rows_drawn_with_replacement_remember_where_they_come_from() -> None:
         ([[0], [1]], [[1]], "2 meanings and 1 message were"),
         ([], [], "shape"),
         (np.empty((0, 2)), [], "no rows"),
-        ([[0, 1], [1]], [[1], [1]], "all rows equally long"),
-        ([[0], [1]], [[1], [-1]], "Tokens are whole numbers from 0; found -1"),
-        ([[0], [1]], [[1], [0.5]], "Tokens are whole numbers from 0, or names"),
-        ([[0], [1]], "ab", "one string was given"),
+        ([[0, 1], [1]], [[1], [1]], "all of one length"),
+        ([[0], [1]], [[1], [-1]], "Tokens must be whole numbers from 0, not -1"),
+        ([[0], [1]], [[1], [0.5]], "Tokens must be whole numbers from 0, or names"),
+        ([[0], [1]], "ab", "not one string"),
         ([[0.5], [np.nan]], [[1], [2]], "no value in row 1 .counted from 0., attribute 0"),
         ([[0], [1]], None, "Give meanings and messages"),
     ],
@@ -112,7 +112,7 @@ def test_lists_in_a_column_are_several_attributes() -> None:
 
 
 @pytest.mark.parametrize("large", [2**61, 2**62 - 1, 2**62, 2**63 - 1, 2**63, 2**64, 10**30])
-def test_tokens_and_values_of_any_size_are_told_apart(large: int) -> None:
+def test_tokens_and_values_of_any_size_are_distinguished(large: int) -> None:
     table = Table.of([[large, 0], [large + 1, 0]], [[large, 1], [1]])
     assert table.messages[0, 0] != table.messages[0, 1] == table.messages[1, 0]
     assert table.meanings[0, 0] != table.meanings[1, 0]
@@ -131,7 +131,7 @@ def test_arrays_without_signs_are_read_without_a_turn() -> None:
 
 def test_negative_tokens_are_refused_whatever_their_size() -> None:
     for token in (-1, -(2**63), -(10**30), -(10**5000)):
-        with pytest.raises(InvalidSettingError, match="Tokens are whole numbers from 0; found"):
+        with pytest.raises(InvalidSettingError, match="Tokens must be whole numbers from 0, not"):
             Table.of([[0], [1]], [[1], [token]])
 
 

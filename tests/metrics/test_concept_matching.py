@@ -307,18 +307,18 @@ def test_few_rows_make_the_score_too_high() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"messages": ["a", ""]}, "1 of 2 messages, which have no token that counts"),
-        ({"messages": ["a", "b"], "drop_last": True}, "2 of 2 messages, which have no token"),
+        ({"messages": ["a", ""]}, "1 of 2 messages: they have no token that counts"),
+        ({"messages": ["a", "b"], "drop_last": True}, "2 of 2 messages: they have no token"),
         ({"messages": ["ab", "abc"], "words": 2}, "A message of 3 tokens cannot be cut into words of 2"),
         ({"messages": ["ab", "b"], "words": "positions:0"}, "at least 1, not 0"),
         ({"messages": ["ab", "b"], "words": "tokens:two"}, "must be a whole number"),
         ({"messages": ["ab", "b"], "words": 1.5}, "must be a whole number"),
         ({"meanings": [[0.5], [1.0]]}, "discrete attributes"),
-        ({"meanings": [["red"], ["red", "big"]]}, 'say concepts="items"'),
+        ({"meanings": [["red"], ["red", "big"]]}, 'set concepts="items"'),
         ({"meanings": [["red"], []], "concepts": "items"}, "A phrase without a concept"),
-        ({"meanings": ["red", "blue"], "concepts": "items"}, "A phrase is a sequence of concepts, not 'red'"),
+        ({"meanings": ["red", "blue"], "concepts": "items"}, "A phrase must be a sequence of concepts, not 'red'"),
         ({"meanings": [["red"], [("a", [])]], "concepts": "items"}, "must be hashable"),
-        ({"meanings": 3, "concepts": "items"}, "Phrases are a sequence of phrases"),
+        ({"meanings": 3, "concepts": "items"}, "Phrases must be a sequence with one phrase per message"),
         ({"meanings": [["red"]], "concepts": "items"}, "Every meaning has one message"),
     ],
 )
@@ -338,11 +338,11 @@ def test_conventions_that_there_are_not(argument: str, given: str, near: str) ->
 
 
 def test_a_segment_larger_than_the_sample() -> None:
-    with pytest.raises(InvalidSettingError, match="A segment of 100 rows is more than there are, 2"):
+    with pytest.raises(InvalidSettingError, match=r"A segment of 100 rows is larger than the table \(2\)"):
         cbm_by_sample_size([[0], [1]], ["a", "b"])
 
 
-def test_words_of_large_tokens_are_told_apart() -> None:
+def test_words_of_large_tokens_are_distinguished() -> None:
     """Their numbers, multiplied, would be more than 64 bits hold."""
     large = 2**61
     messages = [[large + a, large + b, large + c] for a, b, c in [(0, 1, 2), (1, 0, 2), (2, 1, 0), (0, 2, 1)]]

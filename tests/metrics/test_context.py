@@ -158,7 +158,7 @@ def test_what_it_does_not_depend_on(alignment: str, seed: int, rows: int) -> Non
     assert after == pytest.approx(before, abs=1e-5)
 
 
-def test_what_a_token_is_chosen_by() -> None:
+def test_choice_of_the_token_of_a_concept() -> None:
     """The token 9 is beside the first value most often, and 1 beside it alone."""
     table = [[0], [0], [0], [1], [1]], [[9, 9, 1], [9], [9], [9, 9], [9, 9]]
     by_count, by_concept = (context_independence(*table, chosen_by=c).details["concepts"] for c in context.CHOICES)

@@ -59,7 +59,7 @@ def test_a_table_without_meanings(metric: str) -> None:
     if metric in WITHOUT_MEANINGS:
         assert measured(table) == measured(MEANINGS, MESSAGES)
         return
-    with pytest.raises(InvalidSettingError, match="compares messages with meanings, and this table has no meanings"):
+    with pytest.raises(InvalidSettingError, match="compares messages with meanings, but this table has no meanings"):
         measured(table)
 
 

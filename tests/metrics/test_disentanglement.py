@@ -208,7 +208,7 @@ def test_bins_are_those_of_the_reference_library() -> None:
     assert (found == np.unique(expected, return_inverse=True)[1]).all()
 
 
-def test_what_is_read_as_real_codes() -> None:
+def test_real_codes_are_recognized() -> None:
     codes = GRID + 0.5
     for real in (codes, codes.astype(np.float32), codes.tolist(), GRID.astype(float), GRID.astype(float).tolist()):
         assert not read_codes(GRID, real, None).discrete

@@ -41,7 +41,7 @@ def test_conventions_reach_the_metric(language: icy.Language) -> None:
     assert row["topsim_error"][0] == topsim(language, message="hamming", pairs=50).error
 
 
-def test_what_a_metric_refuses_costs_no_other(language: icy.Language) -> None:
+def test_a_refused_metric_does_not_stop_others(language: icy.Language) -> None:
     meanings = language.space.all() + 0.5
     row = evaluate(meanings, language.messages, metrics=FAST, conventions={"topsim": {"meaning": "euclidean"}})
     assert math.isfinite(row["topsim"][0])
@@ -71,7 +71,7 @@ def test_bootstrap_errors(language: icy.Language) -> None:
         ({"conventions": {"bosdis": {}}}, "No metric with conventions here is called 'bosdis'"),
         ({"conventions": {"topsim": {"mesage": "hamming"}}}, "No convention of topsim is called 'mesage'"),
         ({"conventions": {"topsim": {"message": "haming"}}}, "did you mean hamming"),
-        ({"errors": "jackknife"}, "No way to an error"),
+        ({"errors": "jackknife"}, "No way to estimate an error"),
         ({"resamples": 1}, "at least 2"),
     ],
 )

@@ -136,13 +136,13 @@ def test_values_measured_on_the_authors_languages(grammar: str, expected: Any) -
 
 @pytest.mark.parametrize("metric", [posdis, bosdis])
 def test_mistakes_are_answered_in_a_sentence(metric: Any) -> None:
-    with pytest.raises(IcyError, match="always the same is called 'leave'"):
+    with pytest.raises(IcyError, match="never changes is called 'leave'"):
         metric([[0, 0], [1, 1]], ["a", "b"], constant="leave")
     with pytest.raises(IcyError, match="discrete attributes"):
         metric([[0.5, 0], [1, 1]], ["a", "b"])
 
 
-def test_the_size_of_a_token_costs_nothing() -> None:
+def test_large_tokens_take_no_extra_memory() -> None:
     """A table of every token up to 2^62 would take 23 GB and more."""
     meanings = list(itertools.product(range(2), repeat=2))
     bag = np.array([(1, 3), (4, 1), (3, 2), (2, 4)])
@@ -154,7 +154,7 @@ def test_the_size_of_a_token_costs_nothing() -> None:
     assert huge.details["gaps"] == {1: 1, 2: 1, 3: 1, 2**40: 1}
 
 
-def test_what_is_ignored_is_not_in_the_vocabulary() -> None:
+def test_ignored_symbols_are_not_in_the_vocabulary() -> None:
     meanings, bag = list(itertools.product(range(2), repeat=2)), [(1, 3), (4, 1), (3, 2), (2, 4)]
     for ignored, symbols in ((0, 4), ([0], 4), ([0, 0.0], 4), ([9, -1, "a"], 5), ([0, 1], 3), ((), 5)):
         score = bosdis(meanings, bag, constant="zero", ignore=ignored)  # type: ignore[arg-type]

@@ -56,7 +56,7 @@ def test_conventions_of_degenerate_tables() -> None:
     ("options", "sentence"),
     [
         ({"average": "mean"}, "No average is called 'mean'"),
-        ({"attribute": 1}, "There is no attribute 1; they are numbered 0 to 0"),
+        ({"attribute": 1}, "Attribute 1 does not exist: numbers are 0 to 0"),
         ({"attribute": -1}, "attribute must be a whole number"),
     ],
 )

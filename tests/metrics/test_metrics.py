@@ -188,9 +188,9 @@ def test_the_reason_is_shown() -> None:
 
 
 def test_a_score_is_nan_exactly_where_it_says_why() -> None:
-    with pytest.raises(ValueError, match="says why"):
+    with pytest.raises(ValueError, match="needs a reason"):
         Score("x", NAN, 1)
-    with pytest.raises(ValueError, match="says why"):
+    with pytest.raises(ValueError, match="needs a reason"):
         Score("x", 1.0, 1, why="because")
 
 

@@ -75,7 +75,7 @@ def test_conflicts_are_the_least_over_all_assignments(seed: int, rows: int, more
 
 def test_conflicts_need_a_position_for_each_attribute_that_changes() -> None:
     refused = conflict_count([[0, 0], [1, 1]], ["a", "b"])
-    assert refused.why == "2 attributes need as many positions, and messages have 1"
+    assert refused.why == "2 attributes need as many positions, but messages have 1"
     score = conflict_count([[0, 7], [1, 7]], ["a", "b"])
     assert (score.value, score.details["positions"]) == (0, {0: 0})
 

@@ -137,8 +137,8 @@ def test_published_table_10() -> None:
 @pytest.mark.parametrize(
     ("messages", "options", "sentence"),
     [
-        ([[0] * 17, [1] * 17], {}, "up to 16 positions, and messages have 17"),
-        ([[0], [1], [2]], {"search": "resnick"}, "is for two symbols, and the messages have 3"),
+        ([[0] * 17, [1] * 17], {}, "up to 16 positions, but messages have 17"),
+        ([[0], [1], [2]], {"search": "resnick"}, "needs two symbols, but the messages have 3"),
         ([[0], [1]], {"search": "gredy"}, "did you mean greedy"),
     ],
 )

@@ -74,7 +74,7 @@ def test_exact_p_values_of_small_tables(toy: str, metric: str, conventions: dict
     assert (test.low, test.high) == pytest.approx(tuple(np.quantile(every, [0.025, 0.975])))
 
 
-def test_which_metrics_are_errors(forgetting: None) -> None:
+def test_metrics_that_are_errors(forgetting: None) -> None:
     lower = [entry.name for entry in registry.entries("metric") if entry.lower_is_better]
     assert sorted(lower) == ["conflict_count", "residual_entropy", "tre"]
     register_metric("error", lower_is_better=True)(lambda meanings, messages=None: topsim(meanings, messages))

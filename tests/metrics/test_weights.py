@@ -155,7 +155,7 @@ def test_weights_with_fractions_are_shares(name: str, conventions: dict[str, Any
         ("topsim", {}, 'topsim of all pairs counts rows, .* one is 0.5; give counts of rows, or take pairs="ordered"'),
         ("topsim", {"pairs": 10}, "topsim of drawn pairs counts rows, so weights must be whole numbers"),
         ("topsim", {"pairs": "published"}, "topsim of drawn pairs counts rows"),
-        ("ami", {}, "Adjusted mutual information counts rows, so weights must be whole numbers, and one is 0.5"),
+        ("ami", {}, "Adjusted mutual information counts rows, so weights must be whole numbers, but one is 0.5"),
         ("cbm", {}, "Concept best matching counts rows, so weights must be whole numbers"),
     ],
 )
@@ -194,7 +194,7 @@ def test_rows_may_be_too_many_to_repeat(correlation: str, distances: dict[str, A
 
 
 @pytest.mark.parametrize("name", ["ami", "topsim"])
-def test_what_repeats_rows_needs_memory_for_them(name: str) -> None:
+def test_repeated_rows_need_memory(name: str) -> None:
     table = Table.of([[0, 0], [0, 1], [1, 0]], ["ac", "ad", "bc"], weights=[2**50, 1, 1])
     with pytest.raises(InvalidSettingError, match="1125899906842626 repeated rows needs about"):
         score_all(table, name, {"topsim": {"pairs": 10}} if name == "topsim" else {})
@@ -308,7 +308,7 @@ def test_a_metric_that_does_not_read_weights_gets_repeated_rows() -> None:
     with registry.holding(Entry("metric", "distinct", distinct, "", "", origin=__name__)):
         (score,) = score_all(Table.of(*given, weights=[4, 1, 1]), "distinct", {}).values()
         assert (score.value, score.rows) == (0.5, 3)
-        said = "distinct counts rows, so weights must be whole numbers, and one is 0.5"
+        said = "distinct counts rows, so weights must be whole numbers, but one is 0.5"
         with pytest.raises(InvalidSettingError, match=said):
             score_all(Table.of(*given, weights=[4, 0.5, 1]), "distinct", {})
         row = evaluate(Table.of(*given, weights=[4, 0.5, 1]), metrics=["distinct", "posdis"])
@@ -341,16 +341,16 @@ def test_forms_of_weights(form: str) -> None:
     ("weights", "said"),
     [
         ([1, 2], "Every row has one weight; 2 weights for 3 rows were given."),
-        (2, "Weights are a sequence with an entry per row, and a int was given"),
-        ([1, -1, 2], "Weights of rows are numbers of at least 0, and that of row 1 .counted from 0. is -1."),
+        (2, "Weights must be a sequence with an entry per row, not a int"),
+        ([1, -1, 2], "Weights of rows must be numbers of at least 0, but row 1 .counted from 0. has -1."),
         ([1, 2, math.nan], "There is no weight in row 2"),
-        ([1, math.inf, 2], "that of row 1 .* is inf"),
+        ([1, math.inf, 2], "row 1 .* has inf"),
         ([1, None, 2], "There is no weight in row 1"),
-        (["1", "2", "c"], "that of row 2 .* is 'c'"),
+        (["1", "2", "c"], "row 2 .* has 'c'"),
         (pd.Series([1, None, 2], dtype="Int64"), "There is no weight in row 1"),
-        ([0, 0, 0], "The sum of weights is above 0 and below 2.53, not 0; scale them."),
-        ([2**53, 1, 1], "below 2.53, not 9007199254740994; scale them"),
-        ([10**400, 1, 1], "below 2.53"),
+        ([0, 0, 0], "The sum of weights must be in .0, 2.53., not 0; scale them."),
+        ([2**53, 1, 1], "2.53., not 9007199254740994; scale them"),
+        ([10**400, 1, 1], "0, 2.53"),
     ],
 )
 def test_wrong_weights(weights: Any, said: str) -> None:

@@ -130,7 +130,7 @@ def test_most_rows_of_the_tables_are_in_the_registry() -> None:
     assert len(TOTALS) >= 2 * 43
 
 
-def test_the_true_count_is_of_what_is_there() -> None:
+def test_the_true_count_is_the_number_of_parameters() -> None:
     model = create_sender("HierZero:GRU", "3x4", 6, 4, 16)
     assert model.parameter_count() == sum(p.numel() for p in model.parameters())
     assert model.parameter_count("published") - model.parameter_count() == 2 * 3 * 16  # input weights of both cells

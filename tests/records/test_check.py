@@ -1,4 +1,4 @@
-"""What is read as a record, and what is left out: by its fields, their types, its key and its numbers."""
+"""Checks of records: fields, types, keys and numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REKEYED = ("model", "grammar", "protocol")
 
 
 def rekeyed(record: Any) -> Any:
-    """A record with the key of its configuration, as a stranger would make it."""
+    """A handwritten record, with the key of its configuration."""
     versions = {name: record["versions"][name] for name in REKEYED}
     return {**record, "key": record_key(record["config"], versions)}
 
@@ -57,10 +57,10 @@ ODD: list[tuple[Any, str]] = [
     ({**on_file(), "failed": 0}, "expected `bool`, got `int` - at `$.failed`"),
     ({**on_file(), "config": [1]}, "expected `object`, got `array` - at `$.config`"),
     ({**on_file(), "curve": [[1, "x"]]}, "expected `float | null`, got `str` - at `$.curve[0][1]`"),
-    ({**on_file(), "curve": [[]]}, "its curve has a point without a place"),
-    ({**on_file(), "curve": [[1, 0.5], [2]]}, "its curve has a point of 1 number, not of steps and accuracy"),
-    ({**on_file(), "curve": [[1, 0.5, 3]]}, "its curve has a point of 3 numbers, not of steps and accuracy"),
-    ({**on_file(), "points": ["steps", "loss"]}, "its curve is of steps and loss, not of steps and accuracy"),
+    ({**on_file(), "curve": [[]]}, "its curve has a point without a number of updates"),
+    ({**on_file(), "curve": [[1, 0.5], [2]]}, "its curve has a point of 1 number, not steps and accuracy"),
+    ({**on_file(), "curve": [[1, 0.5, 3]]}, "its curve has a point of 3 numbers, not steps and accuracy"),
+    ({**on_file(), "points": ["steps", "loss"]}, "the numbers of its curve are steps and loss, not steps and accuracy"),
     ({**on_file(), "curve": [[10**30, 0.5]]}, "its curve has a point at "),
     ({**on_file(), "curve": [[-1, 0.5]]}, "its curve has a point at -1"),
     ({**on_file(), "steps": -5}, "steps is -5, less than 0"),
@@ -70,37 +70,37 @@ ODD: list[tuple[Any, str]] = [
     ({**on_file(), "parameters": {"true": 10**400}}, "true is larger than any number in a table"),
     ({**on_file(), "accuracy": math.nan}, "Out of range float values are not JSON compliant"),
     ({**on_file(), "note": math.inf}, "Out of range float values are not JSON compliant"),
-    ({**on_file(), "note": "\ud800"}, "it holds what is no text"),
+    ({**on_file(), "note": "\ud800"}, "it has text that is not valid Unicode"),
     ({**on_file(), "measures": ["score"], "score": "x", "kind": "study"}, 'score is "x", not a number'),
     ({**on_file(), "finished": "yesterday"}, 'finished is "yesterday", not a date and time'),
-    ({**on_file(), "files": ["../../victim"]}, 'it names "../../victim", which is no file of its folder'),
-    ({**on_file(), "language": "/etc/passwd"}, 'it names "/etc/passwd", which is no file of its folder'),
-    ({**on_file(), "files": ["C:\\victim"]}, "which is no file of its folder"),
-    ({**on_file(), "key": "x/../../victim"}, 'its key is "x/../../victim", but that of its configuration'),
+    ({**on_file(), "files": ["../../victim"]}, 'it names the file "../../victim", which is not in its folder'),
+    ({**on_file(), "language": "/etc/passwd"}, 'it names the file "/etc/passwd", which is not in its folder'),
+    ({**on_file(), "files": ["C:\\victim"]}, "which is not in its folder"),
+    ({**on_file(), "key": "x/../../victim"}, 'its key is "x/../../victim", but the key of its configuration'),
     ({**on_file(), "seed": 7}, "seed is 7, and 123 in its configuration"),
     (configured(cap=30), "cap is 20, and 30 in its configuration"),
     (configured(options=5), "options in its configuration is 5, not a table"),
     (configured(settings=[5]), "settings in its configuration is [5], not a table"),
     (configured(settings={}), "its value cannot be computed (KeyError: 'round_ratio')"),
-    (configured(settings={"check_every": "x"}), "its settings cannot be: "),
-    (configured(settings={"check_every": -1}), "its settings cannot be: check_every must be at least 1, not -1"),
+    (configured(settings={"check_every": "x"}), "its settings are not valid: "),
+    (configured(settings={"check_every": -1}), "its settings are not valid: check_every must be at least 1, not -1"),
     (json.dumps({**on_file(), "note": math.nan}), "JSON is malformed: invalid character"),
     (json.dumps(on_file()).replace("0.81", "1e999"), "number out of range"),
     (json.dumps({**on_file(), "note": "\udc00x"}), "JSON is malformed"),
     ("[" * 200_000, "it is nested too deeply"),
-    (b'"\xff"', "it holds what is no text"),
+    (b'"\xff"', "it has text that is not valid Unicode"),
     ("{half", "JSON is malformed"),
 ]
 
 
 @pytest.mark.parametrize(("content", "said"), ODD, ids=[said[:40] for _, said in ODD])
-def test_what_is_wrong_is_said(content: Any, said: str) -> None:
+def test_faults_are_described(content: Any, said: str) -> None:
     with pytest.raises(ValueError, match=r"^(?!.*\.$)") as error:  # without a full stop
         checked(content)
     assert said in str(error.value)
 
 
-def test_what_is_right_is_taken_as_it_is() -> None:
+def test_valid_records_are_not_changed() -> None:
     for record in (on_file(), on_file(failed=True, reason="error", error="no"), {**on_file(), "new": {"field": [1]}}):
         assert checked(record) is record
         assert checked(json.dumps(record)) == checked(json.dumps(record).encode(), record["key"]) == record  # type: ignore[index]
@@ -112,8 +112,8 @@ def test_what_is_right_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize(
     "path", ["tests/records/version-0.1", "results/reproduced/records.parquet", "results/atlas/records.parquet"]
 )  # fmt: skip
-def test_what_icy_wrote_is_read(path: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing that is committed is left out, whatever version wrote it."""
+def test_records_of_icy_are_valid(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    """All records in the repository are valid, whatever version wrote them."""
     found = Pack.read(ROOT / path)
     assert found.left_out == 0
     assert found.records
@@ -159,7 +159,7 @@ WRITERS: list[Callable[[Path, list[Any]], Path]] = [folder, saved, packed]
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_one_odd_record_does_not_stop_the_others(
+def test_an_unreadable_record_does_not_affect_others(
     write: Callable[[Path, list[Any]], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     good = [on_file(), on_file("perm")]
@@ -169,29 +169,29 @@ def test_one_odd_record_does_not_stop_the_others(
     found = ProbeResult.load(place)
     assert sorted(r["key"] for r in found.records) == sorted(r["key"] for r in good)
     assert "rot" in found.table("markdown")
-    named = [message for message in caplog.messages if "is no readable result, and is left out" in message]
+    named = [message for message in caplog.messages if "is not a readable result and is left out" in message]
     assert len(named) == 3
     assert all(str(place) in message for message in named)
     assert len(Pack.read(place).records) == 2
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_nothing_but_odd_records_is_no_result(write: Callable[[Path, list[Any]], Path], tmp_path: Path) -> None:
+def test_only_unreadable_records_are_an_error(write: Callable[[Path, list[Any]], Path], tmp_path: Path) -> None:
     place = write(tmp_path / "results", [without("steps")])
-    if write is packed:  # an empty pack is one
+    if write is packed:  # an empty pack is a pack
         assert load_records(place) == []
         return
-    with pytest.raises(StoreError, match="holds no results"):
+    with pytest.raises(StoreError, match="has no results"):
         load_records(place)
 
 
-def test_a_pack_that_is_written_anew_is_kept_for_what_was_left_out(tmp_path: Path) -> None:
+def test_a_copy_of_a_pack_with_unreadable_records_is_kept(tmp_path: Path) -> None:
     from icy.records.pack import add_to_pack
 
     place = packed(tmp_path / "pack", [without("steps"), on_file()])
     before = place.read_bytes()
     add_to_pack(place, folder(tmp_path / "same", [on_file()]))
-    assert place.read_bytes() == before  # nothing new
+    assert place.read_bytes() == before  # no new records
     add_to_pack(place, folder(tmp_path / "more", [on_file("perm")]))
     assert Pack.read(place).left_out == 0
     assert len(Pack.read(place).records) == 2
@@ -199,7 +199,7 @@ def test_a_pack_that_is_written_anew_is_kept_for_what_was_left_out(tmp_path: Pat
 
 
 def assert_shows(record: Record) -> None:
-    """Whatever is read can be tabled, plotted from and tracked."""
+    """All valid records can be shown in tables and plots, and tracked."""
     table = to_long([record])
     bias_table(table, mark=False).render("text")
     assert len(table) == 1
@@ -217,8 +217,8 @@ places = st.sampled_from(sorted([*Record.__annotations__, "nothing"]))
 
 @settings(deadline=None)
 @given(st.dictionaries(places, values, max_size=3), st.booleans())
-def test_what_is_read_can_be_shown(changes: dict[str, Any], own_key: bool) -> None:
-    """A record with any fields changed is left out, or goes through everything that reads one."""
+def test_valid_records_can_be_shown(changes: dict[str, Any], own_key: bool) -> None:
+    """A record with changed fields is either left out, or can be read everywhere."""
     record: Any = {**on_file(), **changes}
     if own_key and isinstance(record["config"], dict):
         repeated = {name: record[name] for name in record["config"] if name in changes}
@@ -239,31 +239,31 @@ def test_what_is_read_can_be_shown(changes: dict[str, Any], own_key: bool) -> No
     ("config", "said"),
     [
         ({"target": "high"}, 'target is "high" (expected `float`, got `str`)'),
-        ({"cap": math.inf}, "JSON has no place for a value in it"),
-        ({"options": {"a": math.nan}}, "JSON has no place for a value in it"),
-        ({"options": {"a": {1, 2}}}, "JSON has no place for a value in it"),
-        ({"options": {"a": {True: 1}}}, "JSON has no place for a value in it"),
+        ({"cap": math.inf}, "it has a value that JSON cannot store"),
+        ({"options": {"a": math.nan}}, "it has a value that JSON cannot store"),
+        ({"options": {"a": {1, 2}}}, "it has a value that JSON cannot store"),
+        ({"options": {"a": {True: 1}}}, "it has a value that JSON cannot store"),
         ({"options": {"a": (1, 2)}, "cap": 20}, None),
     ],
 )
-def test_a_configuration_that_could_not_be_read_is_refused(config: dict[str, Any], said: str | None) -> None:
+def test_a_configuration_that_cannot_be_stored_is_rejected(config: dict[str, Any], said: str | None) -> None:
     fault = config_fault(config)
     assert fault is None if said is None else str(fault).startswith(said)
 
 
-def test_it_is_refused_before_training(tmp_path: Path) -> None:
+def test_an_invalid_configuration_is_rejected_before_training(tmp_path: Path) -> None:
     def mine(space: Any, message_length: int, vocab_size: int, hidden_size: int, *, a: float = 1.0) -> Any:
         return icy.create_sender("FC1L", space, message_length, vocab_size, hidden_size)
 
     with (
         registry.holding(Entry("sender", "Mine", mine, "", "")),
-        pytest.raises(InvalidSettingError, match="of kind 'probe' cannot be filed: JSON has no place"),
+        pytest.raises(InvalidSettingError, match="of kind 'probe' cannot be stored: it has a value that JSON"),
     ):
         icy.probe("sender/Mine", "perm", options={"a": math.nan}, quick=True, out=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_resumed_run_trains_what_is_odd_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_resumed_run_trains_unreadable_records_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     words: Any = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "target": 0.5, "workers": 1}
     first = icy.probe("sender/FC1L", "perm", **words, out=tmp_path)
     path = Store(tmp_path).path(first.records[1]["key"])
@@ -274,7 +274,7 @@ def test_a_resumed_run_trains_what_is_odd_again(tmp_path: Path, caplog: pytest.L
     assert again.records[1]["finished"] > first.records[1]["finished"]
     assert path.with_name(f"{path.name}.odd").read_text() == odd
     assert json.loads(path.read_text()) == again.records[1]
-    assert sum(str(path) in message for message in caplog.messages) == 2  # left out, and kept
+    assert sum(str(path) in message for message in caplog.messages) == 2  # left out, and its file is kept
 
 
 @pytest.mark.parametrize("changes", [{"steps": 10**13}, {"baseline_crossing": 1e-200, "crossing": 5.0}])

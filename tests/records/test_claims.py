@@ -1,4 +1,4 @@
-"""Claims of runs that share a folder: no key twice, none kept by the dead, nothing left behind."""
+"""Claims of runs that share a folder: unique keys, released by ended runs, without leftover files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icy.records import claims
 from icy.records.claims import Claims
 
 HERE = Owner.here()
-GONE = replace(HERE, pid=2**22 + 1)  # beyond the numbers that Linux gives
+GONE = replace(HERE, pid=2**22 + 1)  # larger than process numbers of Linux
 REUSED = replace(HERE, began=HERE.began + 1)
 ELSEWHERE = replace(HERE, space="0" * 8)
 
@@ -40,11 +40,11 @@ def mine(tmp_path: Path) -> Iterator[Claims]:
         yield made
 
 
-def test_what_another_run_has_claimed_is_not_given_again(tmp_path: Path, mine: Claims) -> None:
+def test_claimed_keys_are_not_claimed_again(tmp_path: Path, mine: Claims) -> None:
     with Claims(tmp_path) as other:
         assert other.take("abc") == set("abc")
         assert mine.take("bcd") == {"d"}
-        assert mine.take("d") == {"d"}  # one's own is
+        assert mine.take("d") == {"d"}  # its own file is known
         other.drop("b")
         assert mine.take("abc") == {"b"}
         other.done("c")
@@ -57,7 +57,7 @@ def test_what_another_run_has_claimed_is_not_given_again(tmp_path: Path, mine: C
     assert mine.others() == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="numbers are told apart by /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="it needs /proc")
 @pytest.mark.parametrize("owner", [GONE, REUSED])
 def test_the_claims_of_a_killed_run_are_free_at_once(tmp_path: Path, mine: Claims, owner: Owner) -> None:
     path = left_by(owner, tmp_path, "a", "b")
@@ -97,24 +97,24 @@ SAYS_NOTHING = [
 
 
 @pytest.mark.parametrize("text", SAYS_NOTHING)
-def test_a_file_that_says_nothing_claims_nothing(tmp_path: Path, mine: Claims, text: str) -> None:
+def test_an_unreadable_claim_file_is_ignored(tmp_path: Path, mine: Claims, text: str) -> None:
     left_by(HERE, tmp_path).write_text(text)
     assert mine.take("a") == {"a"}
 
 
-def test_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_the_last_run_removes_the_folder(tmp_path: Path) -> None:
     one, other = Claims(tmp_path), Claims(tmp_path)
     with one:
         with other:
             one.take("a")
             other.take("b")
-            (tmp_path / "claims" / ".x.json.abc.tmp").touch()  # of one that was killed as it wrote
+            (tmp_path / "claims" / ".x.json.abc.tmp").touch()  # of a run that was killed during a write
             other.take("c")
         assert (tmp_path / "claims").exists()
     assert not list(tmp_path.iterdir())
 
 
-def test_what_killed_runs_left_is_removed_where_nothing_is_to_be_claimed(tmp_path: Path) -> None:
+def test_files_of_killed_runs_are_removed_without_claims(tmp_path: Path) -> None:
     left_by(GONE, tmp_path, "a")
     claims.sweep_claims(tmp_path)
     assert not list(tmp_path.iterdir())
@@ -131,7 +131,7 @@ def test_a_run_that_claims_nothing_writes_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_where_nothing_can_be_locked_all_is_free_and_it_is_said(
+def test_without_locks_all_keys_are_free_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -164,8 +164,8 @@ for turn in range(8):
 
 
 @pytest.mark.process
-def test_of_processes_that_come_and_go_no_two_hold_one_key(tmp_path: Path) -> None:
-    """Each also removes the folder whenever it is the last."""
+def test_concurrent_processes_never_claim_the_same_key(tmp_path: Path) -> None:
+    """Each process also removes the folder if it is the last."""
     command = [sys.executable, "-c", HAMMER, str(tmp_path)]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     for process in running:

@@ -1,4 +1,4 @@
-"""Loading long tables: duplicates, failures, and words in the place of numbers."""
+"""Loading long tables: duplicates, failures, and text instead of numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icy.records.select import select
 from tests.helpers import long
 
 
-def test_lines_that_stand_twice_count_once() -> None:
+def test_duplicate_rows_count_once() -> None:
     table = long({"A": {"rot": [0.4, 0.6]}})
     assert len(long_of(pd.concat([table, table]))) == 2
     without_keys = table.assign(key=None, value=table["value"] + 0.1)
@@ -24,7 +24,7 @@ def test_lines_that_stand_twice_count_once() -> None:
         long_of(pd.concat([table, without_keys]))
 
 
-def test_a_failure_does_not_stand_before_a_result(tmp_path: Path) -> None:
+def test_results_are_preferred_to_failures(tmp_path: Path) -> None:
     table = long({"A": {"rot": [0.4, 0.6]}})
     failed = table.assign(value=math.nan, failed=True, key="again")
     assert long_of(pd.concat([table, failed]))["value"].tolist() == [0.4, 0.6]
@@ -38,35 +38,39 @@ def test_a_failure_does_not_stand_before_a_result(tmp_path: Path) -> None:
     assert len(select(pd.concat([table, table], ignore_index=True), ["A"])) == 2
 
 
-def test_bare_names_are_told_apart_by_their_side() -> None:
+def test_bare_names_get_their_side() -> None:
     least = pd.DataFrame({"model": "FC1L", "side": ["sender", "receiver"], "grammar": "rot", "seed": 1, "value": 0.5})
     least["measure"] = "accuracy"
     assert long_of(least)["model"].tolist() == ["sender/FC1L", "receiver/FC1L"]
 
 
-def test_a_table_that_does_not_say_what_its_values_are_asks(tmp_path: Path) -> None:
+def test_a_table_without_measure_is_an_error(tmp_path: Path) -> None:
     least = pd.DataFrame({"model": ["A", "B"], "grammar": "rot", "seed": 1, "value": 0.5})
-    with pytest.raises(InvalidSettingError, match="values of this table: ratio, accuracy or held_out"):
+    with pytest.raises(InvalidSettingError, match="measure of this table is unknown: ratio, accuracy or held_out"):
         long_of(least)
-    with pytest.raises(InvalidSettingError, match="values of 1 of its 2 rows"):
+    with pytest.raises(InvalidSettingError, match="measure of 1 of its 2 rows"):
         long_of(least.assign(measure=["ratio", None]))
     assert long_of(least.assign(protocol=["acquire", "budget"]))["measure"].tolist() == ["ratio", "accuracy"]
     least.assign(measure=["ratio", None]).to_csv(tmp_path / "least.csv", index=False)
     read = read_results([tmp_path / "least.csv"], measure="held_out")
-    assert long_of(read)["measure"].tolist() == ["ratio", "held_out"]  # what it says itself stays
+    assert long_of(read)["measure"].tolist() == ["ratio", "held_out"]  # a known measure is not changed
 
 
 @pytest.mark.parametrize("seed", [math.inf, 1.5])
-def test_seeds_are_whole(seed: float) -> None:
-    with pytest.raises(InvalidSettingError, match="no whole number"):
+def test_seeds_must_be_whole_numbers(seed: float) -> None:
+    with pytest.raises(InvalidSettingError, match="holds whole numbers, not"):
         long_of(long({"A": {"rot": [0.4, 0.6]}}).astype({"seed": float}).replace({"seed": {124: seed}}))
 
 
 @pytest.mark.parametrize(
     ("column", "word", "sentence"),
-    [("value", "n/k", "'n/k', not a number"), ("cap", "twenty", "a number"), ("failed", "perhaps", "yes or no")],
+    [
+        ("value", "n/k", "holds numbers, not 'n/k'"),
+        ("cap", "twenty", "holds numbers, not"),
+        ("failed", "perhaps", "yes or no"),
+    ],
 )
-def test_words_in_the_place_of_numbers(column: str, word: str, sentence: str) -> None:
+def test_text_in_columns_of_numbers_is_an_error(column: str, word: str, sentence: str) -> None:
     table = long({"A": {"rot": [0.4, 0.6]}}).astype({column: object})
     table.loc[1, column] = word
     with pytest.raises(InvalidSettingError, match=sentence):
@@ -81,31 +85,31 @@ def test_a_failure_may_be_written_in_several_ways(word: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, -3.0, 1e308, -1e-9])
-def test_impossible_ratios_are_refused(tmp_path: Path, value: float) -> None:
+def test_impossible_ratios_are_rejected(tmp_path: Path, value: float) -> None:
     table = long({"A": {"rot": [value, 2.0]}}, measure="ratio")
     for path in (tmp_path / "results.csv", tmp_path / "results.parquet"):
         table.to_csv(path, index=False) if path.suffix == ".csv" else table.to_parquet(path)
         with pytest.raises(
             InvalidSettingError,
-            match=r"that of sender/A on rot, seed 123, is .*, (infinite|a ratio (below 0|above 1e\+10));",
+            match=r"the value of sender/A on rot, seed 123, is .*, (infinite|a ratio (below 0|above 1e\+10));",
         ):
             read_long(path)
 
 
-def test_infinite_accuracies_are_refused() -> None:
+def test_infinite_accuracies_are_rejected() -> None:
     with pytest.raises(InvalidSettingError, match="is inf, infinite"):
         long_of(long({"A": {"rot": math.inf}}))
 
 
 @pytest.mark.parametrize("seed", ["9223372036854775808", "18446744073709551615", "1" * 40, "1e300", "9.3e18"])
-def test_seeds_beyond_64_bits_are_refused(tmp_path: Path, seed: str) -> None:
+def test_seeds_beyond_64_bits_are_rejected(tmp_path: Path, seed: str) -> None:
     path = tmp_path / "results.csv"
     path.write_text(f"model,grammar,seed,value,measure\nsender/A,rot,{seed},1.5,ratio\nsender/A,rot,7,1.5,ratio\n")
     with pytest.raises(InvalidSettingError, match=r"column seed .* the largest whole number in a table is 9223372036"):
         read_long(path)
 
 
-def test_the_largest_seed_is_read_to_its_last_digit(tmp_path: Path) -> None:
+def test_the_largest_seed_is_read_exactly(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_text(f"model,grammar,seed,value,measure\nsender/A,rot,{2**63 - 1},1.5,ratio\nsender/A,rot,7,1,ratio\n")
     assert read_long(path)["seed"].tolist() == [2**63 - 1, 7]

@@ -33,47 +33,47 @@ def checked(grammar: str, settings: dict[str, Any], **changes: Any) -> Any:
     return found
 
 
-def test_resolution_is_what_the_checks_leave_open() -> None:
+def test_resolution_on_a_grid_is_the_spacing_of_checks() -> None:
     every = {"check_every": 50}
-    # Between 50 and 100 updates, relative to one between 0 and 50.
+    # A step between 50 and 100 updates, relative to a step between 0 and 50.
     assert resolution_of(checked("rot", every, baseline=50)) == pytest.approx(math.sqrt(((25 / 75) ** 2 + 1) / 3))
     assert resolution_of(checked("rot", every, baseline=5000)) == pytest.approx(
         math.sqrt(((25 / 75) ** 2 + (25 / 4975) ** 2) / 3)
     )
     crossed = {"crossing": 100.3, "baseline_crossing": 40.5, "steps": 101, "baseline": 42}
     growing = checked("rot", {"check_growth": 0.1}, **crossed)
-    # Between 94 and 103 updates, relative to one between 39 and 42.
+    # A step between 94 and 103 updates, relative to a step between 39 and 42.
     assert resolution_of(growing) == pytest.approx(math.sqrt(((9 / 197) ** 2 + (3 / 81) ** 2) / 3))
     assert value_of(growing) == pytest.approx(100.3 / 40.5)
 
 
-def test_resolution_is_only_that_of_ratios() -> None:
+def test_only_ratios_have_a_resolution() -> None:
     every = {"check_every": 50}
     assert resolution_of(checked("concat", every)) == 0
     for changes in ({"reason": "cap"}, {"failed": True}, {"measure": "accuracy"}, {"baseline": 0}):
         assert math.isnan(resolution_of(checked("rot", every, **changes)))
-    assert math.isnan(resolution_of(checked("rot", {})))  # a kind of job with checks of its own
+    assert math.isnan(resolution_of(checked("rot", {})))  # a kind of job with its own checks
 
 
-def test_resolution_is_reading_noise_over_slope_of_both_runs() -> None:
-    """Between 100 and 110 updates, checks read 160 meanings, so 128 (a power of two), of 20 tokens each."""
+def test_resolution_is_noise_over_slope_of_both_runs() -> None:
+    """Checks between 100 and 110 updates use 128 (a power of two) of 160 meanings, of 20 tokens each."""
     about = {"crossing": 105.0, "baseline_crossing": 105.0, "steps": 110, "baseline": 110, "target": 0.8}
     steep = checked("rot", {"check_growth": 0.1}, curve=[[91, 0.5], [100, 0.7], [110, 0.9]], **about)
     noise = math.sqrt(0.8 * 0.2 / 20 / 128)
     own = math.hypot(0.5, 0.5) * noise / 0.02 / 105
     assert float(crossing_uncertainty(steep, 105, TrainingSettings())) == pytest.approx(own)
     concat = checked("concat", {"check_growth": 0.1}, curve=[[91, 0.4], [100, 0.75], [110, 0.85]], **about)
-    alike = own * 2 * own  # both cross between the same two checks, which read the same meanings
+    alike = own * 2 * own  # both reach the target between the same two checks, which use the same meanings
     assert resolution_of(steep, concat) == pytest.approx(math.sqrt(own**2 + (2 * own) ** 2 - 2 * SHARED * alike))
     later = {**concat, "curve": [[110, 0.4], [121, 0.75], [133, 0.85]]}
     apart = float(crossing_uncertainty(later, 105.0, TrainingSettings()))
     assert resolution_of(steep, later) == pytest.approx(math.hypot(own, apart))
     assert resolution_of(concat) == 0
-    # The grid says nothing of the baseline's curve, but where its step lies: between 103 and 113 updates.
+    # Without the baseline's curve, its step is only known to be between 103 and 113 updates.
     assert resolution_of(steep) == pytest.approx(math.hypot(own, 10 / 216 / math.sqrt(3)))
 
 
-def test_a_flat_curve_leaves_more_of_a_ratio_open() -> None:
+def test_a_flat_curve_gives_a_larger_resolution() -> None:
     """The line begins five standard deviations of a reading below the target."""
     about = {"crossing": 105.0, "baseline_crossing": 105.0, "steps": 110, "target": 0.8}
     flat = checked("rot", {}, curve=[[83, 0.5], [91, 0.755], [100, 0.79], [110, 0.81]], **about)
@@ -81,7 +81,7 @@ def test_a_flat_curve_leaves_more_of_a_ratio_open() -> None:
     slope = np.polyfit([91, 100, 110], [0.755, 0.79, 0.81], 1)[0]
     found = float(crossing_uncertainty(flat, 105, TrainingSettings()))
     assert found == pytest.approx(math.hypot(0.5, 0.5) * noise / slope / 105)
-    receiver = {**flat, "side": "receiver", "curve": [[91, 0.5], [100, 0.79], [110, 0.81]]}  # of 5 attributes
+    receiver = {**flat, "side": "receiver", "curve": [[91, 0.5], [100, 0.79], [110, 0.81]]}  # for 5 attributes
     slope = np.polyfit([91, 100, 110], [0.5, 0.79, 0.81], 1)[0]
     found = float(crossing_uncertainty(receiver, 105, TrainingSettings()))
     assert found == pytest.approx(math.hypot(0.5, 0.5) * 2 * noise / slope / 105)
@@ -108,14 +108,14 @@ def test_the_long_table_finds_the_concat_run_of_a_seed(tiny: icy.ProbeResult) ->
 
 
 def test_a_cut_ratio_is_the_cap() -> None:
-    # The last check may be some per cent beyond it.
+    # The last check may be a few percent after the cap.
     cut = checked("rot", {"check_growth": 0.05}, reason="cap", baseline_crossing=4.9)
     assert value_of(cut) == 20
     assert to_long([cut])["cut"].tolist() == [True]
 
 
-def test_what_no_column_has_tells_rows_apart() -> None:
-    """A game of 20 and one of 40 updates differ in their setup alone. All seeds of a game share a row."""
+def test_settings_without_a_column_distinguish_rows() -> None:
+    """Games of 20 and of 40 updates differ only in their setup. All seeds of a game share a row."""
 
     def played(seed: int, steps: int, **more: Any) -> dict[str, Any]:
         config: dict[str, Any] = {"grammar": "rot", "seed": seed, "options": {}}

@@ -1,4 +1,4 @@
-"""Results that version 0.1 wrote are read, tabled, and not trained again.
+"""Results of version 0.1 are read, shown in tables, and not trained again.
 
 The folder `version-0.1` was written by `icy probe` and `icy e2e` of that version, with `--seeds 1 --meanings 3x4
 --word-length 2 --hidden 16`.
@@ -22,7 +22,7 @@ from icy.records.record import Record, record_key
 
 OLD = Path(__file__).parent / "version-0.1"
 SIZES: dict[str, Any] = {"seeds": 1, "meanings": "3x4", "word_length": 2, "hidden": 16, "workers": 1}
-EVERY_50 = {"settings": {"check_every": 50}}  # the grid of checks that was the default then
+EVERY_50 = {"settings": {"check_every": 50}}  # the default grid of checks of version 0.1
 RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
     (
         ProbeSpec,
@@ -72,12 +72,12 @@ RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the old folder, as results are read and tables written where they are."""
+    """A copy of the old folder, because tables are written to the folder of the results."""
     return Path(shutil.copytree(OLD, tmp_path / "old"))
 
 
 @pytest.mark.parametrize(("spec", "given", "line"), RUNS, ids=["soft", "discr", "gumb", "pair"])
-def test_the_same_run_finds_them(spec: type[RunSpec], given: dict[str, Any], line: str, folder: Path) -> None:
+def test_the_same_run_finds_old_results(spec: type[RunSpec], given: dict[str, Any], line: str, folder: Path) -> None:
     plan = make_plan(spec.asked(**given, **SIZES, out=str(folder)))
     assert plan.total == 0
     result = run_plan(plan)
@@ -86,14 +86,14 @@ def test_the_same_run_finds_them(spec: type[RunSpec], given: dict[str, Any], lin
     assert {row_of(record) for record in records} == {plan.rows[0].job.row}
 
 
-def test_keys_are_those_of_their_configurations() -> None:
+def test_keys_of_old_results_match_their_configurations() -> None:
     parts = ("model", "grammar", "protocol")
     for record in load_records(OLD):
         versions = {name: record["versions"][name] for name in parts if name in record["versions"]}
         assert record_key(record["config"], versions) == record["key"]
 
 
-def test_they_are_of_known_kinds() -> None:
+def test_old_results_have_known_kinds() -> None:
     records = load_records(OLD)
     assert not any("kind" in record for record in records)
     assert sorted(kind_of(record).name for record in records) == ["e2e", *["probe"] * 6]

@@ -1,4 +1,4 @@
-"""Packs keep everything, are read like folders, and runs go on from them."""
+"""Packs keep all results, are read like folders, and runs resume from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icy.config.specs import ProbeSpec
 from icy.core.errors import StoreError
 from icy.experiments.plan import make_plan
 from icy.records.load import load_records, long_of
-from icy.records.pack import Pack, add_to_pack, is_pack, merged
+from icy.records.pack import Pack, add_to_pack, is_pack, merge_packs
 from icy.records.store import Store
 from tests.helpers import on_file
 
@@ -37,11 +37,11 @@ GIVEN: dict[str, Any] = {
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Path:
-    """A pack of results that version 0.1 wrote."""
+    """A pack of results of version 0.1."""
     return Pack.read(OLD).write(tmp_path / "old.parquet")
 
 
-def test_everything_is_kept(pack: Path) -> None:
+def test_a_pack_keeps_records_and_files(pack: Path) -> None:
     assert is_pack(pack)
     found = Pack.read(pack)
     assert list(found.records) == Store(OLD).all_records()
@@ -49,14 +49,14 @@ def test_everything_is_kept(pack: Path) -> None:
     assert found.about["records"] == len(found.records) == 7
 
 
-def test_it_is_small(tmp_path: Path) -> None:
+def test_a_pack_is_small(tmp_path: Path) -> None:
     many: Any = [{**record, "key": f"{record['key']}-{i}"} for record in load_records(OLD) for i in range(50)]
     size = Pack.of(many).write(tmp_path / "many.parquet").stat().st_size
     assert size < len(json.dumps(many)) / 10
 
 
 @pytest.mark.slow
-def test_it_is_read_like_the_folder(pack: Path, tmp_path: Path) -> None:
+def test_a_pack_is_read_like_its_folder(pack: Path, tmp_path: Path) -> None:
     assert load_records(pack) == load_records(OLD)
     assert long_of(pack).equals(long_of(OLD))
     folder = shutil.copytree(OLD, tmp_path / "folder")
@@ -65,11 +65,11 @@ def test_it_is_read_like_the_folder(pack: Path, tmp_path: Path) -> None:
     assert "sender/FC1L" in shown[0]
 
 
-def test_a_run_goes_on_from_it(pack: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_from_a_pack(pack: Path, tmp_path: Path) -> None:
     out = tmp_path / "new"
     plan = make_plan(ProbeSpec.asked(**GIVEN, out=str(out), start=pack))
     assert plan.total == 0
-    assert not out.exists()  # planned, and nothing written
+    assert not out.exists()  # a plan writes no files
     result = icy.probe(**GIVEN, out=str(out), start=pack)
     assert result.records == [r for r in load_records(OLD) if r["model"] == "sender/FC1L"]
     assert {r["key"] for r in load_records(out)} == {r["key"] for r in load_records(OLD)}
@@ -79,7 +79,7 @@ def test_a_run_goes_on_from_it(pack: Path, tmp_path: Path) -> None:
 
 
 def test_pack_delete_resume(pack: Path, tmp_path: Path) -> None:
-    """Nothing is trained twice and nothing is lost, through the command line."""
+    """With the command line, no replicate is trained twice, and no result is lost."""
     out, whole = tmp_path / "results", tmp_path / "whole.parquet"
     words = [
         "probe",
@@ -120,7 +120,7 @@ def test_pack_delete_resume(pack: Path, tmp_path: Path) -> None:
     assert {r["key"]: r["finished"] for r in load_records(out)} == trained
 
 
-def test_adding_to_a_pack_leaves_it_alone_if_nothing_is_new(pack: Path, tmp_path: Path) -> None:
+def test_adding_known_results_does_not_change_a_pack(pack: Path, tmp_path: Path) -> None:
     before = pack.read_bytes()
     add_to_pack(pack, OLD, tmp_path / "nowhere")
     assert pack.read_bytes() == before
@@ -139,7 +139,7 @@ def test_merging_drops_nothing_and_prefers_results() -> None:
         {**twice, "filed": 1},
         {**twice, "filed": 3},
     ]
-    one = merged([Pack.of(records[:2]), Pack.of(records[2:4], {"x": b"1"}), Pack.of(records[4:], {"x": b"2"})])
+    one = merge_packs([Pack.of(records[:2]), Pack.of(records[2:4], {"x": b"1"}), Pack.of(records[4:], {"x": b"2"})])
     assert [(r["grammar"], r["failed"], r["filed"]) for r in one.records] == [
         ("rot", False, 1),
         ("hol", False, 3),
@@ -155,10 +155,10 @@ def test_unpacking_replaces_failures_only(tmp_path: Path) -> None:
     packed = [on_file(seed=seed, engine="packed") for seed in range(3)]
     assert Pack.of(packed).unpack(store) == 2
     assert [store.get(r["key"])["engine"] for r in packed] == ["packed", "here", "packed"]  # type: ignore[index]
-    assert packed == [store.get(r["key"]) for r in packed[:1]] + packed[1:]  # copied as they are, without a new number
+    assert packed == [store.get(r["key"]) for r in packed[:1]] + packed[1:]  # copied without a new number
 
 
-def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_pack_is_rejected(tmp_path: Path) -> None:
     pack = Pack.read(OLD)
     changed = [dict(pack.records[0], steps=1), *pack.records[1:]]
     forged = Pack(changed, {}, pack.about).write(tmp_path / "forged.parquet")  # type: ignore[arg-type]
@@ -167,14 +167,14 @@ def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"is a \.parquet file"):
         pack.write(tmp_path / "pack.json")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoreError, match="holds no results"):
+    with pytest.raises(StoreError, match="has no results"):
         Pack.read(tmp_path / "empty")
     (tmp_path / "text.parquet").write_text(json.dumps({}))
-    with pytest.raises(StoreError, match="is no pack"):
+    with pytest.raises(StoreError, match="is not a pack"):
         Pack.read(tmp_path / "text.parquet")
 
 
-def test_the_command_adds_to_a_pack_that_is_there(pack: Path, tmp_path: Path) -> None:
+def test_the_command_adds_to_an_existing_pack(pack: Path, tmp_path: Path) -> None:
     records = [on_file()]
     other = Pack.of(records).write(tmp_path / "other.parquet")
     done = CliRunner().invoke(main, ["pack", str(other), "-o", str(pack)])
@@ -187,7 +187,7 @@ def test_the_command_adds_to_a_pack_that_is_there(pack: Path, tmp_path: Path) ->
     assert "exists and is not a pack" in refused.stderr
 
 
-def test_a_damaged_pack_says_so(pack: Path) -> None:
+def test_a_damaged_pack_gives_an_error(pack: Path) -> None:
     content = bytearray(pack.read_bytes())
     content[len(content) // 8 : len(content) // 4] = bytes(len(content) // 4 - len(content) // 8)
     pack.write_bytes(bytes(content))
@@ -195,15 +195,15 @@ def test_a_damaged_pack_says_so(pack: Path) -> None:
         Pack.read(pack)
 
 
-def test_a_model_is_not_lost_to_a_newer_record_without_one() -> None:
+def test_a_newer_record_without_a_model_does_not_replace_a_model() -> None:
     kept = on_file(files=["models/a.safetensors"], finished="2026-01-01")
     bare = on_file(finished="2026-01-02")
-    whole = merged([Pack.of([kept], {"models/a.safetensors": b"1"}), Pack.of([bare])])
+    whole = merge_packs([Pack.of([kept], {"models/a.safetensors": b"1"}), Pack.of([bare])])
     assert list(whole.records) == [kept]
     assert dict(whole.files) == {"models/a.safetensors": b"1"}
 
 
-def test_files_are_those_of_the_record_that_is_kept(tmp_path: Path) -> None:
+def test_files_belong_to_the_record_of_the_pack(tmp_path: Path) -> None:
     def made(day: str, content: bytes) -> Pack:
         record = on_file(files=["models/a.safetensors"], finished=f"{day}-01")
         return Pack.of([record], {"models/a.safetensors": content})
@@ -212,13 +212,13 @@ def test_files_are_those_of_the_record_that_is_kept(tmp_path: Path) -> None:
         [made("2026-02", b"new"), made("2026-01", b"old")],
         [made("2026-01", b"old"), made("2026-02", b"new")],
     ):
-        assert merged(packs).files["models/a.safetensors"] == b"new"
+        assert merge_packs(packs).files["models/a.safetensors"] == b"new"
     lacking = Pack.of(made("2026-02", b"").records).write(tmp_path / "pack.parquet")
     full = made("2026-02", b"new").write(tmp_path / "full.parquet")
     assert dict(add_to_pack(lacking, full).files) == dict(Pack.read(lacking).files) == {"models/a.safetensors": b"new"}
 
 
-def test_a_run_takes_models_from_a_pack_that_its_folder_lacks(tmp_path: Path) -> None:
+def test_a_run_copies_missing_models_from_a_pack(tmp_path: Path) -> None:
     words: Any = {**GIVEN, "settings": {}}
     icy.probe(**words, keep_models=True, out=tmp_path / "kept")
     pack = Pack.read(tmp_path / "kept").write(tmp_path / "kept.parquet")

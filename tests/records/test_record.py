@@ -1,4 +1,4 @@
-"""Records: their key, their value, and what each one tells of itself."""
+"""Records: key, value, and description of the run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def test_key_depends_on_configuration_and_versions() -> None:
     assert key == record_key({"b": 2, "a": 1}, {"model": "1"})
     assert key != record_key({"a": 1, "b": 3}, {"model": "1"})
     assert key != record_key({"a": 1, "b": 2}, {"model": "2"})
-    assert key == record_key({"a": 1.0, "b": 2}, {"model": "1"})  # 20 and 20.0 are one cap
+    assert key == record_key({"a": 1.0, "b": 2}, {"model": "1"})  # 20 and 20.0 are the same cap
     assert key != record_key({"a": 1.5, "b": 2}, {"model": "1"})
 
 
-def test_a_record_explains_itself(tiny: object, tiny_folder: Path) -> None:
+def test_a_record_describes_its_run(tiny: object, tiny_folder: Path) -> None:
     record = json.loads(next((tiny_folder / "records").glob("*.json")).read_text())
     assert record["config"]["settings"]["clip_norm"] == 5.0
     assert {"icy", "python", "torch", "numpy", "model", "grammar", "protocol"} <= set(record["versions"])

@@ -1,4 +1,4 @@
-"""Results as they stood in an earlier commit."""
+"""Results from an earlier commit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.records.revisions import at_revision, revision_of
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository whose file and folder were committed twice, and changed since."""
+    """A repository with a file and a folder that were committed twice, and changed afterwards."""
     run = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-C", str(tmp_path)]
     subprocess.run([*run, "init", "-q"], check=True)
     (tmp_path / "results").mkdir()
@@ -26,7 +26,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_files_and_folders_are_as_they_were(checkout: Path) -> None:
+def test_files_and_folders_are_read_at_a_revision(checkout: Path) -> None:
     for revision, text in (("HEAD", "two"), ("HEAD~1", "one")):
         with at_revision(checkout / "table.csv", revision) as path:
             assert (path.name, path.read_text()) == ("table.csv", text)
@@ -38,13 +38,13 @@ def test_files_and_folders_are_as_they_were(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "revision", "said"),
     [
-        ("table.csv", "HEAD~7", "no table.csv at the revision HEAD~7"),
-        ("nothing.csv", "HEAD", "no nothing.csv at"),
-        ("*.csv", "HEAD", "no \\*.csv at"),
-        ("table.csv", "--remote=elsewhere", "no table.csv at the revision --remote"),
+        ("table.csv", "HEAD~7", "table.csv does not exist at the revision HEAD~7"),
+        ("nothing.csv", "HEAD", "nothing.csv does not exist at"),
+        ("*.csv", "HEAD", "\\*.csv does not exist at"),
+        ("table.csv", "--remote=elsewhere", "table.csv does not exist at the revision --remote"),
     ],
 )
-def test_what_is_not_there_is_a_sentence(checkout: Path, name: str, revision: str, said: str) -> None:
+def test_missing_files_and_revisions_give_an_error(checkout: Path, name: str, revision: str, said: str) -> None:
     with pytest.raises(StoreError, match=said), at_revision(checkout / name, revision):
         pass
 

@@ -1,4 +1,4 @@
-"""Of several versions the one that is asked for now is shown, then the one that was filed last."""
+"""Tables show the version in the plan, otherwise the version that was saved last."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def shown(records: list[Record], asked: str | None = None) -> list[str]:
     return [r["versions"]["model"] for r in newest(records, {} if asked is None else {MINE: asked})]
 
 
-def test_what_is_asked_for_goes_before_what_was_filed_last() -> None:
+def test_plan_versions_are_preferred_to_the_last_saved_version() -> None:
     records = [of_version("1", filed=3), of_version("2", filed=1), of_version("3", filed=2, failed=True)]
     assert shown(records) == ["1"]
     assert shown(records, "2") == ["2"]
-    assert shown(records, "3") == ["1"]  # what fails overrules nothing
-    assert shown(records[2:], "1") == ["3"]  # there is nothing else
+    assert shown(records, "3") == ["1"]  # a failure does not replace a result
+    assert shown(records[2:], "1") == ["3"]  # there is no other record
     assert shown(records, "4") == ["1"]
 
 
-def test_what_is_registered_goes_before_what_was_filed_last() -> None:
+def test_registered_versions_are_preferred_to_the_last_saved_version() -> None:
     records = [of_version("1", filed=3), of_version("2", filed=1)]
     with registry.holding(Entry("sender", "Mine", None, "", "", version=2)):
         assert registered_version(MINE) == "2"
@@ -50,8 +50,8 @@ def test_what_is_registered_goes_before_what_was_filed_last() -> None:
     assert shown(records) == ["1"]
 
 
-def test_registered_versions_are_those_that_jobs_file(tiny: icy.ProbeResult) -> None:
-    """Also of pairs, chains, protocols, and kinds of jobs."""
+def test_registered_versions_equal_versions_of_jobs(tiny: icy.ProbeResult) -> None:
+    """Also for pairs, chains, protocols, and kinds of jobs."""
     old = ProbeResult.load(Path(__file__).parent / "version-0.1")
     for record in (*tiny.records, *(r for r in old.records if r["side"] == "pair")):
         for part, version in versions_of(record).items():
@@ -63,8 +63,8 @@ def test_registered_versions_are_those_that_jobs_file(tiny: icy.ProbeResult) -> 
         assert registered_version(part) is None
 
 
-def test_an_edited_plug_in_is_shown_whatever_the_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Edited with the clock set back a year, and edited back: tables have what the probe shows."""
+def test_an_edited_plug_in_is_shown_independently_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an edit with the clock set back a year, and after undoing it, tables show the results of the probe."""
     words = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "target": 0.5, "workers": 1}
     now = time.time_ns()
 
@@ -83,14 +83,14 @@ def test_an_edited_plug_in_is_shown_whatever_the_clock_says(tmp_path: Path, monk
 
     first = probe(1, now)
     second = probe(2, now - 365 * 24 * 3600 * 10**9)
-    assert {r["key"] for r in ProbeResult.load(tmp_path).records} == second  # also where no plug-in is registered
-    assert probe(1, now) == first != second  # nothing was trained, and the tables are those of what is shown
+    assert {r["key"] for r in ProbeResult.load(tmp_path).records} == second  # also without a registered plug-in
+    assert probe(1, now) == first != second  # nothing was trained, and the tables match the shown results
 
 
-def test_tables_show_what_is_asked_for(tmp_path: Path) -> None:
+def test_tables_show_plan_versions(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for version in "12":
         store.put(of_version(version))
-    store.asked = {MINE: "1"}
+    store.plan_versions = {MINE: "1"}
     csv, parquet = write_tables(store)
     assert pd.read_csv(csv)["key"].tolist() == pd.read_parquet(parquet)["key"].tolist() == [of_version("1")["key"]]

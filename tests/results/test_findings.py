@@ -1,4 +1,4 @@
-"""Findings: their statistics, and that the page says what the records show."""
+"""Findings: statistics, and agreement of the page with the records."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from results.findings.data import (
     FEW,
     Table,
     across,
+    correlation_text,
     family_of,
     mean_of,
     over_cells,
     probes,
     quotient_of,
-    shown,
 )
 
 
@@ -47,7 +47,7 @@ def test_models_that_agree_have_a_concordance_of_one() -> None:
     assert bench.concordance(tied) == pytest.approx(1)
 
 
-def test_components_of_variance_are_those_of_their_sources() -> None:
+def test_variance_components_are_estimated() -> None:
     noise = 1e-9 * np.random.default_rng(0).normal(size=(3, 4, 2))
     shares, p = bench.components(noise + np.arange(3.0)[:, None, None])
     assert shares == pytest.approx({"architecture": 1, "cell": 0, "both together": 0, "seed": 0, "rest": 0}, abs=1e-6)
@@ -101,7 +101,7 @@ def test_orders_of_models_that_were_mostly_cut_are_unknown() -> None:
     assert alike is not None
     assert alike.correlation.value == pytest.approx(1)
     capped = table(values, [(name, "rot") for name in list(values)[:3]])
-    assert shown(across(capped, capped, "perm", "rot")) == "-"
+    assert correlation_text(across(capped, capped, "perm", "rot")) == "-"
     few = table({name: values[name] for name in list(values)[1:]})
     assert across(few, few, "perm", "rot") is None
 
@@ -116,7 +116,7 @@ def test_every_model_of_the_atlas_has_a_family() -> None:
     assert set(probes()["model"].map(family_of)) == set(FAMILIES)
 
 
-def test_models_of_which_seeds_failed_are_left_out() -> None:
+def test_models_with_failed_seeds_are_left_out() -> None:
     for protocol in ("acquire", "budget"):
         long = probes(protocol=protocol)
         assert long.groupby("model")["seed"].nunique().eq(3).all()

@@ -36,7 +36,7 @@ def test_the_page_and_the_pictures_are_of_records(monkeypatch: pytest.MonkeyPatc
     assert all((tmp_path / f"games-{name}.png").stat().st_size > 5000 for name in results)
 
 
-def test_a_row_stands_beside_its_own_printed_row() -> None:
+def test_a_row_is_next_to_its_printed_row() -> None:
     same = {"world": "thing", "representation": "qt", "rule_length": 1.0}
     sizes = pd.DataFrame({"vocab_size": [6, 64], "message_length": [1.0, 4.0]}).assign(**same)
     printed = [bench.references(table)[row] for table, row in zip(bench.PRINTED, bench._rows(sizes), strict=True)]

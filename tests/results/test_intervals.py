@@ -1,4 +1,4 @@
-"""The simulation of coverage: its rows, and what counts as held."""
+"""The simulation of coverage: its rows, and the coverage of intervals."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import pytest
 from results.intervals import __main__ as script
 
 
-def test_intervals_that_hold_the_truth_are_counted_among_those_there_are() -> None:
+def test_coverage_counts_only_tries_with_an_interval() -> None:
     none, wide, off = (math.nan, math.nan), (-1.0, 1.0), (1.0, 2.0)
-    assert script.held([(0.0, wide)] * 3 + [(0.0, off)]) == "75.0% ± 21.7%"
-    assert script.held([(0.0, wide)] * 3 + [(0.0, none)]) == "100.0% ± 0.0% (25% without one)"
-    assert script.held([(0.0, wide)] + [(0.0, none)] * 3) == "-"
+    assert script.coverage([(0.0, wide)] * 3 + [(0.0, off)]) == "75.0% ± 21.7%"
+    assert script.coverage([(0.0, wide)] * 3 + [(0.0, none)]) == "100.0% ± 0.0% (25% without one)"
+    assert script.coverage([(0.0, wide)] + [(0.0, none)] * 3) == "-"
 
 
 def test_tries_are_the_same_in_every_run() -> None:
-    assert script.covered(0, 5) == script.covered(0, 5)
-    assert script.covered(0, 5)[:3] == ["ratio of a model", "3 seeds", "10"]
+    assert script.table_row(0, 5) == script.table_row(0, 5)
+    assert script.table_row(0, 5)[:3] == ["ratio of a model", "3 seeds", "10"]
 
 
 @pytest.mark.slow

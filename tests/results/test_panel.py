@@ -67,7 +67,7 @@ def test_a_setting_that_changes_nothing_keeps_all_orders_and_conclusions(monkeyp
     assert panel.verdict(row) == "holds under all"
 
 
-def test_a_setting_whose_seeds_are_not_all_there_is_compared_over_the_shared_ones() -> None:
+def test_settings_are_compared_over_shared_seeds() -> None:
     long = long_table()
     missing = long["hidden_size"].eq(256) & long["seed"].eq(123) & long["grammar"].eq("rot")
     found = panel.read(long[~missing])

@@ -1,4 +1,4 @@
-"""The page of people and networks: its orders, and what counts as learned."""
+"""The page of people and networks: orders of grammars, and cells at the target accuracy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from results.people import __main__ as people
 
 
-def test_orders_of_many_rows_are_those_of_scipy() -> None:
+def test_taus_of_many_rows_equal_scipy() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 4, (50, 5)).astype(float), rng.normal(size=(50, 5))
     first[:, 0] = 5  # never constant
@@ -25,14 +25,14 @@ def test_people_vary_as_printed() -> None:
     np.testing.assert_allclose(1.96 * eng.draws.std(0), [0.2, 0.2, 0.08, 0.03, 0.2], rtol=0.1)  # as printed, table 22
 
 
-def test_only_cells_of_which_all_seeds_reached_the_target_count() -> None:
+def test_only_cells_with_all_seeds_at_the_target_count() -> None:
     rows = [
         {"protocol": "generalise", "side": "sender", "model": model, "grammar": grammar, "seed": seed,
          "reason": "cap" if (model, grammar, seed) == ("a", "rot", 2) else "target", "accuracy": 0.5 + seed / 10}
         for model in "ab" for grammar in people.GRAMMARS for seed in (1, 2)
         if (model, grammar, seed) != ("b", "perm", 1)
     ]  # fmt: skip
-    table = people.learned(pd.DataFrame(rows))
+    table = people.accuracies(pd.DataFrame(rows))
     assert table.loc[("sender", "a"), "concat"] == pytest.approx(0.65)
     assert np.isnan(table.loc[("sender", "a"), "rot"])
     assert np.isnan(table.loc[("sender", "b"), "perm"])

@@ -1,4 +1,4 @@
-"""The script that measures published tables again: what it is asked for, before it trains anything."""
+"""The script that measures published tables again: selection of tables and replicates, without training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def no_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(reproduce, "RESULTS", tmp_path)
 
 
-def test_a_page_that_is_not_there_is_refused_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_page_is_an_error_that_lists_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["reproduced", "--train", "--table", "tabel13"])
     with pytest.raises(SystemExit, match=r"tabel13.*perkins21-table13"):
         reproduce.main()
@@ -30,19 +30,19 @@ def test_a_page_that_is_not_there_is_refused_with_those_that_are(monkeypatch: py
         ("perkins21/table13", {"only": ["RNN1L:LSTM"]}),  # a receiver, in a table of senders
     ],
 )
-def test_a_table_without_what_is_named_is_passed_over(table: str, named: dict[str, list[str]]) -> None:
+def test_a_table_without_the_named_models_is_skipped(table: str, named: dict[str, list[str]]) -> None:
     assert reproduce.reproduce(reproduce.Page(table), **named) is None
 
 
 @pytest.mark.slow
-def test_a_table_of_which_nothing_is_named_is_read_whole() -> None:
+def test_without_filters_the_whole_table_is_read() -> None:
     done = reproduce.reproduce(reproduce.Page("perkins21/table15"))
     assert len(done.cells) == 432
     assert set(done.cells["representation"]) == {"soft", "gumb", "discr"}
 
 
 @pytest.mark.slow
-def test_what_is_named_is_all_that_is_read() -> None:
+def test_filters_select_models_and_representations() -> None:
     done = reproduce.reproduce(reproduce.Page("perkins21/table15"), only=["kNN"], representation=["soft"])
     assert set(done.cells["model"]) == {"kNN"}
     assert set(done.cells["representation"]) == {"soft"}
@@ -56,7 +56,7 @@ def test_the_documentation_compares_both_grids_on_the_same_cells() -> None:
     same = usual.merge(wide[which], on=which)
     found = [Verdict.of(cells) for cells in (wide, same)]
     assert [one.decided for one in found] == [40, 40]
-    page = " ".join(text("docs/from-results-to-a-paper.md").split())
+    page = " ".join(text("docs/reproducing.md").split())
     assert f"{found[1].agree} agree instead of {found[0].agree}" in page
     assert f"{found[1].mean_difference:.3f} instead of {found[0].mean_difference:.3f}" in page
     assert f"below the printed accuracies, by {-Verdict.of(usual).mean_difference:.3f} on average" in page

@@ -47,7 +47,7 @@ def test_batches_do_not_change_what_is_measured(monkeypatch: pytest.MonkeyPatch)
     ("speaker", "listener"),
     [("posdis", "binding"), ("holistic", "oracle"), ("random", "nearest"), ("bosdis", "posdis")],
 )
-def test_players_play_beside_a_game_on_a_device_as_on_arrays(speaker: str, listener: str) -> None:
+def test_players_play_games_on_a_device_as_on_arrays(speaker: str, listener: str) -> None:
     given: dict[str, Any] = {"most": 3, "vocab_size": 9, "samples": 2, "episodes": 6}
     arrays, tensors = (
         play(BatchedGame(device=device, **given), speaker, listener, range(6)) for device in (None, "cpu")

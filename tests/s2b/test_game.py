@@ -222,7 +222,7 @@ def test_steps_that_do_not_go_are_answered_in_a_sentence() -> None:
     with pytest.raises(IcyError, match="seed"):
         game.reset(seed=-1)
     game.reset(seed=1)
-    with pytest.raises(IcyError, match=r"have the shape \(2, 3\), not \(3,\)"):
+    with pytest.raises(IcyError, match=r"must have the shape \(2, 3\), not \(3,\)"):
         game.step(said=np.zeros(3, dtype=int))
     with pytest.raises(IcyError, match="whole numbers, not float64"):
         game.step(said=np.ones((2, 3)))

@@ -21,19 +21,19 @@ def test_compat_is_a_set_of_named_departures() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"dimensions": 1}, "test values in 2 dimensions, and there is 1"),
-        ({"distractors": 4}, "Stimuli beside the target are to be 4"),
-        ({"least": 4, "most": 3}, "from 4 to 3, which leaves none"),
+        ({"dimensions": 1}, "test values in 2 dimensions, but there is 1"),
+        ({"distractors": 4}, "4 stimuli are needed in addition to the target"),
+        ({"least": 4, "most": 3}, "from 4 to 3, an empty range"),
         ({"query": "tss", "dimensions": 2, "samples": 4}, "the query has no plain values"),
-        ({"ratio": 1.5}, "a share, from 0 to 1"),
-        ({"ratio": "x"}, "a share, from 0 to 1"),
+        ({"ratio": 1.5}, "must be from 0 to 1"),
+        ({"ratio": "x"}, "must be from 0 to 1"),
         ({"descriptive": 2}, "True or False"),
-        ({"descriptive": False}, "one answer only"),
+        ({"descriptive": False}, "only one answer"),
         ({"threshold": 1}, "cannot show every value"),
-        ({"games": 5}, "for common games"),
-        ({"kind": "common", "dimensions": 1, "least": 2, "most": 2, "split": "all", "distractors": 1}, "are to be 2"),
+        ({"games": 5}, "settings of common games"),
+        ({"kind": "common", "dimensions": 1, "least": 2, "most": 2, "split": "all", "distractors": 1}, "2 stimuli are"),
         ({"shots": 0}, "shots"),
-        ({"shots": 10**9}, "At most 1,000 shots"),
+        ({"shots": 10**9}, "shots must be at most 1,000"),
         ({"vocab_size": 0}, "vocab_size"),
         ({"most": 200, "dimensions": 3}, "more than 1,000,000 meanings"),
         ({"samples": 2, "representation": "ohe"}, "One-hot stimuli"),
@@ -42,6 +42,6 @@ def test_compat_is_a_set_of_named_departures() -> None:
         ({"compat": "near"}, "did you mean near32"),
     ],
 )
-def test_settings_that_do_not_go_are_answered_in_a_sentence(given: dict[str, Any], said: str) -> None:
+def test_impossible_settings_are_errors_in_one_sentence(given: dict[str, Any], said: str) -> None:
     with pytest.raises(IcyError, match=said):
         BatchedGame(**given)

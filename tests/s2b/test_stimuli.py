@@ -82,7 +82,7 @@ def test_shapes_and_repeats() -> None:
 
 def test_mistakes_are_answered_in_a_sentence() -> None:
     streams = EpisodeStreams.of_seeds([1])
-    with pytest.raises(IcyError, match="from 5 to 2, which leaves none"):
+    with pytest.raises(IcyError, match="from 5 to 2, an empty range"):
         Spaces.draw(streams, 3, 5, 2)
     with pytest.raises(IcyError, match="number of dimensions"):
         Spaces.draw(streams, 0, 2, 5)

@@ -95,7 +95,7 @@ def test_every_meaning_once() -> None:
     assert (shuffled.meanings[1] != targets.meanings[1]).any()
 
 
-def test_what_can_never_be_shown_is_refused() -> None:
+def test_unreachable_values_are_refused() -> None:
     """With two dimensions the query has no plain value, on which the authors' program never returns (s2b-facts 12d)."""
     streams, spaces = EpisodeStreams.of_seeds([1]), fixed(4, 4)
     query = spaces.valid & query_meanings(spaces)

@@ -1,4 +1,4 @@
-"""Which games a report keeps."""
+"""Filters that select the games of a report."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def game(person: str, accuracy: float = 1.0, kind: str = "human", grammar: str =
     return [exact, *({**about, "metric": name, "split": "game", "value": v} for name, v in numbers.items())]
 
 
-def kept(rows: list[Any], **how: Any) -> list[str]:
+def kept_people(rows: list[Any], **how: Any) -> list[str]:
     """The people that a filter keeps."""
-    found = Filter(**how).kept(pd.DataFrame(rows, columns=list(COLUMNS)))
+    found = Filter(**how).select(pd.DataFrame(rows, columns=list(COLUMNS)))
     return list(dict.fromkeys(found["person"]))
 
 
 def test_games_of_a_low_score_are_left_out() -> None:
     rows = [*game("a", **GOOD), *game("b", **{**GOOD, "score": 99}), *game("c", **{**GOOD, "score": 100})]
-    assert kept(rows) == ["a", "b", "c"]
-    assert kept(rows, least_score=100) == ["a", "c"]
+    assert kept_people(rows) == ["a", "b", "c"]
+    assert kept_people(rows, least_score=100) == ["a", "c"]
 
 
 @pytest.mark.parametrize(
@@ -50,24 +50,24 @@ def test_rules_of_attention(bad: dict[str, float]) -> None:
     edge = {"share of the commonest answer": 0.8, "median answer time, ms": 1000.0,
             "share of answers with other letters": 0.2}  # fmt: skip
     rows = [*game("good", **GOOD), *game("edge", **{**GOOD, **edge}), *game("bad", **{**GOOD, **bad})]
-    assert kept(rows, attention=True) == ["good", "edge"]
-    assert kept(rows, least_score=50) == ["good", "edge", "bad"]
+    assert kept_people(rows, attention=True) == ["good", "edge"]
+    assert kept_people(rows, least_score=50) == ["good", "edge", "bad"]
 
 
-def test_what_is_not_known_passes_and_senders_and_published_people_stay() -> None:
+def test_games_with_missing_numbers_pass_and_senders_and_published_people_stay() -> None:
     sender = game("0", kind="model", **{**GOOD, "score": 3.0, "share of the commonest answer": 1.0})
     published = game("", kind="published")
-    assert kept([*game("a", score=150.0), *sender, *published], attention=True, least_score=50) == ["a", "0", ""]
+    assert kept_people([*game("a", score=150.0), *sender, *published], attention=True, least_score=50) == ["a", "0", ""]
 
 
-def test_degenerate_languages_are_left_out_of_all_that_were_played() -> None:
+def test_games_in_degenerate_languages_are_left_out() -> None:
     rows = [*game("0", kind="model", **{**GOOD, "degenerate": 1.0}), *game("a", **GOOD), *game("", kind="published")]
-    assert kept(rows, degenerate=False) == ["a", ""]
+    assert kept_people(rows, degenerate=False) == ["a", ""]
 
 
-def test_one_person_may_have_games_that_stay_and_others_that_do_not() -> None:
+def test_filters_decide_per_game() -> None:
     rows = [*game("a", grammar="concat", **GOOD), *game("a", grammar="rot", **{**GOOD, "score": 1.0})]
-    found = Filter(least_score=50).kept(pd.DataFrame(rows, columns=list(COLUMNS)))
+    found = Filter(least_score=50).select(pd.DataFrame(rows, columns=list(COLUMNS)))
     assert set(found["grammar"]) == {"concat"}
 
 
@@ -88,7 +88,7 @@ def test_the_table_of_sensitivity_has_every_filter() -> None:
     assert found.loc["score of 100 and more", "concat"] == 1
 
 
-def test_a_score_that_is_none_is_told() -> None:
+def test_an_invalid_score_is_refused() -> None:
     with pytest.raises(InvalidSettingError, match="least score"):
         Filter(least_score=math.nan)
 

@@ -17,7 +17,7 @@ def item(text: str, held_out: int | None = None, shown: tuple[int, int] = (0, 0)
     return Trial(*(0, 0, "abcd", 2, 0, held_out), (0, 0), shown, shown, 0, raw=text, text=text, correct=text == "abcd")
 
 
-def test_items_are_counted_by_what_they_are() -> None:
+def test_items_are_counted_by_their_split() -> None:
     found = item_measures(
         [item("abcd"), item("x"), item("abcd", 0, (1, 2)), item("abca", 1, (2, 2)), item("dcba", 2, (0, 2))]
     )

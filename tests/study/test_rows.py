@@ -1,4 +1,4 @@
-"""Rows of the table of the study."""
+"""Rows of the study table."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def test_rows_of_a_game() -> None:
     assert by.loc[("score", "game"), "value"] == 182
     assert math.isnan(by.loc[("score", "game"), "items"])
     assert by.loc[("minutes", "game"), "value"] == 12.5
-    assert by.loc[("exact", "answerable twice"), "items"] == 3  # by the feedback: nothing was looked at in Train
+    assert by.loc[("exact", "answerable twice"), "items"] == 3  # shown by the feedback alone: Train was never opened
 
 
-def test_rows_of_simulated_games_say_what_varies(tmp_path: Path) -> None:
+def test_agents_are_named_by_the_settings_that_vary(tmp_path: Path) -> None:
     for options in ({}, {"slip": 0.5}):
         result = icy.train("study", player="careless", dataset="synth", grammar="concat", instances=2, options=options,
                            workers=1, out=tmp_path)  # fmt: skip
@@ -49,9 +49,9 @@ def test_rows_of_simulated_games_say_what_varies(tmp_path: Path) -> None:
     assert set(rows.loc[rows["agent"] != "FC2L", "agent_kind"]) == {"simulated"}
     exact = rows[(rows["metric"] == "exact") & (rows["split"] == "held-out")]
     assert len(exact) == 5
-    filed = {r["seed"]: r["accuracy"] for r in result.records}
+    saved = {r["seed"]: r["accuracy"] for r in result.records}
     found = exact[exact["agent"] == "careless slip=0.5"].set_index("instance")["value"].to_dict()
-    assert found == filed
+    assert found == saved
     items = items_of_records([*result.records, *other.records])
     assert len(items) == 150
     assert items["held_out"].sum() == 9

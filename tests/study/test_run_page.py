@@ -1,4 +1,4 @@
-"""What docs/study-run.md shows is what icy prints: its commands run in its order, after three robots have played."""
+"""docs/study-run.md shows the output of icy: its commands run in order, after three robots have played."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from tests.study.service.helpers import Clock
 from tests.study.service.robot import Robot
 from tests.study.service.web.helpers import browsing
 
-PAGE = (Path(__file__).parents[2] / "docs" / "study-run.md").read_text()
-ALIKE = (  # what is random or takes time, and what a table leaves as space around it
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join((DOCS / f"study-{name}.md").read_text() for name in ("run", "prepare", "serve"))
+ALIKE = (  # text that varies from run to run, and its replacement
     (r"\b[0-9A-F]{8}\b", "NAME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME"),
     (r"\d+(\.\d+)?", "0"),
@@ -30,7 +31,7 @@ ALIKE = (  # what is random or takes time, and what a table leaves as space arou
 
 
 class Slow(Clock):
-    """A clock of people who read: every look at it takes seconds."""
+    """A clock for slow readers: every call moves it by two seconds."""
 
     def __call__(self) -> Any:
         self.time += timedelta(seconds=2)
@@ -38,7 +39,7 @@ class Slow(Clock):
 
 
 def shown() -> list[tuple[str, str]]:
-    """Every command of the page with what is shown below it; "" for nothing."""
+    """Every command of the page with the output below it; "" for no output."""
     blocks = re.findall(r"^```([^\n]*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     found: list[tuple[str, str]] = []
     for (language, text), (following, output) in pairwise([*blocks, ("end", "")]):
@@ -50,14 +51,14 @@ def shown() -> list[tuple[str, str]]:
 
 
 def alike(text: str) -> list[str]:
-    """Lines without what may differ."""
+    """Lines with the varying text replaced."""
     for pattern, given in ALIKE:
         text = re.sub(pattern, given, text)
     return [line.strip() for line in text.strip().splitlines()]
 
 
 def play_pilot() -> None:
-    """Let two people who find the rule, and one who types the same code always, take part in the pilot."""
+    """Let two people who find the rule, and one person who always types the same code, take part in the pilot."""
     of = open_study(read_plan("pilot"), Slow())
     places = slots(of.plan.conditions)
     for seed, player in enumerate((FamilyComposer(), FamilyComposer(), ConstantPlayer())):
@@ -84,7 +85,7 @@ def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.Monk
             command = command.replace(written, name)
         done = CliRunner().invoke(main, shlex.split(command)[1:])
         assert done.exit_code == 0, (command, done.output)
-        output = done.output.replace("Stopped; all that people did is on file.\n", "")
+        output = done.output.replace("Stopped; all recorded data is saved.\n", "")
         if wanted:
             assert alike(output) == alike(wanted), command
         if command == "icy study review pilot":
@@ -93,11 +94,11 @@ def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def open_spy_codes(folder: Path) -> None:
-    """Write an open study, as the page says: the files of the pilot with what was to be written."""
+    """Write an open study, as the page says: the files of the pilot with their TODOs filled in."""
     for name in ("pilot.toml", "pilot-information.md", "pilot-debriefing.md"):
         text = (folder / name).read_text().replace("TODO", "done").replace('state = "pilot" ', 'state = "open" ')
         (folder / name.replace("pilot", "spy-codes")).write_text(text.replace("pilot-", "spy-codes-"))
 
 
 def test_the_page_shows_commands_with_their_output() -> None:
-    assert ("icy study check pilot", "3 games and 150 items: all as it should be.\n") in shown()
+    assert ("icy study check pilot", "3 games and 150 items: no errors.\n") in shown()

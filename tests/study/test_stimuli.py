@@ -1,4 +1,4 @@
-"""Pictures: what is in their text, where figures stand, and what they do not tell."""
+"""Pictures: their text and places of figures, and that they reveal nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def points(path: str) -> list[tuple[float, float]]:
 
 
 @given(pictures, st.sampled_from(["primary", "safe"]), st.booleans())
-def test_the_text_names_nothing(picture: Picture, palette: str, patterns: bool) -> None:
+def test_the_text_does_not_name_colour_or_shape(picture: Picture, palette: str, patterns: bool) -> None:
     text = svg(picture, palette, patterns=patterns)  # type: ignore[arg-type]
     words = {*COLOURS, *SHAPES, "circle", "rect", "polygon"}
     assert not words & set(re.findall(r"[a-z]+", text.lower()))
@@ -76,7 +76,7 @@ def test_colours_are_the_published_ones_within_ten() -> None:
     assert PALETTES["safe"].colours[0] == (213, 94, 0)
 
 
-def test_size_place_and_shade_tell_nothing_of_the_meaning() -> None:
+def test_size_place_and_shade_do_not_depend_on_the_meaning() -> None:
     assert len({figure_of(Picture(c, s, 9)) for c in range(5) for s in range(5)}) == 1
 
 
@@ -89,7 +89,7 @@ def test_places_are_drawn_uniformly() -> None:
     assert max(turns) == 360
 
 
-def test_the_same_picture_every_time_and_another_seed_another_one() -> None:
+def test_pictures_depend_on_the_seed_alone() -> None:
     one, same, other = (svg(Picture(1, 2, seed), "safe", patterns=True) for seed in (1, 1, 2))
     assert one == same != other
     ids = [re.findall(r'id="([^"]+)"', text)[0] for text in (one, other)]

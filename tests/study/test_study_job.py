@@ -56,7 +56,7 @@ def test_keys_depend_on_what_can_change_numbers_alone() -> None:
     def key(**given: Any) -> str:
         return next(job.key(job.replicates[0]) for job in jobs(**{"player": "composer", "dataset": "synth", **given}))
 
-    assert key() == key(updates=9) == key(most=7) == key(hidden=99)  # of senders
+    assert key() == key(updates=9) == key(most=7) == key(hidden=99)  # settings of senders
     others = [key(options={"adds": True}), key(list_seed=1), key(preset="published"), key(game={"start": 3})]
     assert len({key(), *others}) == 5
     assert key(player="FC2L") != key(player="FC2L", updates=9)
@@ -90,23 +90,23 @@ def test_numbers_do_not_depend_on_company(played: ProbeResult) -> None:
     plan = make_plan(StudySpec(player="FC2L", dataset="synth", workers=1, **SHORT))
     whole = {o.replicate: o.accuracy for o in train(plan.rows[0].job)}
     alone = {o.replicate: o.accuracy for stack in stacks_of(plan.rows[0], "cpu", 4) for o in train(stack)}
-    filed = {
+    saved = {
         (r["grammar"], r["seed"]): r["accuracy"]
         for r in played.records
         if (r["model"], r["protocol"]) == ("FC2L", "played")
     }
     assert len(stacks_of(plan.rows[0], "cpu", 4)) > 1
     assert whole == alone
-    assert {(r.condition, r.seed): a for r, a in whole.items()} == filed
+    assert {(r.condition, r.seed): a for r, a in whole.items()} == saved
 
 
-def test_what_is_on_file_is_not_played_again(played: ProbeResult) -> None:
+def test_saved_games_are_not_played_again(played: ProbeResult) -> None:
     spec = StudySpec(player=["composer", "memoriser"], dataset="synth", out=played.folder, **SHORT)
-    assert make_plan(spec).total == 4  # the memoriser's
+    assert make_plan(spec).total == 4  # the games of the memoriser
 
 
 def test_a_yoked_player_sees_what_the_other_saw(tmp_path: Path) -> None:
-    """The games of a file are followed: a memoriser yoked to a memoriser answers ordinary items as it did."""
+    """A memoriser yoked to a memoriser's games in a file answers ordinary items as in those games."""
     games = [game_of(dataset="eng", grammar="rot", number=n, seed=n) for n in range(2)]
     logs = [Log(str(n), game, tuple(play(game, Memoriser(), n).events)) for n, game in enumerate(games)]
     path = tmp_path / "games.jsonl"
@@ -118,11 +118,11 @@ def test_a_yoked_player_sees_what_the_other_saw(tmp_path: Path) -> None:
     for record, log in zip(result.records, logs, strict=True):
         theirs = [float(t.correct) for t in log.played().state.trials if t.held_out is None]
         assert [point[1] for point in record["curve"] if not point[3]] == theirs
-    with pytest.raises(IcyError, match="holds no game of synth"):
+    with pytest.raises(IcyError, match="does not hold a game of the dataset 'synth'"):
         jobs(player="memoriser", dataset="synth", protocol="yoked", yoked_to=str(path))
 
 
-def test_the_published_preset_can_be_learnt_by_heart(tmp_path: Path) -> None:
+def test_the_published_preset_has_a_converged_protocol(tmp_path: Path) -> None:
     result = icy.train("study", player="composer", dataset="eng", grammar="concat", protocol="converged", workers=1,
                        preset="published", instances=1, out=tmp_path)  # fmt: skip
     assert result.records[0]["accuracy"] == 1.0  # magenta was seen in two other cards
@@ -137,7 +137,7 @@ def test_a_sender_that_does_not_converge_is_marked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"player": "composr"}, "did you mean composer"),
         ({"protocol": "joked"}, "did you mean yoked"),
@@ -152,12 +152,12 @@ def test_a_sender_that_does_not_converge_is_marked(tmp_path: Path) -> None:
         ({"player": "FC2L", "settings": {"learning_rat": 1}}, "did you mean learning_rate"),
     ],
 )
-def test_what_is_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(IcyError, match=said):
+def test_invalid_settings_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(IcyError, match=message):
         jobs(**given)
 
 
-def test_sweeps_take_them(tmp_path: Path) -> None:
+def test_sweeps_accept_simulated_games(tmp_path: Path) -> None:
     several = {"player": ["composer", "random-letters"], "protocol": ["played", "yoked"]}
     part = {"kind": "study", "dataset": "synth", **several, **SHORT}
     plan = make_sweep(sweep_spec(parts=[part], out=tmp_path, shard="1/2"))

@@ -13,7 +13,7 @@ from icy.models.cells import Cell, State
 from icy.testing import CELL_CHECKS
 from tests.testing.mistakes import Kind, shared_mistakes
 
-NO_SCAN = "does not apply: the cell says `scans = False`"
+NO_SCAN = "does not apply: the cell has `scans = False`"
 
 
 class Plain(Cell):

@@ -90,7 +90,7 @@ def mistakes(checks: list[BoundCheck]) -> list[str]:
                 found.append(f"{check.name}: {''.join(format_exception(error))}")
         else:
             if check.expected_failure:
-                found.append(f"{check.name}: declared to fail ({check.expected_failure}); but it holds")
+                found.append(f"{check.name}: declared to fail ({check.expected_failure}), but it holds")
     return found
 
 

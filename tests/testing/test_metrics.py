@@ -135,7 +135,7 @@ def test_a_score_counts_its_rows() -> None:
         return Score("miscounts", 0.5, 1)
 
     results = {r.name: r for r in testing.check(miscounts, "metric", raise_on_failure=False)}
-    assert results["score"].message == "On a common table of 40 rows the score says rows = 1, and there are 40."
+    assert results["score"].message == "On a common table of 40 rows the score has rows = 1, but there are 40."
 
 
 def test_a_number_is_no_score() -> None:

@@ -171,7 +171,7 @@ def test_a_model_of_icys_layers_is_trained_in_every_way_that_it_can_be() -> None
     assert results["stacked_equals_separate"].message == f"trains as: {' and '.join(ways)}"
 
 
-def test_what_is_optional_is_reported_and_does_not_fail() -> None:
+def test_unsupported_optional_features_are_reported() -> None:
     results = {r.name: r for r in testing.check(FirstDerivativesOnly, "sender")}
     found = results["second_derivatives"]
     assert found.passed

@@ -119,7 +119,7 @@ OPTIONAL = [(FirstDerivativesOnly, "second_derivatives"), (LooksAtNumbers, "vmap
 
 
 @pytest.mark.parametrize(("module", "name"), mark_others("contract", OPTIONAL, lambda case: case[1] not in LONG))
-def test_what_is_optional_may_be_missing(module: type[nn.Module], name: str) -> None:
+def test_optional_parts_may_be_missing(module: type[nn.Module], name: str) -> None:
     with pytest.raises(Unsupported, match=r"^no "):
         OTHER_LOOP_CHECKS[name](case_of(module))
 

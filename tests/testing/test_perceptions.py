@@ -75,7 +75,7 @@ KIND = Kind(
         **SHARED,
     },
     Plain,
-    {"output_shape": "sees objects of shape (12,)", "stacked_equals_separate": "trains as: vmap"},
+    {"output_shape": "supports objects of shape (12,)", "stacked_equals_separate": "trains as: vmap"},
     also={
         "made_by_name": PERCEPTION_CHECKS,
         "output_shape": {"gradients_reach_parameters", "stacked_equals_separate", "learns"},
@@ -84,15 +84,15 @@ KIND = Kind(
 )
 
 
-def test_one_that_refuses_all_that_is_tried_is_told() -> None:
+def test_a_perception_that_refuses_all_shapes_fails() -> None:
     def choosy(shape: tuple[int, ...], size: int) -> nn.Module:
         raise IncompatibleError("Nothing is good enough.")
 
     results = testing.check(choosy, "perception", raise_on_failure=False)
     (message,) = {r.message for r in results if not r.passed}
-    assert "It sees nothing that was tried: Nothing is good enough." in message
+    assert "It supports none of the tried shapes: Nothing is good enough." in message
 
 
 @pytest.mark.contract
-def test_sizes_are_those_that_are_asked_for() -> None:
+def test_sizes_are_the_requested_sizes() -> None:
     assert all(r.passed for r in testing.check(Conv4, "perception", size=3, seed=5))

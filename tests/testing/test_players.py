@@ -142,7 +142,7 @@ KIND = Kind(
     PLAYER_CHECKS,
     WRONG,
     Listens,
-    {"plays_every_game": "plays all", "utters": "does not apply: only speakers utter"},
+    {"plays_every_game": "plays all", "utters": "does not apply: only speakers have `utter`"},
     also={"made_by_name": PLAYER_CHECKS},
     mark="contract",
 )
@@ -157,7 +157,7 @@ def test_a_strangers_speaker_passes() -> None:
 
 
 @pytest.mark.contract
-def test_what_does_not_apply_says_why() -> None:
+def test_checks_that_do_not_apply_give_the_reason() -> None:
     class Mute(Speaks):
         utter = Player.utter
 
@@ -166,7 +166,7 @@ def test_what_does_not_apply_says_why() -> None:
     results = {r.name: r for r in testing.check("oracle", "listener")}
     assert "is privileged" in results["sees_only_observations"].message
     results = {r.name: r for r in testing.check(Unseeded, "listener", raise_on_failure=False)}
-    assert "as the check 'deterministic' says" in results["begins_anew"].message
+    assert "as the check 'deterministic' reports" in results["begins_anew"].message
 
 
 def test_a_player_that_refuses_every_game_is_no_player() -> None:
@@ -195,8 +195,8 @@ def test_the_game_and_the_line_to_mend_are_named() -> None:
 @pytest.mark.parametrize(
     ("uttered", "sentence"),
     [
-        (lambda stimuli: np.full((len(stimuli), 2), 9), "Tokens are 0..6; uttered were 9 to 9."),
-        (lambda stimuli: stimuli, "found float32 with the shape (3, 2)"),
+        (lambda stimuli: np.full((len(stimuli), 2), 9), "Tokens must be 0..6; `utter` returned 9 to 9."),
+        (lambda stimuli: stimuli, "not float32 of shape (3, 2)"),
         (lambda stimuli: np.random.default_rng().integers(2, 6, size=(len(stimuli), 9)), "the second time"),
     ],
 )

@@ -51,7 +51,7 @@ def test_side_options_and_registration_are_found() -> None:
         testing.check(Plain, "speakers")
     with pytest.raises(UnknownNameError, match="No setting of checks of a cell is called 'width'"):
         testing.check("GRU", width=3)
-    with pytest.raises(InvalidSettingError, match="'sender/FC\\*' stands for 2 plug-ins"):
+    with pytest.raises(InvalidSettingError, match="'sender/FC\\*' matches 2 plug-ins"):
         testing.check("sender/FC*")
     with pytest.raises(UnknownNameError, match="sender/FC2L or receiver/FC2L"):
         testing.check("FC2L")
@@ -77,7 +77,7 @@ def test_the_line_to_mend_is_named() -> None:
     assert "test_runner.py" in results["output_shape"].message
 
 
-def test_wrong_arguments_are_said_once() -> None:
+def test_wrong_arguments_are_reported_once() -> None:
     class Bare(Plain):
         def __init__(self, meanings: MeaningSpace) -> None: ...
 
@@ -89,7 +89,7 @@ def test_wrong_arguments_are_said_once() -> None:
     )
 
 
-def test_one_failure_of_many_checks_is_said_once() -> None:
+def test_one_failure_of_many_checks_is_reported_once() -> None:
     class Stops(Plain):
         def __init__(self, *sizes: Any) -> None:
             raise ValueError("no such size")

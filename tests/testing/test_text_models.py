@@ -94,9 +94,9 @@ def results(model: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (Texts, "answer with an icy.s2b.TextReply"),
-        (Bools, "A decision is a whole number, or None; not True"),
-        (Ending, "`finish` is a text such as 'stop' or 'length', or None; not ['stop']"),
+        (Texts, "return an icy.s2b.TextReply"),
+        (Bools, "A decision must be a whole number or None, not True"),
+        (Ending, "`finish` must be a text such as 'stop' or 'length', or None, not ['stop']"),
         (Lazy, "yield each place once"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Trainings that are killed after some checkpoints, and go on from them."""
+"""Trainings that are killed after some checkpoints, and resume from them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def leave_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def killed(of: Job, stack: type[Any], after: int) -> list[Outcome]:
-    """Train a job until its stacks, of this class, have left so many checkpoints; return what had ended."""
+    """Train a job until its stacks, of this class, have saved `after` checkpoints; return the outcomes so far."""
     save, count, ended = stack.save_if_due, 0, list[Outcome]()
 
     def counted(run: Any) -> None:
@@ -54,7 +54,7 @@ def killed(of: Job, stack: type[Any], after: int) -> list[Outcome]:
 
 
 def resumed(of: Any, ended: Sequence[Outcome]) -> list[Outcome]:
-    """Return all outcomes of a job that was killed, begun again as a plan does: without what is on file."""
+    """Resume a killed job without its finished replicates, as a plan does; return all outcomes."""
     done = {o.replicate for o in ended}
     steps = {o.replicate.seed: o.baseline_crossing or o.baseline_steps for o in ended if of.is_baseline(o.replicate)}
     left = replace(of, replicates=tuple(r for r in of.replicates if r not in done), baselines={**of.baselines, **steps})

@@ -62,7 +62,7 @@ def test_a_batch_begins_where_the_one_before_it_ends(native: bool) -> None:
 
 
 @needs_native
-def test_native_draws_are_those_of_pytorch() -> None:
+def test_native_draws_equal_pytorchs() -> None:
     """On a GPU, and where nothing is compiled, the same numbers train."""
     of = draws(["concat", "rot", "rot"], [9, 7, 8])
     for purpose in PURPOSES[:-1]:
@@ -116,7 +116,7 @@ def drawn_numbers(draws: Batches, purpose: str, place: int) -> set[int]:
 
 
 @pytest.mark.parametrize("kind", SPLITS)
-def test_what_is_held_out_is_drawn_for_the_report_and_nothing_else_is(kind: str) -> None:
+def test_held_out_meanings_are_drawn_only_for_the_report(kind: str) -> None:
     seeds, split = [1, 2, 2], Split(kind, 0.4)
     languages = [make_language(g, SMALL, 4, 2, s) for g, s in zip(("rot", "rot", "hol"), seeds, strict=True)]
     of = Batches(languages, seeds, CPU, split)
@@ -130,7 +130,7 @@ def test_what_is_held_out_is_drawn_for_the_report_and_nothing_else_is(kind: str)
         np.testing.assert_array_equal(messages[:, place].numpy(), expected)
 
 
-def test_a_pool_of_a_seed_is_drawn_alike_beside_a_larger_one() -> None:
+def test_draws_of_a_pool_do_not_depend_on_other_pools() -> None:
     pools, keys = [np.array([4, 7, 8]), np.array([0, 1, 2, 3, 9])], torch.tensor([stream_key(s, "x") for s in (1, 2)])
     both = MeaningPool(pools, CPU).draw(keys, 2, 3, 1000)
     for i, numbers in enumerate(pools):

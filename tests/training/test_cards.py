@@ -28,7 +28,7 @@ def test_a_choice_is_checked_against_the_card_of_a_single_file(
     file = Path("mine.safetensors")
     assert [found.label for found in kept_agents(file, **where)] == ["FC2L+FC2L, seed 123"]
     (name,) = where
-    with pytest.raises(StoreError, match=rf"No agents of mine.safetensors is of {name}=other; there is {name} \("):
+    with pytest.raises(StoreError, match=rf"mine.safetensors has no agents with {name}=other; available: {name} \("):
         kept_agents(file, **{name: "other"})
     with pytest.raises(UnknownNameError, match="did you mean seed"):
         kept_agents(file, sed=123)

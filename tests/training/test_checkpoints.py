@@ -15,7 +15,7 @@ from icy.training.checkpoints import Checkpoint, sweep_checkpoints
 STATE = {"updates": 3, "weights": torch.arange(4.0), "curve": [[0, 0.5]]}
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+def test_a_saved_state_is_loaded(tmp_path: Path) -> None:
     Checkpoint(tmp_path, "key", "a training").save(STATE)
     found = Checkpoint(tmp_path, "key", "a training").load()
     assert found is not None
@@ -23,7 +23,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert found == {"updates": 3, "curve": [[0, 0.5]]}
 
 
-def test_none_is_gone_on_from_that_is_not_used_missing_or_damaged(
+def test_unused_missing_and_damaged_checkpoints_are_not_resumed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = Checkpoint(tmp_path, "key", "a training")
@@ -32,7 +32,7 @@ def test_none_is_gone_on_from_that_is_not_used_missing_or_damaged(
     assert Checkpoint(tmp_path, "key", "a training", used=False).load() is None
     one.path.write_bytes(one.path.read_bytes()[:50])
     assert one.load() is None
-    assert "begins anew" in caplog.text
+    assert "starts again" in caplog.text
 
 
 def test_when_one_is_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,8 +49,8 @@ def test_when_one_is_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert one.due
 
 
-def test_those_of_what_is_on_file_are_swept(tmp_path: Path) -> None:
-    """Not those that are newer, as of what is trained again, nor beside a failure, which may go on."""
+def test_checkpoints_of_results_on_file_are_removed(tmp_path: Path) -> None:
+    """Kept: checkpoints newer than their record, as the replicate is trained again, and checkpoints of failures."""
     names = ("done", "other", "again", "failed")
     of = {name: Checkpoint(tmp_path, name, name) for name in names}
     for one in of.values():
@@ -78,4 +78,4 @@ def test_several_processes_may_remove_their_checkpoints(tmp_path: Path) -> None:
     assert other.path.exists()
     other.forget()
     assert not (tmp_path / CHECKPOINTS).exists()
-    other.forget()  # nor is the folder
+    other.forget()  # the folder is missing too

@@ -45,7 +45,7 @@ def test_all_combinations_are_rows_as_in_a_sweep(tmp_path: Path) -> None:
 def test_pairs_have_rows_for_each_combination(tmp_path: Path) -> None:
     several = {**SMALL, "hidden": "8,16", "representation": ["soft", "gumb"], "pretrain_representation": "soft,gumb"}
     scratch = EndToEndSpec("FC1L", "FC1L", steps=5, out=tmp_path, **several)
-    assert len(facts(scratch)) == 4  # from scratch there is no pre-training
+    assert len(facts(scratch)) == 4  # runs from scratch have no pre-training
     assert len(facts(EndToEndSpec("FC1L", "FC1L", "perm", steps=5, out=tmp_path, **several))) == 8
 
 

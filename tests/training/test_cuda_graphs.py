@@ -35,14 +35,14 @@ gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 @pytest.fixture
 def recording(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is captured runs when it is replayed and not before, as on a GPU; the list tells how often each was."""
-    told: list[str] = []
+    """Captured operations run only when they are replayed, as on a GPU; the list has an entry per event."""
+    events: list[str] = []
 
     def capture(operations: Callable[[], None]) -> Callable[[], None]:
-        told.append("captured")
+        events.append("captured")
 
         def replay() -> None:
-            told.append("replayed")
+            events.append("replayed")
             operations()
 
         return replay
@@ -50,7 +50,7 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for one in (CapturedUpdates, CapturedCall):
         monkeypatch.setattr(one, "capture", staticmethod(capture))
         monkeypatch.setattr(one, "warm_up", staticmethod(lambda operations: operations()))
-    return told
+    return events
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 3, 1), (50, 50), (BLOCK, BLOCK), (3 * BLOCK + 5, 7)])
@@ -67,7 +67,7 @@ def test_every_batch_is_seen_once_and_in_order(recording: list[str], sizes: tupl
     assert recording == ["captured"] * (replays > 0) + ["replayed"] * replays
 
 
-def test_what_cannot_be_captured_is_run_plainly(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+def test_updates_that_cannot_be_captured_run_plainly(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     def refuse(operations: Callable[[], None]) -> Callable[[], None]:
         raise RuntimeError("operation not permitted when stream is capturing\nand more")
 
@@ -110,7 +110,7 @@ def learner(graph: bool, model: str = "sender/HierZero:GRU", representation: str
 @pytest.mark.slow
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
 def test_a_captured_stack_learns_as_one_that_is_not(recording: list[str], representation: str) -> None:
-    """Also after some of it have left, when it is captured anew."""
+    """Also after some replicates have left, when the update is captured again."""
     generator = torch.Generator().manual_seed(0)
     inputs = torch.randint(4, (20, 4, 8, 3), generator=generator)
     targets = torch.randint(4, (20, 4, 8, 6), generator=generator)
@@ -132,19 +132,19 @@ def test_a_graph_needs_a_gpu() -> None:
     assert choose_issue(None, "broadcast", CPU)[0] == "plain"
     assert choose_issue(None, "vmap", torch.device("cuda"))[0] == "graph"
     assert choose_issue(None, "loop", torch.device("cuda"))[0] == "plain"
-    assert choose_issue("plain", "vmap", torch.device("cuda")) == ("plain", "as asked for")
+    assert choose_issue("plain", "vmap", torch.device("cuda")) == ("plain", "as requested")
     with pytest.raises(InvalidSettingError, match="only with a GPU"):
         choose_issue("graph", "vmap", CPU)
     with pytest.raises(InvalidSettingError, match="that can be stacked"):
         choose_issue("graph", "loop", torch.device("cuda"))
 
 
-def test_tf32_is_off_unless_asked_for_and_never_published() -> None:
+def test_tf32_is_off_by_default_and_refused_under_published() -> None:
     assert settings_for("default").tf32 is False
     with pytest.raises(InvalidSettingError, match="full precision"):
         settings_for("published", tf32=True)
     plain, asked = settings_for("default").under("soft"), settings_for("default", tf32=True).under("soft")
-    assert "tf32" not in plain  # so that results from before there was such a setting keep their keys
+    assert "tf32" not in plain  # so that earlier results, without this setting, keep their keys
     assert asked == {**plain, "tf32": True}
 
 
@@ -165,7 +165,7 @@ MODELS = ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "sende
 @gpu
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
-def test_a_graph_gives_what_single_operations_give(model: str, representation: str) -> None:
+def test_a_graph_gives_the_results_of_single_operations(model: str, representation: str) -> None:
     of = job(model, "cuda", "auto+plain")
     of = replace(of, task=replace(of.task, representation=representation))
     plain, graph = readings(of), readings(replace(of, engine="auto+graph"))
@@ -178,7 +178,7 @@ def test_a_graph_gives_what_single_operations_give(model: str, representation: s
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_products_are_as_asked_within_an_update_and_as_before_after_it(asked: bool) -> None:
-    """PyTorch's convolutions are in TF32 unless told: full precision must be said."""
+    """PyTorch's convolutions use TF32 by default, so full precision must be set."""
     places: Any = (torch.backends.cuda.matmul, torch.backends.cudnn)
     before = [place.allow_tf32 for place in places]
     with _products(asked):
@@ -189,7 +189,7 @@ def test_products_are_as_asked_within_an_update_and_as_before_after_it(asked: bo
 
 
 class Watch(TorchDispatchMode):
-    """Notes what a GPU could not capture; the device "meta", which has shapes and no numbers, stands in for it."""
+    """Notes operations that a GPU cannot capture; the device "meta", which has only shapes, replaces the GPU."""
 
     def __init__(self) -> None:
         super().__init__()

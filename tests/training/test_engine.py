@@ -148,7 +148,7 @@ def test_generalise_reads_the_same_alone_and_in_company(model: str, how: str) ->
     assert all(o.extra["train_accuracy"] > 0.9 for o in together.values() if o.reason == "target")
 
 
-def test_a_memory_knows_what_it_saw_and_guesses_the_rest() -> None:
+def test_a_memory_model_knows_its_examples_and_guesses_the_rest() -> None:
     """An unseen meaning scores zero everywhere, and the argmax of that is the symbol 0."""
     split = Split("random", 0.3)
     of = holding_out("sender/Hashtable", [(g, 1) for g in ("concat", "hol")], split)
@@ -172,7 +172,7 @@ def test_generalise_stops_at_the_target_or_the_cap_and_reports_both_accuracies(p
     assert [o.extra for o in ended] == [{"train_accuracy": pytest.approx(x)} for x in (1, 0.995, 0.1)]
 
 
-def test_a_stopping_reading_is_one_of_training_and_what_diverges_has_none(play: Any) -> None:
+def test_a_stopping_reading_uses_training_meanings_and_diverged_replicates_have_none(play: Any) -> None:
     script = {("concat", 1): crosses(20), ("rot", 1): crosses(15, math.nan)}
     settings = replace(SETTINGS, fresh_reading=False)
     ended, _ = play(script, protocol=GENERALISE, split=Split(), settings=settings)
@@ -192,7 +192,7 @@ def crosses(at: int, then: float = 1.0) -> Callable[[int], float]:
 
 
 class Scripted:
-    """Stands in for a learner and for `accuracy`: replicates read what a script says, and lose what it says."""
+    """A stand-in for a learner and for `accuracy`: accuracies and losses of replicates come from a script."""
 
     engine = "scripted"
 
@@ -287,7 +287,7 @@ def test_a_grammar_learned_before_concat_waits_for_its_baseline(play: Any) -> No
 
 
 @pytest.mark.parametrize("protocol", [BUDGET, ACQUIRE])
-def test_without_a_baseline_there_is_no_result(play: Any, protocol: Any) -> None:
+def test_without_a_baseline_replicates_fail(play: Any, protocol: Any) -> None:
     script = {
         ("concat", 1): crosses(999),
         ("rot", 1): crosses(999),
@@ -343,7 +343,7 @@ def test_the_budget_is_the_check_at_which_concat_stopped(play: Any) -> None:
 
 
 def test_the_first_crossing_counts(play: Any) -> None:
-    """Where a grammar goes on after the target, whatever it reads later."""
+    """If a grammar is trained beyond the target, later accuracies do not matter."""
     script = {
         ("concat", 1): rises(0.99 / 33.3),
         ("rot", 1): crosses(10),
@@ -361,7 +361,7 @@ def test_a_fixed_grid_interpolates_nothing(play: Any) -> None:
     assert [(o.crossing, o.baseline_crossing) for o in ended] == [(None, None)] * 2
 
 
-def test_baselines_on_file_give_the_same_ratio_as_those_trained_beside() -> None:
+def test_baselines_on_file_give_the_same_ratio_as_baselines_in_the_stack() -> None:
     both = job(
         "sender/FC2L", [("concat", 1), ("perm", 1)], protocol=ACQUIRE, settings=replace(GEOMETRIC, batch_size=64)
     )
@@ -372,7 +372,7 @@ def test_baselines_on_file_give_the_same_ratio_as_those_trained_beside() -> None
     assert (apart.crossing, apart.baseline_crossing) == (together["perm", 1].crossing, known[1])
 
 
-def test_what_diverges_ends_at_once(play: Any) -> None:
+def test_diverging_replicates_end_at_once(play: Any) -> None:
     script = {
         ("concat", 1): crosses(30),
         ("rot", 1): crosses(15, math.nan),
@@ -478,7 +478,7 @@ def test_models_that_cannot_be_trained_are_refused_in_a_sentence() -> None:
 
     with pytest.raises(IncompatibleError, match="Still has no parameters to train"):
         list(train(job(entry(Still), [("concat", 1)])))
-    with pytest.raises(IncompatibleError, match=r"sender/plug-in puts out scores of shape \(2, 6, 4\).*\(2, 6, 5\)"):
+    with pytest.raises(IncompatibleError, match=r"sender/plug-in outputs scores of shape \(2, 6, 4\).*\(2, 6, 5\)"):
         list(train(job(entry(Narrow), [("concat", 1)])))
     with pytest.raises(UnknownNameError, match="did you mean vmap"):
         list(train(job("sender/FC2L", [("concat", 1)], engine="vmaps")))

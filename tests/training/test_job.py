@@ -13,10 +13,10 @@ from icy.training.job_training import check_engine
 from tests.training.helpers import GENERALISE, holding_out, job, outcomes
 
 
-def test_other_protocols_know_nothing_of_splits() -> None:
+def test_other_protocols_do_not_take_splits() -> None:
     with pytest.raises(InvalidSettingError, match="'generalise' needs a split"):
         job("sender/FC2L", [("concat", 1)], protocol=GENERALISE)
-    with pytest.raises(InvalidSettingError, match="'budget' holds out no meanings"):
+    with pytest.raises(InvalidSettingError, match="'budget' has no held-out meanings"):
         job("sender/FC2L", [("concat", 1)], split=Split())
     plain, split = job("sender/FC2L", [("concat", 1)]), holding_out("sender/FC2L", [("concat", 1)], Split())
     assert split.config(Replicate("concat", 1)).keys() - plain.config(Replicate("concat", 1)).keys() == {
@@ -26,20 +26,20 @@ def test_other_protocols_know_nothing_of_splits() -> None:
     assert outcomes(replace(plain, baselines={1: 10}))["concat", 1].extra == {}
 
 
-def test_native_cores_that_cannot_be_had_are_refused_before_anything_is_trained(
+def test_unavailable_native_cores_are_refused_before_training(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(InvalidSettingError, match="on the CPU only"):
+    with pytest.raises(InvalidSettingError, match="only on a CPU"):
         check_engine("native", "cuda")
     monkeypatch.setenv("ICY_NATIVE", "off")
     check_engine("auto", "cpu")
-    with pytest.raises(InvalidSettingError, match=r"no native cores here \(switched off by ICY_NATIVE=off\)"):
+    with pytest.raises(InvalidSettingError, match=r"not available here \(switched off by ICY_NATIVE=off\)"):
         check_engine("native", "cpu")
     monkeypatch.setenv("ICY_NATIVE", "nonsense")
     with pytest.raises(UnknownNameError, match="No value of ICY_NATIVE is called 'nonsense'"):
         check_engine("auto", "cpu")
 
 
-def test_a_replicate_answers_to_its_former_name_with_a_warning() -> None:
+def test_the_former_name_of_the_condition_gives_a_warning() -> None:
     with pytest.warns(DeprecationWarning, match=r"is now Replicate\.condition"):
         assert Replicate("rot", 1).grammar == "rot"

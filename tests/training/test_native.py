@@ -89,7 +89,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("representation", "model", "options"), mark_others("native", CASES, lambda case: case[1] in SIDES or case[2])
 )
-def test_ten_updates_are_those_of_pytorch(
+def test_ten_updates_equal_pytorchs(
     representation: str, model: str, options: dict[str, Any], clip: float | None
 ) -> None:
     of, settings = task(model, representation), replace(SETTINGS, clip_norm=clip, learning_rate=1e-3)
@@ -112,7 +112,7 @@ def test_ten_updates_are_those_of_pytorch(
 
 @pytest.mark.parametrize("which", mark_others("native", [None, [2, 0]], bool))
 @pytest.mark.parametrize(("representation", "model"), [(case[0], case[1]) for case in CASES[:-1] if not case[2]])
-def test_scores_are_those_of_pytorch(representation: str, model: str, which: list[int] | None) -> None:
+def test_scores_equal_pytorchs(representation: str, model: str, which: list[int] | None) -> None:
     of = task(model, representation)
     native, pytorch = (learner(of, how) for how in ("native", "broadcast"))
     inputs, targets, _ = (x[0] for x in batches(of.side, 1))
@@ -216,7 +216,7 @@ def test_those_that_leave_change_nothing(representation: str, model: str) -> Non
 
 
 @company
-def test_what_diverges_touches_no_other(representation: str, model: str) -> None:
+def test_a_diverging_replicate_does_not_change_the_others(representation: str, model: str) -> None:
     of, data = task(model, representation), batches(task(model).side, 7)
     calm, broken = learner(of), learner(of)
     broken._parameters[1] = torch.nan  # type: ignore[attr-defined]
@@ -229,7 +229,7 @@ def test_what_diverges_touches_no_other(representation: str, model: str) -> None
 
 @pytest.mark.parametrize("value", [float("inf"), 1e30, 1e38])
 def test_numbers_without_bound_are_seen(value: float) -> None:
-    """Whatever PyTorch's loss is no number for, that of native cores is none for either."""
+    """The loss of native cores is finite where PyTorch's is finite."""
     of, data = task("sender/RNNAutoReg:GRU"), batches("sender", 3)
     found = []
     for how in ("native", "broadcast"):
@@ -309,7 +309,7 @@ def test_a_model_in_double_precision_is_trained_in_single_as_by_pytorch() -> Non
         torch.testing.assert_close(found.weights(0)[name], value, rtol=1e-4, atol=1e-6)
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- refused models ----------------------------------------------------------------------------------------------------
 
 
 class Stranger(Plain):
@@ -342,7 +342,7 @@ class Flat(Stranger):
 
 
 class Mode(Stranger):
-    """Another thing in training than in evaluation, of which the second is unknown."""
+    """A module with another function in evaluation, which native cores do not know."""
 
     def forward(self, meanings: Tensor) -> Tensor:
         scores = super().forward(meanings)
@@ -358,15 +358,15 @@ class Taught(Stranger):
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda: Stranger(lambda: nn.Dropout(0.5)), "it draws random numbers of its own"),
+    (lambda: Stranger(lambda: nn.Dropout(0.5)), "it draws its own random numbers"),
     (lambda: Stranger(lambda: fft), r"it calls .*fft"),
-    (lambda: Stranger(lambda: nn.BatchNorm1d(16)), "it has buffers"),
-    (lambda: Stranger(lambda: branch), r"it looks at numbers \(__bool__\)"),
+    (lambda: Stranger(lambda: nn.BatchNorm1d(16)), "the model has buffers"),
+    (lambda: Stranger(lambda: branch), r"it reads numbers \(__bool__\)"),
     (Two, "it has several outputs"),
     (Flat, "its scores have no axis of places"),
     (Mode, "it calls .*flip"),
-    (Plainly, "it does not say `broadcasts = True`"),
-    (Taught, "it is trained with teacher forcing"),
+    (Plainly, "the model does not set `broadcasts = True`"),
+    (Taught, "the model uses teacher forcing"),
 ]
 
 
@@ -378,11 +378,11 @@ def ask(model: nn.Module, engine: str = "native", loss: Any = SOFT.sender_loss, 
 def test_a_stranger_may_be_taken(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "icy.training.learners"):
         assert ask(Stranger(), "auto").engine == "native"
-    assert "Stranger: replicates train by the engine 'native', whose every step is known to it." in caplog.text
+    assert "Stranger: replicates train by the engine 'native', which supports all operations of the" in caplog.text
 
 
 @pytest.mark.parametrize(("make", "why"), REFUSED)
-def test_what_native_cores_cannot_do_is_refused_with_the_reason(make: Any, why: str) -> None:
+def test_unsupported_models_are_refused_with_a_reason(make: Any, why: str) -> None:
     with pytest.raises(
         IncompatibleError, match=rf"^The engine 'native' cannot run \w+ \({why}.*\); choose another, or"
     ):
@@ -395,7 +395,7 @@ def test_auto_takes_another_engine_and_says_why(make: Any, why: str, caplog: pyt
         found = ask(make(), "auto")
     assert found.engine in ("broadcast", "vmap", "loop")
     assert isinstance(found, GradientLearner)
-    (said,) = (r for r in caplog.records if "not by the engine 'native'" in r.message)
+    (said,) = (r for r in caplog.records if "the engine 'native' is not used" in r.message)
     assert said.levelno == logging.INFO
     assert re.search(why, said.message)
 
@@ -417,7 +417,7 @@ class Sharper(Soft):
     ],
 )
 def test_a_strangers_loss_is_refused(loss: Any) -> None:
-    with pytest.raises(IncompatibleError, match=r"\(its loss is not one that they know\)"):
+    with pytest.raises(IncompatibleError, match=r"\(the engine does not support the loss\)"):
         ask(Stranger(), loss=loss)
     assert ask(Stranger(), "auto", loss).engine == "broadcast"
 
@@ -436,7 +436,7 @@ def test_a_receiver_of_a_channel_is_one_under_soft_to_the_bit(channel: str) -> N
 
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize(
-    ("sender", "why"), [("FC2L", "its loss is not one that they know"), ("RNNAutoReg:GRU", "it calls emitted_")]
+    ("sender", "why"), [("FC2L", "the engine does not support the loss"), ("RNNAutoReg:GRU", "it calls emitted_")]
 )
 def test_senders_of_a_channel_train_by_pytorch(
     channel: str, sender: str, why: str, caplog: pytest.LogCaptureFixture
@@ -445,11 +445,11 @@ def test_senders_of_a_channel_train_by_pytorch(
     with caplog.at_level(logging.INFO, "icy.training.learners"):
         loss = supervised_loss(get_representation(channel), "sender")
         assert ask(make_model(of, 1, SETTINGS), "auto", loss).engine == "broadcast"
-    assert f"not by the engine 'native' ({why}" in caplog.text
+    assert f"the engine 'native' is not used ({why}" in caplog.text
 
 
 def test_a_device_is_refused() -> None:
-    with pytest.raises(IncompatibleError, match="they run on the CPU only"):
+    with pytest.raises(IncompatibleError, match="the engine runs on the CPU only"):
         ask(Stranger(), device=torch.device("meta"))
 
 
@@ -461,7 +461,7 @@ def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_program_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were an operation not what a model does, its scores would tell."""
+    """A wrong operation changes the scores, which are compared."""
     monkeypatch.setattr("icy.models.native.operations.cells.ACTIVATIONS", {"identity": 0, "tanh": 0, "relu": 2})
     with pytest.raises(IncompatibleError, match="its traced program gives other scores"):
         ask(Stranger())

@@ -73,7 +73,7 @@ def test_a_stack_that_shrinks_goes_on_with_the_bits_of_pytorchs(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_others_are_those_of_pytorch_for_each_replicate(name: str) -> None:
+def test_other_optimizers_equal_pytorchs_for_each_replicate(name: str) -> None:
     settings = replace(SETTINGS, optimizer=name, clip_norm=None)
     of, loss = task("sender/FC2L"), supervised_loss(SOFT, "sender")
     learner = stacked(of, SEEDS[:2], settings, how="broadcast")
@@ -112,7 +112,7 @@ def test_rmsprop_of_native_cores_is_that_of_pytorch(clip: float | None) -> None:
 def test_a_stack_that_shrinks_or_is_resumed_continues(name: str, how: str) -> None:
     settings = replace(SETTINGS, optimizer=name)
     if how == "native" and name != "rmsprop":
-        with pytest.raises(IcyError, match=f"have no {name}"):
+        with pytest.raises(IcyError, match=f"does not support the optimizer {name}"):
             stacked(task("sender/FC2L"), SEEDS[:1], settings, how=how)
         return
     of = task("sender/FC2L")

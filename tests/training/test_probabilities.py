@@ -51,7 +51,7 @@ def test_a_probe_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     with registry.holding(Entry("sender", "Softmax", Softmax, "", "")):
         icy.probe(["sender/Softmax", "sender/FC1L"], "rot", hidden=[4, 8], **options)
     (warning,) = (r.getMessage() for r in caplog.records if "probabilities" in r.getMessage())
-    assert warning.startswith("sender/Softmax puts out probabilities (each row sums to 1); it should put out scores")
+    assert warning.startswith("sender/Softmax outputs probabilities (each row sums to 1). It should output scores")
 
 
 @pytest.mark.slow
@@ -61,5 +61,5 @@ def test_a_pair_warns_of_each_side(tmp_path: Path, caplog: pytest.LogCaptureFixt
         registry.holding(Entry("receiver", "SoftmaxToo", SoftmaxReceiver, "", "")),
     ):
         icy.end_to_end("SoftmaxToo", "SoftmaxToo", meanings="2x3", quick=True, cap=20, workers=1, out=tmp_path)
-    warned = [r.getMessage().partition(" puts")[0] for r in caplog.records if "probabilities" in r.getMessage()]
+    warned = [r.getMessage().partition(" outputs")[0] for r in caplog.records if "probabilities" in r.getMessage()]
     assert sorted(warned) == ["receiver/SoftmaxToo", "sender/SoftmaxToo"]

@@ -1,4 +1,4 @@
-"""Probes that go on from checkpoints: killed and resumed equals uninterrupted, to the bit."""
+"""Probes that resume from checkpoints: killed and resumed equals uninterrupted, to the bit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REPLICATES = [(grammar, seed) for seed in (1, 2) for grammar in ("concat", "perm
     "after",
     [pytest.param(1, marks=pytest.mark.process), 7],  # within the first block, and after some evaluations
 )
-def test_what_was_killed_goes_on_to_the_same_bits(model: str, after: int, how: str, tmp_path: Path) -> None:
+def test_a_killed_training_resumes_to_the_same_bits(model: str, after: int, how: str, tmp_path: Path) -> None:
     of = job(model, REPLICATES, protocol=ACQUIRE, engine=how, keep_models=True, folder=str(tmp_path))
     ended = killed(of, Run, after)
     assert updates_of(tmp_path) == [{1: 4, 7: 24}[after]] * len(REPLICATES)
@@ -56,14 +56,14 @@ def test_the_grid_of_checks_goes_on(growth: float, tmp_path: Path) -> None:
 
 
 def dropping() -> Entry:
-    """A sender that draws random numbers of its own, so that its replicates run one by one."""
+    """A sender that draws its own random numbers, so that its replicates run one by one."""
     return entry(Plain, extra=lambda: nn.Sequential(nn.BatchNorm1d(16), nn.Dropout(0.5)))
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("model", [dropping(), "sender/Hashtable", "receiver/kNN"], ids=["loop", "Hashtable", "kNN"])
-def test_modules_of_all_kinds_go_on(model: Entry | str, tmp_path: Path) -> None:
+def test_modules_of_all_kinds_resume(model: Entry | str, tmp_path: Path) -> None:
     """What draws, has running averages, or stores examples."""
     budget = {("concat", 1): 60, ("concat", 2): 60}
     of = job(model, [("perm", 1), ("rot", 2)], baselines={seed: steps for (_, seed), steps in budget.items()})
@@ -74,7 +74,7 @@ def test_modules_of_all_kinds_go_on(model: Entry | str, tmp_path: Path) -> None:
     assert numbers(resumed(of, ended)) == numbers(list(whole))
 
 
-def test_what_ended_before_its_baseline_is_trained_apart(
+def test_replicates_that_ended_before_their_baseline_are_trained_separately(
     tmp_path: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was held back, so that its last checkpoint is older than that of the baseline it waits for."""
@@ -98,7 +98,7 @@ def test_what_ended_before_its_baseline_is_trained_apart(
     assert "after update 18 with 1 replicate" in caplog.text
 
 
-def test_what_is_ahead_of_its_baseline_waits_for_it(tmp_path: Path, caplog: Any) -> None:
+def test_replicates_ahead_of_their_baseline_wait_for_it(tmp_path: Path, caplog: Any) -> None:
     """As where the file of the baseline was damaged."""
     of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
@@ -107,12 +107,12 @@ def test_what_is_ahead_of_its_baseline_waits_for_it(tmp_path: Path, caplog: Any)
     (tmp_path / CHECKPOINTS / f"{of.key(baseline)}.pt").unlink()
     caplog.set_level("INFO")
     assert numbers(list(train(of))) == whole
-    lines = [line.partition("Going on ")[2] for line in caplog.text.splitlines() if "Going on" in line]
+    lines = [line.partition("Resuming ")[2] for line in caplog.text.splitlines() if "Resuming" in line]
     assert lines == ["after update 18 with 3 replicates.", "after update 18 with 2 replicates."]
 
 
 @pytest.mark.parametrize("damage", ["how", "learner", "own", "file", "other"])
-def test_what_cannot_be_gone_on_from_begins_anew(damage: str, tmp_path: Path, caplog: Any) -> None:
+def test_training_with_an_unusable_checkpoint_starts_again(damage: str, tmp_path: Path, caplog: Any) -> None:
     of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
     assert killed(of, Run, 5) == []
@@ -126,11 +126,11 @@ def test_what_cannot_be_gone_on_from_begins_anew(damage: str, tmp_path: Path, ca
             state[damage] = {"how": "on another device", "learner": {"steps": 20}, "own": {"seconds": 1.0}}[damage]
             torch.save(state, path)
     assert numbers(list(train(of))) == whole
-    assert "so training begins anew" in caplog.text
+    assert "so training starts again" in caplog.text
     assert not (tmp_path / CHECKPOINTS).exists()
 
 
-def test_a_stack_that_goes_on_and_does_not_fit_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_memory_while_resuming_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the job trains it in halves."""
     of = job("sender/RNNAutoReg:LSTM", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
     killed(of, Run, 5)
@@ -155,12 +155,12 @@ class Remembers(Plain):
         self.seen = getattr(self, "seen", 0) + len(inputs)
 
 
-def test_a_store_that_icy_does_not_know_begins_anew(tmp_path: Path, caplog: Any) -> None:
+def test_a_model_with_an_unknown_store_starts_again(tmp_path: Path, caplog: Any) -> None:
     of = job(entry(Remembers), [("perm", 1)], baselines={1: 60}, folder=str(tmp_path))
     killed(of, Run, 5)
     (ended,) = train(of)
     assert [steps for steps, _ in ended.curve] == [10, 20, 30, 40, 50, 60]
-    assert "is no icy.models.base.MemoryModel" in caplog.text
+    assert "is not an icy.models.base.MemoryModel" in caplog.text
 
 
 def test_checks_that_take_long_leave_checkpoints_in_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

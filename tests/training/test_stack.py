@@ -78,7 +78,7 @@ def test_a_plain_module_is_stacked_by_vmap_and_equals_the_built_in(caplog: pytes
 @pytest.mark.parametrize(
     ("extra", "engine"), [(dropout, "vmap+layers"), (batch_norm, "vmap"), (dropout, "loop"), (Noisy, "loop")]
 )
-def test_what_draws_or_keeps_numbers_has_its_own_whatever_the_stack(extra: Any, engine: str) -> None:
+def test_random_numbers_and_buffers_do_not_depend_on_the_stack(extra: Any, engine: str) -> None:
     before = torch.random.get_rng_state()
     learner = run_plain(extra, how=engine.partition("+")[0])
     assert learner.engine == engine
@@ -112,7 +112,7 @@ def test_a_module_that_vmap_can_run_but_not_differentiate_trains_one_at_a_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class WithIcysCell(Plain):
-        """Takes a cell of icy's, whose hand-written backward pass vmap cannot batch, and does not say `broadcasts`."""
+        """Uses a cell of icy, with a backward pass that vmap cannot batch, and does not set `broadcasts`."""
 
         def __init__(self, *sizes: Any) -> None:
             super().__init__(*sizes)
@@ -239,7 +239,7 @@ def test_those_that_leave_change_no_bit(how: str, representation: str, model: st
 
 
 @pytest.mark.parametrize("how", ["broadcast", "vmap", "loop"])
-def test_what_fills_a_stack_up_is_not_seen(how: str) -> None:
+def test_copies_that_fill_a_stack_are_not_visible(how: str) -> None:
     learner = stacked(task("sender/FC2L"), SEEDS[:3], how=how)  # of batches of 16
     step(learner, *batches("sender", 3))
     inputs, targets = batches("sender", 3)

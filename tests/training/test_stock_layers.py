@@ -187,13 +187,13 @@ def test_a_replicate_with_stock_layers_has_the_same_bits_in_any_stack() -> None:
     assert_same_bits(whole, 2, part, 0)
     inputs, targets = batches("sender", 3, 7)
     step(whole, inputs, targets)
-    part.keep([1])  # and whose masks go on where they were
+    part.keep([1])  # the masks continue from their state
     step(part, inputs[:1], targets[:1])
     assert_same_bits(whole, 0, part, 0)
 
 
 def test_layers_leave_stacked_weights_where_they_are() -> None:
-    """On a GPU they would move those that have different addresses, which stacked weights do not tell."""
+    """On a GPU they would move weights with different addresses; all stacked weights have the same address."""
     with StockLayers([]):
         assert torch.ones(1).data_ptr() == torch.zeros(3).data_ptr()
 
@@ -314,7 +314,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_the_remedy_is_said_where_a_model_cannot_be_stacked(case: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_models_that_cannot_be_stacked_get_a_remedy(case: str, caplog: pytest.LogCaptureFixture) -> None:
     make, remedy = REFUSED[case]
     with caplog.at_level(logging.WARNING, "icy.training"):
         learner = stacked(task(entry(Plain, extra=make)), SEEDS[:2])

@@ -34,7 +34,7 @@ IN_DEFAULT = [("FC2L", "soft"), ("RNNAutoReg:GRU", "gumb"), ("RNNSampling:GRU", 
 
 
 @pytest.mark.parametrize(("name", "representation"), mark_others("slow", SENDERS, lambda case: case in IN_DEFAULT))
-def test_the_start_symbol_is_not_said_and_training_is_finite(name: str, representation: str) -> None:
+def test_the_start_symbol_is_not_used_and_training_is_finite(name: str, representation: str) -> None:
     space, settings = MeaningSpace(2, 3), TrainingSettings(symbols="V")
     task = Task(registry.get(name, "sender"), space, 2, 2, 8, representation)
     model = make_model(task, 1, settings)
@@ -70,7 +70,7 @@ def test_a_language_of_one_token(tmp_path: Path, representation: str) -> None:
     restricted = icy.end_to_end("RNNAutoReg:GRU", "RNN1L:GRU", symbols="V", out=tmp_path / "a", progress=False, **given)
     assert restricted.language().messages.max() == 0
     assert restricted.to_dataframe()["settings"][0] == "symbols=V"
-    assert "agents can say the V tokens, and not the start symbol" in restricted.table()
+    assert "agents can say the V tokens, but not the start symbol" in restricted.table()
     usual = icy.end_to_end("RNNAutoReg:GRU", "RNN1L:GRU", out=tmp_path / "b", progress=False, **given)
     assert "agents can say 2 symbols: 1 tokens and the start symbol (number 1); --symbols V excludes" in usual.table()
 
@@ -97,7 +97,7 @@ def test_keys_of_other_runs_stay() -> None:
     assert keys[0] == keys[1] != keys[2]
 
 
-def test_other_values_and_idle_settings_are_told() -> None:
+def test_other_values_raise_and_idle_settings_warn() -> None:
     with pytest.raises(UnknownNameError, match="V\\+1, V"):
         settings_for("default", symbols="4")
     assert "does nothing" in idle(ProbeSpec.asked(model="sender/FC2L", representation="gs", symbols="V"))["symbols"]

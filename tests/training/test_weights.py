@@ -21,7 +21,7 @@ from tests.training.helpers import SEEDS, SETTINGS, batches, stacked, step, task
 SMALL: dict[str, Any] = {
     "meanings": "3x4", "word_length": 2, "hidden": 16, "seeds": 1, "workers": 1, "target": 0.5, "cap": 2,
 }  # fmt: skip
-# Of each way to keep what is learnt: stacked parameters, a cell with a state, layer norms, buffers, examples.
+# One model for each kind of learned state: stacked parameters, a cell with a state, layer norms, buffers, examples.
 MODELS = [
     "sender/FC2L", "sender/HierZero:GRU", "sender/TransDecSoft", "sender/Hashtable",
     "receiver/RNN2L:SRU", "receiver/Transformer", "receiver/Hashtable", "receiver/kNN",
@@ -52,7 +52,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return icy.probe(["sender/FC2L", "receiver/Hashtable"], "perm", keep_models=True, out=out, **SMALL)
 
 
-def test_the_module_scores_what_the_record_says(kept: Any) -> None:
+def test_the_module_reaches_the_accuracy_of_the_record(kept: Any) -> None:
     """Over all meanings, as its accuracy was over a sample of them."""
     module = kept.model("perm", 123, "FC2L")
     language = make_language("perm", "3x4", 4, 2, 123)
@@ -79,9 +79,9 @@ def test_one_file_per_result_travels_with_its_record(kept: Any, tmp_path: Path) 
         }
 
 
-def test_what_is_on_file_without_its_model_is_trained_again(tmp_path: Path) -> None:
+def test_results_without_their_model_are_trained_again(tmp_path: Path) -> None:
     first = icy.probe("sender/FC1L", "perm", out=tmp_path, **SMALL)
-    with pytest.raises(StoreError, match=r"sender/FC1L on perm with seed 123 was not kept: .* keep_models=True"):
+    with pytest.raises(StoreError, match=r"sender/FC1L on perm with seed 123 was not saved: .* keep_models=True"):
         first.model("perm")
     again = icy.probe("sender/FC1L", "perm", keep_models=True, out=tmp_path, **SMALL)
     assert [r["key"] for r in again.records] == [r["key"] for r in first.records]
@@ -124,13 +124,13 @@ def test_a_pool_keeps_the_same_models(kept: Any, tmp_path: Path) -> None:
 def test_a_model_that_was_edited_is_refused(kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     record = next(r for r in kept.records if r["model"] == "sender/FC2L" and r["grammar"] == "perm")
     edited = {**record, "versions": {**record["versions"], "model": "0-other"}}
-    with pytest.raises(StoreError, match="trained with version 0-other of the model, and that of now is"):
+    with pytest.raises(StoreError, match="trained with version 0-other of the model, but the current version is"):
         icy.ProbeResult([edited], folder=kept.folder).model("perm")
 
 
-def test_several_rows_are_told_apart(tmp_path: Path) -> None:
+def test_several_rows_need_a_distinguishing_field(tmp_path: Path) -> None:
     result = icy.probe("sender/FC2L", "perm", keep_models=True, out=tmp_path, **{**SMALL, "hidden": [8, 16]})
-    with pytest.raises(StoreError, match=r"of sender/FC2L on perm with seed 123: say which by hidden_size \(8, 16\)"):
+    with pytest.raises(StoreError, match=r"of sender/FC2L on perm with seed 123: select by hidden_size \(8, 16\)"):
         result.model("perm")
     with pytest.raises(UnknownNameError, match="called 'hiden_size'; did you mean hidden_size"):
         result.model("perm", hiden_size=8)
@@ -139,20 +139,18 @@ def test_several_rows_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_one_of_several_models_is_never_returned_silently(kept: Any) -> None:
-    with pytest.raises(
-        StoreError, match=r"say which by model \(sender/FC2L, receiver/Hashtable\), as in model='sender"
-    ):
+    with pytest.raises(StoreError, match=r"select by model \(sender/FC2L, receiver/Hashtable\), as in model='sender"):
         kept.model("perm")
     assert type(kept.model("perm", model="receiver/Hashtable")).__name__ == "Hashtable"
 
 
-def test_errors_say_what_there_is(kept: Any, tmp_path: Path) -> None:
+def test_errors_list_the_available_models(kept: Any, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no result for 'rot'; there is sender/FC2L on concat with seed 123"):
         kept.model("rot")
     with pytest.raises(StoreError, match="no longer has the file models/"):
         icy.ProbeResult(kept.records, folder=tmp_path).model("perm", model="FC2L")
     wider = make_model(task("sender/FC1L"), 1, SETTINGS)
-    with pytest.raises(StoreError, match="does not fit the model of that name as it is now"):
+    with pytest.raises(StoreError, match="do not fit the current version of the model"):
         restore(wider, state_of(kept.model("perm", model="FC2L")), "sender/FC2L")
     with pytest.raises(StoreError, match="damaged"):
         unpack_weights(b"nonsense")

@@ -1,4 +1,4 @@
-"""What an update consists of, counted on a few examples."""
+"""Operations of an update, counted on a few examples."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_products_of_two_layers_are_counted_for_a_whole_batch() -> None:
 @pytest.mark.parametrize(
     "model", ["sender/RNNZero:GRU", "sender/HierAutoReg:SRU", "receiver/CNN", "sender/TransDecSoft"]
 )
-def test_what_grows_with_the_batch_is_told_from_what_does_not(model: str) -> None:
+def test_tensors_that_grow_with_the_batch_are_distinguished(model: str) -> None:
     once, twice = counted(model), counted(model, 256)
     assert once.calls == twice.calls > UPDATE_CALLS
     assert twice.flops == pytest.approx(2 * once.flops, rel=0.02)  # of weights alone there are a few

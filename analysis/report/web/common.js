@@ -1,5 +1,5 @@
 "use strict";
-// What reports and the atlas share: the data, the theme, tables that sort and filter, and charts in the page's colours.
+// Common code of reports and the atlas: data, theme, tables that sort and filter, and charts in the page's colors.
 const data = JSON.parse(document.getElementById("data").textContent);
 const root = document.documentElement;
 const drawn = new Map(); // name of a chart: how to draw it again
@@ -9,7 +9,7 @@ const pictures = new Map(); // name of a chart: its specification and values, an
 
 function colour(name) { return getComputedStyle(root).getPropertyValue(name).trim(); }
 
-// Below this width legends stand under their charts; a chart whose width changes by a step is drawn again.
+// Below this width, legends are under their charts. A chart is drawn again if its width changes by a step.
 const NARROW = 560;
 const narrow = (place) => place.clientWidth < NARROW;
 const layout = (place) => Math.floor((place.clientWidth - NARROW) / 100); // below 0 for a narrow one
@@ -32,7 +32,7 @@ function look(place, theme = root.dataset.theme) {
   };
 }
 
-// A specification with its values, in the colours of a theme.
+// A specification with its values, in the colors of a theme.
 function coloured(spec, values, theme) {
   const whole = { ...structuredClone(spec), data: { name: "shown", values } };
   for (const { encoding } of whole.layer ?? [whole]) {
@@ -42,7 +42,7 @@ function coloured(spec, values, theme) {
   return whole;
 }
 
-// Draw a chart; of one that is there already, with the same specification, only the values change, and its tooltip stays.
+// Draw a chart. If it exists with the same specification, only its values change, and its tooltip stays.
 async function draw(name, spec, values, clicked, empty = "Nothing to draw.", pointed = null) {
   const place = document.getElementById(name);
   if (!place) return;
@@ -64,7 +64,7 @@ async function draw(name, spec, values, clicked, empty = "Nothing to draw.", poi
   if (pointed) view.addEventListener("mouseover", (_, item) => { if (item?.datum) pointed(item.datum); });
 }
 
-// Save a chart in light colours on white, whatever the page's are.
+// Save a chart in light colors on white, whatever the page's theme.
 async function save(name, type) {
   const { spec, values } = pictures.get(name) ?? {}, place = document.getElementById(name), aside = element("div", null);
   if (!values?.length) return;
@@ -96,7 +96,7 @@ function setTheme(theme) {
 }
 document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
 
-// Numbers before texts; what has no number stands last, whichever way the column is sorted.
+// Numbers before texts; rows without a number are last in both sort orders.
 function key(cell) {
   const text = cell.dataset.value ?? cell.textContent.trim();
   const number = Number(text.replace(/^[~<>]\s*|†$/g, "").replaceAll(",", ""));
@@ -109,7 +109,7 @@ function compared(a, b, down) {
   return down ? -order : order;
 }
 
-// Columns with words, which stand to the left and may take several lines, so that the numbers beside them stay in sight.
+// Columns with words are aligned left and may have several lines, so that the numbers next to them stay visible.
 function align(table) {
   const rows = [...table.tBodies[0].rows];
   [...table.tHead.rows[0].cells].forEach((head, column) => {
@@ -169,7 +169,7 @@ function sortableTable(heads, rows) {
   return table;
 }
 
-// Regions that go on to the right fade there, as some systems show no bar until one scrolls.
+// Regions that continue to the right fade there, as some systems hide scroll bars.
 const fade = (region) => region.classList.toggle("more", region.scrollLeft + region.clientWidth < region.scrollWidth - 1);
 const fading = new ResizeObserver((entries) => { for (const { target } of entries) fade(target.closest(".scrolls")); });
 document.querySelectorAll(".scrolls").forEach((region) => {

@@ -1,4 +1,4 @@
-// The atlas: settings to choose, models as points, one of them in full, and results of one's own among them.
+// The atlas: settings to choose, models as points, details of the chosen model, and the reader's own results.
 const own = { name: "", rows: [], models: [] }; // rows of all settings; models of the setting shown
 let at = 0, axes = 0, chosen = null, near = [];
 
@@ -8,13 +8,13 @@ const coordinate = (value) => (current().ratio ? Math.log2(Math.max(value, data.
 const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-// Settings as text: those of the atlas are numbers, words or null, those of a file are text.
+// Settings as text: settings of the atlas are numbers, words or null; settings of a file are text.
 const text = (value) => String(value ?? "");
 const whole = (number) => (text(number) === "" ? "" : String(Number(number))); // 128.0 is 128
 const said = (name, value) => text(value) || (name === "settings" ? "default" : "none");
 const heading = (name) => name.replaceAll("_", " ");
 
-// The values that one can choose between: of the first columns all, of others those measured with the first as shown.
+// The values to choose from: all values of the first columns; for others, values that were measured with the choice.
 function options(name) {
   const same = (one) => data.choices.every((other) => one.setting[other] === current().setting[other]);
   const among = data.choices.includes(name) ? data.settings : data.settings.filter(same);
@@ -39,10 +39,10 @@ function shownChoices() {
   document.getElementById("setting").textContent = `${counted(current().models.length, "model")}; ${rest.join(", ")}`;
 }
 
-// The place of the setting with the largest number, the first of several.
+// The index of the setting with the largest number (the first if there are several).
 const best = (number) => data.settings.reduce((found, one, place) => (number(one) > number(data.settings[found]) ? place : found), 0);
 
-// The setting with this choice that is nearest to the one shown, since not everything was measured with everything.
+// The setting with this choice that is nearest to the current setting, since not all combinations were measured.
 function chooseSetting(name, value) {
   const wanted = { ...current().setting, [name]: value };
   const weight = (other) => (other === name ? 10000 : data.choices.includes(other) ? 100 : 1);
@@ -73,11 +73,11 @@ function drawSpace() {
   const families = [...new Set(current().models.map((one) => one.family))].sort();
   spec.encoding.x.title = used?.titles[0]; spec.encoding.y.title = used?.titles[1];
   spec.layer[1].encoding.color.scale = { domain: families, range: families.map((one) => data.colours[one]) };
-  document.getElementById("rest").textContent = used && rest.length ? `Not drawn, as they lack grammars of these axes: ${rest.map((one) => one.label).join(", ")}.` : "";
+  document.getElementById("rest").textContent = used && rest.length ? `Not drawn, because grammars of these axes are missing: ${rest.map((one) => one.label).join(", ")}.` : "";
   draw("space", spec, points, (datum) => choose(datum.label), "Too few models have all grammars here; the table below has them.");
 }
 
-// As icy's own placement: most shared grammars first, then the root mean square of their differences.
+// As in icy's placement: most shared grammars first, then the root mean square of their differences.
 function neighbours(model) {
   const grammars = current().grammars.filter((grammar) => grammar !== "concat");
   const mine = grammars.filter((grammar) => model.means[grammar] !== undefined);
@@ -93,7 +93,7 @@ function neighbours(model) {
   return found.slice(0, data.listed);
 }
 
-// The place among the others, the easiest first; "2–5" for four with one value, as of all that were cut at the cap.
+// The rank among the others, the easiest first; "2–5" for four equal values, such as models cut at the cap.
 function rank(model, grammar) {
   const mine = model.means[grammar], others = current().models.filter((other) => other.key !== model.key).map((other) => other.means[grammar]).filter((value) => value !== undefined);
   const alike = others.filter((value) => Math.abs(value - mine) < 1e-9); // means of the same runs, added in any order
@@ -162,7 +162,7 @@ function filterAll() {
 
 function show() { placeOwn(); shownChoices(); choose(chosen ?? own.models[0]?.label); showAll(); }
 
-// -- results of one's own ------------------------------------------------------------------------------------------
+// -- the reader's own results --------------------------------------------------------------------------------------
 
 function cells(csv) {
   const rows = [[""]];
@@ -190,7 +190,7 @@ function alike(word, value) {
 
 const fits = (row, one) => data.names.every((name) => alike(row[name], one.setting[name]));
 
-// Columns in which rows have what none of these settings has, each with these values of the rows.
+// Columns in which rows have values that none of these settings has, with these values.
 function unlike(rows, settings) {
   const found = new Map();
   for (const name of data.names) {
@@ -207,20 +207,20 @@ function listed(name, values) {
 
 const inWords = (columns) => [...columns].map(([name, values]) => listed(name, values)).join("; ");
 
-// What these rows are of and the atlas is not; where it has each value but not all together, its nearest setting.
+// A sentence on the settings of rows that the atlas does not have; if it has each value, its nearest setting.
 function elsewhere(rows) {
   const alone = unlike(rows, data.settings);
   const nearest = data.settings[best((one) => data.names.filter((name) => alike(rows[0][name], one.setting[name])).length)];
   const [columns, among] = alone.size ? [alone, data.settings] : [unlike(rows, [nearest]), [nearest]];
   const there = [...columns.keys()].map((name) => [name, among.map((one) => one.setting[name])]);
-  return `These results are of ${inWords(columns)}; ${alone.size ? "the atlas" : "the nearest setting of the atlas"} has ${inWords(there)}.`;
+  return `These results have ${inWords(columns)}; ${alone.size ? "the atlas" : "the nearest setting of the atlas"} has ${inWords(there)}.`;
 }
 
-// Why a file cannot be placed; "" if it can.
+// The reason why a file cannot be placed; "" if it can.
 function refused(name, heads, rows, good) {
   if (!heads) return `${name} is empty.`;
   const lacking = ["model", "grammar", "value", ...data.choices].filter((column) => !heads.includes(column));
-  if (lacking.length) return `This is no results.csv of icy: it has no column ${lacking.join(", ")}.`;
+  if (lacking.length) return `This is not a results.csv of icy; missing columns: ${lacking.join(", ")}.`;
   if (!rows.length) return `${name} has no runs.`;
   if (!good.length) return `${name} has no runs with a value.`;
   return good.some((row) => data.settings.some((one) => fits(row, one))) ? "" : elsewhere(good);
@@ -249,9 +249,9 @@ function placeOwn() {
   if (!own.rows.length) return;
   const rows = own.rows.filter((row) => fits(row, current())), rest = own.rows.filter((row) => !fits(row, current()));
   own.models = models(rows);
-  const others = rest.length ? `${counted(rest.length, "run")} ${rest.length === 1 ? "is" : "are"} of other settings (${inWords(unlike(rest, [current()]))})` : "";
+  const others = rest.length ? `${counted(rest.length, "run")} ${rest.length === 1 ? "is" : "are"} under other settings (${inWords(unlike(rest, [current()]))})` : "";
   const placed = `Placed: ${own.models.map((model) => model.plain).join(", ")}, of ${counted(rows.length, "run")} in ${own.name}, marked *`;
-  tell(rows.length ? `${placed}${others && `; ${others}`}.` : `Nothing of ${own.name} is placed here: ${others}.`);
+  tell(rows.length ? `${placed}${others && `; ${others}`}.` : `No run of ${own.name} is placed here: ${others}.`);
 }
 
 function models(rows) {

@@ -18,8 +18,8 @@ function drawCurves(place, row = chosen[place]) {
   const spec = structuredClone(data.charts.curves);
   spec.encoding.x.title = spec.encoding.tooltip.find((tip) => tip.field === "x").title = section.counted;
   spec.encoding.y.title = section.points[select.value];
-  document.querySelector(`[data-of="${place}"]`).textContent = `of ${row === chosen[place] ? "" : "what is pointed at: "}${section.rows[row]}`;
-  draw(`curves-${place}`, spec, curvesOf(section, row, Number(select.value)), null, "These runs hold no curves.");
+  document.querySelector(`[data-of="${place}"]`).textContent = `of ${row === chosen[place] ? "" : "the row under the pointer: "}${section.rows[row]}`;
+  draw(`curves-${place}`, spec, curvesOf(section, row, Number(select.value)), null, "These runs have no curves.");
 }
 
 function choose(place, row) {
@@ -35,7 +35,7 @@ function choose(place, row) {
   drawCurves(place);
 }
 
-// The curves of what is pointed at, as soon as the pointer rests there; those of the chosen row when it has left.
+// Draw the curves of the row under the pointer when it rests there, and of the chosen row when it leaves.
 const resting = data.sections.map(() => 0);
 function preview(place, row) {
   clearTimeout(resting[place]);

@@ -27,17 +27,17 @@ Examples:
   icy probe --model MyNet --plugin mine.py --compare mine.parquet
 
 \b
-The atlas holds icy's own measurements of its model zoo, under the default settings. A model is placed among those
-measured under the same protocol, sizes and representation.
+The atlas holds icy's own measurements of its model zoo, under the default settings. A model is placed among
+models measured under the same protocol, sizes and representation.
 """
 
 
 @command("atlas", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path())
-@click.option("--models", is_flag=True, help="Show a row per model, with the number of seeds per grammar.")
+@click.option("--models", is_flag=True, help="Show one row per model, with the number of seeds per grammar.")
 @click.option("--pack", metavar="FOLDER", type=click.Path(), help="Make an atlas from the results in FOLDER.")
 @click.option("--save", metavar="FILE", type=click.Path(), help="File for the new atlas: a .parquet file.")
-@click.option("--html", metavar="FILE", type=click.Path(), help="Write a page on which to explore it: .html.")
+@click.option("--html", metavar="FILE", type=click.Path(), help="Write a page to explore the atlas: .html.")
 @click.option(
     "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
 )
@@ -48,10 +48,10 @@ def atlas_command(
     from icy.analysis.atlas.atlas import FILE, Atlas
 
     if (pack is None) != (save is None):
-        raise InvalidSettingError("--pack FOLDER and --save FILE go together: what to make an atlas of, and where.")
+        raise InvalidSettingError("Give --pack FOLDER (the results) and --save FILE (the new atlas) together.")
     if pack is not None and save is not None:
         if not save.endswith(".parquet"):
-            raise InvalidSettingError(f"An atlas is a .parquet file; not '{save}'.")
+            raise InvalidSettingError(f"An atlas is a .parquet file, not '{save}'.")
         atlas = Atlas.load(pack)
         note(f"Written: {atlas.save(save)}, {counted(atlas.about['runs'], 'run')}.")
         return DONE
@@ -61,7 +61,7 @@ def atlas_command(
     table = atlas.coverage() if models else atlas.settings()
     shown = table.loc[:, [name for name in table if table[name].nunique(dropna=False) > 1 or name in _ALWAYS]]
     headings = [str(name).replace("_", " ") for name in shown]
-    print_rows(headings, [list(map(_shown, row)) for row in shown.itertuples(index=False)], format_)
+    print_rows(headings, [list(map(_cell_text, row)) for row in shown.itertuples(index=False)], format_)
     about = atlas.about
     note(
         f"{counted(about['runs'], 'run')}, {counted(about['hours'], 'hour')}, made "
@@ -80,8 +80,8 @@ def _write_page(atlas: Atlas, html: str) -> int:
     return DONE
 
 
-def _shown(value: Any) -> Any:
-    """Return a value as it is shown: whole numbers without a decimal point, missing ones as an empty cell."""
+def _cell_text(value: Any) -> Any:
+    """Return a value as shown: whole numbers without a decimal point, missing values as an empty cell."""
     import pandas as pd
 
     return "" if pd.isna(value) else int(value) if isinstance(value, float) and value.is_integer() else value

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from icy.testing import CheckResult
 
 
-SECONDS = 30  # for the checks of one plug-in, in all representations together, unless all are to run
+SECONDS = 30  # for the checks of one plug-in, in all representations together, without --full
 
 EPILOG = """\b
 Examples:
@@ -45,13 +45,13 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
     "--representation",
     cls=Several,
     metavar=f"{'|'.join(REPRESENTATIONS)}|all[,...]",
-    help="What models are trained in during the checks; by default the first that each works with.",
+    help="Representation in which models are trained; by default the first that each model supports.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="Print only what failed, and a line for each name.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only failures, and one line per name.")
 @click.option(
     "--full",
     is_flag=True,
-    help=f"Run all checks, even after {SECONDS} s for a name.",
+    help=f"Run all checks, even if they take more than {SECONDS} s for a name.",
 )
 def check_command(
     names: tuple[str, ...], plugin: tuple[str, ...], representation: str | None, quiet: bool, full: bool
@@ -60,7 +60,7 @@ def check_command(
     contract: shapes, seeds, gradients, and so on.
 
     Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed. The
-    checks run on one thread. After 30 s for a name, the remaining ones are left out, unless --full is given.
+    checks run on one thread. Without --full, the checks that remain after 30 s for a name are left out.
     """
     from icy.core.representations import get_representation  # imports torch
     from icy.testing.contracts import matching
@@ -71,25 +71,25 @@ def check_command(
     entries = matching(names)
     asked = along("representation", representation) if representation is not None else []
     for name in asked:
-        get_representation(name)  # an unknown name is an error that lists the others
+        get_representation(name)  # an unknown name is an error that lists the known names
     if len(entries) == 1 and not _used(entries[0], asked):
         raise cannot_use(entries[0], str(representation))
     passed = [_check(entry, _used(entry, asked), console, quiet, full) for entry in entries]
     return DONE if all(passed) else FAILED
 
 
-def _used(entry: Entry, asked: Sequence[str]) -> Sequence[str | None]:
-    """Return the representations to check an entry in; None for its own choice."""
-    if entry.kind not in SIDES or not asked:
+def _used(entry: Entry, names: Sequence[str]) -> Sequence[str | None]:
+    """Return the representations to check an entry in; None for the entry's own choice."""
+    if entry.kind not in SIDES or not names:
         return [None]
-    return [name.lower() for name in asked if entry.works_with(name.lower())]
+    return [name.lower() for name in names if entry.works_with(name.lower())]
 
 
 def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bool, full: bool) -> bool:
     """Run and print the checks of one plug-in in some representations, and return whether all passed."""
     end, passed = time.monotonic() + SECONDS, True
     for number, representation in enumerate(used):
-        left = (end - time.monotonic()) / (len(used) - number)  # each gets an equal share of the time that is left
+        left = (end - time.monotonic()) / (len(used) - number)  # equal shares of the remaining time
         passed &= _check_in(entry, representation, console, quiet, None if full else left)
     return passed
 
@@ -97,7 +97,7 @@ def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bo
 def _check_in(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
     """Run and print the checks of one plug-in in one representation, and return whether all passed."""
     from icy.testing import check
-    from icy.testing.runner import said_once
+    from icy.testing.runner import message_or_reference
 
     failures: dict[str, str] = {}
     label = entry.qualified if representation is None else f"{entry.qualified} ({representation})"
@@ -106,7 +106,7 @@ def _check_in(entry: Entry, representation: str | None, console: Console, quiet:
         message = result.message
         if not result.passed:
             failures[result.name] = message
-            message = said_once(failures, result.name)
+            message = message_or_reference(failures, result.name)
         if not (quiet and result.passed):
             console.print(_line(result, message))
 

@@ -35,9 +35,9 @@ Examples:
 
 \b
 A and B are results folders, files written by ProbeResult.save, packs, long tables (results.csv, results.parquet), or
-atlas. PLACE:COLUMN=VALUE,... selects rows of the long table with these values. Runs are then paired although they
+atlas. PLACE:COLUMN=VALUE,... selects rows of the long table with these values. Runs are then paired even if they
 differ in these columns, but always by grammar and seed.
-PLACE@REVISION reads a file or folder as it was in a commit of git. An effect above 1 (of ratios, compared on the log
+PLACE@REVISION reads a file or folder from a commit of git. An effect above 1 (of ratios, compared on the log
 scale) or above 0 means a larger value in B. A pair that was cut at the cap on both sides gives no information.
 """
 CHOICE = re.compile(r":(?=[A-Za-z_-]+=)")
@@ -45,7 +45,7 @@ CHOICE = re.compile(r":(?=[A-Za-z_-]+=)")
 
 @dataclass(frozen=True)
 class Place:
-    """Where results are, and which of them are meant."""
+    """Results folder or file, and the selection of its results."""
 
     text: str
     path: str
@@ -54,7 +54,7 @@ class Place:
 
     @classmethod
     def read(cls, text: str) -> Place:
-        """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; a name that exists is taken whole."""
+        """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; an existing path is not split."""
         parts = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
         chosen = re.split(r",(?=[A-Za-z_-]+=)", parts[1]) if len(parts) > 1 else []
         where = dict(Assignment(plain=True).convert(one, None, None) for one in chosen)
@@ -74,9 +74,9 @@ class Place:
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @selection
-@click.option("--seeds", is_flag=True, help="A row per pair of runs, instead of one per cell.")
+@click.option("--seeds", is_flag=True, help="Print one row per pair of runs, instead of one per cell.")
 @plot_option("Draw the effects with their intervals: .png, .svg or .pdf.")
-@click.option("--save", metavar="FILE", help="Write what differs to FILE, in Markdown (.md).")
+@click.option("--save", metavar="FILE", help="Write the differences to FILE, in Markdown (.md).")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if any value differs, or a run has no counterpart.")
 @format_option
 def compare_command(
@@ -92,9 +92,9 @@ def compare_command(
     exit_code: bool,
     format_: str,
 ) -> int:
-    """Tell what differs between the results A and B, seed by seed: quotients or differences, intervals and tests."""
+    """Show the differences between the results A and B, seed by seed: ratios or differences, intervals and tests."""
     drawn = None if plot is None else checked_plot(plot)
-    saved = None if save is None else checked_file(save, [".md"], "What differs is")
+    saved = None if save is None else checked_file(save, [".md"], "Differences are")
     found = _compared(Place.read(a), Place.read(b), measure, model, grammar, choice_of(where))
     if saved is not None:
         write_atomically(saved, (found.markdown() + "\n").encode(), "--save")
@@ -126,7 +126,7 @@ def _compared(
         replace(place, where={column_of(name, long): value for name, value in place.where.items()})
         for place, long in zip((first, second), tables, strict=True)
     )
-    apart = {name for name in (*first.where, *second.where) if first.where.get(name) != second.where.get(name)}
+    differing = {name for name in (*first.where, *second.where) if first.where.get(name) != second.where.get(name)}
 
     def chosen(place: Place, long: pd.DataFrame) -> pd.DataFrame:
         own = dict(place.where)
@@ -137,27 +137,27 @@ def _compared(
         return long_of(select(long, models, grammars, {**where, **own}))
 
     one, other = (chosen(place, long) for place, long in zip((first, second), tables, strict=True))
-    return compare(one, other, _names(first, second, apart), sorted(apart))
+    return compare(one, other, _names(first, second, differing), sorted(differing))
 
 
-def _names(first: Place, second: Place, apart: Collection[str]) -> tuple[str, str]:
+def _names(first: Place, second: Place, differing: Collection[str]) -> tuple[str, str]:
     """Return short names that distinguish two places.
 
     Raises:
-        InvalidSettingError: they are one.
+        InvalidSettingError: they are the same.
     """
     if first.text == second.text:
-        raise InvalidSettingError("These are the same results twice; name two.")
-    if apart and (first.path, first.revision) == (second.path, second.revision):
-        return _chosen(first, apart), _chosen(second, apart)
+        raise InvalidSettingError("A and B are the same results; name two different ones.")
+    if differing and (first.path, first.revision) == (second.path, second.revision):
+        return _chosen(first, differing), _chosen(second, differing)
     if first.path == second.path:
         return first.revision or "now", second.revision or "now"
     stems = [Path(place.path).name for place in (first, second)]
     return (stems[0], stems[1]) if stems[0] != stems[1] and all(stems) else (first.text, second.text)
 
 
-def _chosen(place: Place, apart: Collection[str]) -> str:
-    return ", ".join(str(value) for name, value in place.where.items() if name in apart) or "all"
+def _chosen(place: Place, differing: Collection[str]) -> str:
+    return ", ".join(str(value) for name, value in place.where.items() if name in differing) or "all"
 
 
 def _print(found: ResultsComparison, seeds: bool, format_: str) -> None:

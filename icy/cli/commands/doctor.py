@@ -1,4 +1,4 @@
-"""`icy doctor`: report what icy runs on. Whatever is missing or broken must not stop the report."""
+"""`icy doctor`: report icy's environment. Missing or broken parts must not stop the report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LIBRARIES = (
 )  # fmt: skip
 OPTIONAL = ("triton", "ray", "gymnasium", "pettingzoo", "tensorboard", "mlflow", "wandb")
 
-Fact = tuple[str, str, bool]  # what, its value, whether it is fine
+Fact = tuple[str, str, bool]  # name, value, whether it is fine
 EPILOG = """\b
 Examples:
   icy doctor
@@ -37,7 +37,7 @@ Examples:
 
 
 @command("doctor", epilog=EPILOG)
-@click.option("--out", "-o", help="Results folder to check; by default that of icy probe.")
+@click.option("--out", "-o", help="Results folder to check; by default the folder of icy probe.")
 @format_option
 def doctor_command(out: str | None, format_: str) -> int:
     """Report versions, devices, threads, memory, plug-ins, and whether results can be written.
@@ -55,8 +55,8 @@ def _safely(group: Callable[[], Iterable[Fact]]) -> list[Fact]:
     facts: list[Fact] = []
     try:
         facts.extend(group())
-    except Exception as error:  # a broken driver or library is what doctor is there to report
-        facts.append((group.__name__.strip("_<>"), f"cannot tell: {type(error).__name__}: {error}", False))
+    except Exception as error:  # doctor's task is to report a broken driver or library
+        facts.append((group.__name__.strip("_<>"), f"unknown: {type(error).__name__}: {error}", False))
     return facts
 
 
@@ -82,7 +82,7 @@ def _devices() -> Iterable[Fact]:
     import torch
 
     if not torch.cuda.is_available():
-        yield "GPU", "none that torch can use", True
+        yield "GPU", "torch cannot use any", True
     for i in range(torch.cuda.device_count()):
         about = torch.cuda.get_device_properties(i)
         yield f"cuda:{i}", f"{about.name}, {about.total_memory / 2**30:.0f} GiB", True
@@ -134,12 +134,12 @@ def _package(point: importlib.metadata.EntryPoint) -> str:
 
 
 def _folder(given: str | None) -> Iterable[Fact]:
-    """Check that the results folder, or the place where it would be made, can be written; leave nothing behind."""
+    """Check that the results folder, or the place of a new one, can be written; leave no files."""
     from icy.config.specs import ProbeSpec
 
     out = Path(given or ProbeSpec.out)
     there = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
-    state = "is there" if there == out.absolute() else "would be made"
+    state = "exists" if there == out.absolute() else "would be created"
     try:
         with tempfile.TemporaryFile(dir=there):
             pass

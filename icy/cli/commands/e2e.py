@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import SHOWN, given_by_user, plot_option, spec_options
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, plot_option, spec_options
 from icy.cli.output import checked_plot, note, save_figure
 from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.config.specs import EndToEndSpec
@@ -24,9 +24,9 @@ Examples:
 
 \b
 From scratch (--pretrain none) the table shows accuracy and topsim at the end. After pre-training it also shows how well
-each side still knows its language. Finished runs are kept in the results folder: after Ctrl-C, a crash, or with more
-grammars or seeds, the same command trains only missing runs. The folder also keeps the emerged languages; in Python,
-icy.EndToEndResult.load(FOLDER).language(...) reads one.
+each side still knows its language. Finished runs are saved in the results folder: after Ctrl-C, a crash, or with more
+grammars or seeds, the same command trains only missing runs. The folder also holds the emerged languages; in Python,
+icy.EndToEndResult.load(FOLDER).language(...) reads a language.
 """
 
 FIRST = ("sender", "receiver", "pretrain", "representation", "symbols")
@@ -35,7 +35,7 @@ LAST = ("sender_options", "receiver_options", "preset", "settings")
 
 @command("e2e", epilog=EPILOG)
 @spec_options(EndToEndSpec, FIRST, LAST)
-@SHOWN
+@OUTPUT_OPTIONS
 @plot_option("Draw the curves, in the form of Icy22 figure 7.")
 @click.pass_context
 def e2e_command(ctx: click.Context, /, plot: str | None, **given: object) -> int:
@@ -60,4 +60,4 @@ def _draw(result: ProbeResult, path: Path, quiet: bool) -> None:
     if isinstance(result, EndToEndResult) and len(result.curves()):
         save_figure(result.plot(), path, quiet)
     else:
-        note("There is nothing to draw: no pair has played.")
+        note("There is nothing to draw: no pair has finished.")

@@ -66,14 +66,14 @@ def _load(plugin: tuple[str, ...]) -> None:
 @command("show", epilog=SHOW_EPILOG, context_settings={"show_default": True})
 @click.argument("grammar", shell_complete=completion.grammars)
 @_language_options(meanings="3x10")
-@click.option("--side", type=click.Choice(SIDES), help="Only grammars for this side; naming another is an error.")
+@click.option("--side", type=click.Choice(SIDES), help="Only grammars for this side; others are an error.")
 @format_option
 def show_command(
     grammar: str, side: str | None, plugin: tuple[str, ...], format_: str, meanings: str, **sizes: Any
 ) -> None:
     """Show example messages of a grammar or chain, and facts about the language.
 
-    GRAMMAR is a name, a chain of corruptions such as rot+perm, or a pattern; 'all' and other patterns show a column per
+    GRAMMAR is a name, a chain of corruptions such as rot+perm, or a pattern. Patterns, and 'all', show one column per
     grammar.
     """
     _load(plugin)
@@ -87,7 +87,7 @@ def show_command(
 
 
 def _usable(pattern: str, side: str | None) -> list[str]:
-    """Return grammars by pattern that the given side can use, or any side."""
+    """Return grammars by pattern that the side can use; None means any side."""
     sides = [side] if side else list(SIDES)
     found: dict[str, None] = {}
     refused: IncompatibleError | None = None
@@ -126,7 +126,7 @@ def _about(name: str) -> str:
 
 
 def _print_side_by_side(languages: list[Language], format_: str) -> None:
-    """Print a column per grammar, on a terminal in blocks of as many columns as fit."""
+    """Print one column per grammar, on a terminal in blocks of columns that fit."""
     columns = {language.name: list(language.examples()["message"]) for language in languages}
     meanings = list(languages[0].examples()["meaning"])
     if format_ != "table":
@@ -162,6 +162,6 @@ def generate_command(
     """Write the language of a grammar or chain to a file, with one message per meaning."""
     _load(plugin)
     if out.exists() and not force:
-        raise StoreError(f"{out} is there already; choose another name, or overwrite it with --force.")
+        raise StoreError(f"{out} already exists: choose another name, or overwrite it with --force.")
     language = make_language(grammar, meanings, **sizes)
     note(f"Wrote {language.save(out)}: {language!r}")

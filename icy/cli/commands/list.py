@@ -1,4 +1,4 @@
-"""`icy list`: list everything that has a name, with descriptions and sources."""
+"""`icy list`: list all named things, with descriptions and sources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Examples:
 
 
 def kind_to_list(name: str) -> str | None:
-    """Return the name under which `icy list` lists things of a kind, in the singular or the plural; None for no kind.
+    """Return the name under which `icy list` lists things of a kind, in the singular or the plural, or None.
 
     Example:
         >>> kind_to_list("Sender"), kind_to_list("text_model"), kind_to_list("tables"), kind_to_list("rot")
@@ -55,14 +55,14 @@ class ListKind(click.Choice[str]):
         """Return the name of the kind.
 
         Raises:
-            UnknownNameError: no kind has this name; the sentence suggests the list that has an entry of this name.
+            UnknownNameError: no kind has this name; the error suggests lists with an entry of this name.
         """
         if (kind := kind_to_list(value)) is not None:
             return kind
-        if found := registry.named(value):
+        if found := registry.find_all(value):
             lists = [f"`icy list {kind_to_list(entry.kind)} {value}`" for entry in found]
-            raise UnknownNameError(f"'{value}' is not a kind of things to list; did you mean {listed(lists, 'or')}?")
-        raise unknown("kind of things to list", value, [*LIST_KINDS, *PARTS])
+            raise UnknownNameError(f"'{value}' is not a kind to list; did you mean {listed(lists, 'or')}?")
+        raise unknown("kind to list", value, [*LIST_KINDS, *PARTS])
 
 
 @command("list", epilog=EPILOG)
@@ -74,7 +74,7 @@ def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format
     """List models, grammars, metrics, players, text models, cores, worlds, perceptions, players of the study,
     readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published tables.
 
-    PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
+    PATTERN is a name, a part of a name, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
     for file in plugin:
         registry.load_file(file)
@@ -144,7 +144,7 @@ def _cells(pattern: str | None) -> Lines:
 
 
 def _entries(pattern: str | None, *kinds: str) -> list[Entry]:
-    """Return entries by name or pattern, or else by a part of the name."""
+    """Return entries by name or pattern, otherwise by a part of the name."""
     try:
         return registry.match(pattern, *kinds)
     except UnknownNameError as error:
@@ -168,7 +168,7 @@ def _presets(pattern: str | None) -> Lines:
     from icy.s2b.settings import COMPATS
     from icy.study.game.settings import PUBLISHED as STUDY
 
-    rows = [["default", "", "", "the papers' description, with known defects corrected"]]
+    rows = [["default", "", "", "the papers' description, with known errors corrected"]]
     for name, departure in PUBLISHED.items():
         changes = ", ".join(f"{key}={json.dumps(value)}" for key, value in departure.settings.items())
         rows.append(["published", name, changes, departure.reason])

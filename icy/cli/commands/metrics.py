@@ -13,7 +13,7 @@ from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.metric_progress import metric_progress
-from icy.cli.metric_sources import apart, as_reported_sources, has_start, metric_sources
+from icy.cli.metric_sources import as_reported_sources, has_start, metric_sources, rename_duplicates
 from icy.cli.options import (
     FORMATS,
     SPREADS,
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from icy.analysis.tables.printed_table import BiasTable
 
 
-EXACT_ROWS = 20_000  # up to so many rows all pairs are compared by default, which takes seconds
-DRAWN_PAIRS = 1_000_000  # beyond, for a standard error of about 0.001 at most
+EXACT_ROWS = 20_000  # limit for comparing all pairs by default, which takes seconds
+DRAWN_PAIRS = 1_000_000  # above this limit; the standard error is then at most about 0.001
 
-STARTED = "V counts the start symbol too, which the agents said; --symbols V excludes it when they are trained"
+STARTED = "V includes the start symbol, which the agents used; train them with --symbols V to exclude it"
 
 EPILOG = """\b
 Examples:
@@ -70,9 +70,9 @@ Examples:
   icy metrics games --by-sample-size
 
 \b
-Your own table has a line per message: columns of attribute values, and a column `message` of letters (abba) or of
+Your own table has one line per message: columns of attribute values, and a column `message` of letters (abba) or of
 tokens separated by spaces (12 7 0). Every row of a file counts; meanings may be missing or occur many times.
-icy says how it read a file, and refuses a file that can be read in two ways.
+icy prints how it reads a file, and refuses a file that it could read in two ways.
 """
 
 FROM_FILES = together(
@@ -80,28 +80,28 @@ FROM_FILES = together(
         "--meaning-columns", cls=Several, metavar="A,B,...", help="Columns, fields or keys with attribute values."
     ),
     click.option(
-        "--message-columns", cls=Several, metavar="C,...", help="Column with messages, or several with a token each."
+        "--message-columns", cls=Several, metavar="C,...", help="Column with messages, or several with one token each."
     ),
     click.option(
         "--tokens",
         metavar="letters|spaces|whole|SEPARATOR",
-        help="How to divide texts into tokens; by default icy finds out.",
+        help="How to divide texts into tokens; by default icy detects it.",
     ),
-    click.option("--eos", metavar="TOKEN", help="The token that ends a message; by default none does."),
-    click.option("--start", metavar="TOKEN", help="The token that begins every message and is dropped."),
-    click.option("--pad", metavar="TOKEN", help="The token that fills messages up; nan for missing values."),
+    click.option("--eos", metavar="TOKEN", help="Token that ends a message; by default there is none."),
+    click.option("--start", metavar="TOKEN", help="Token that begins every message and is dropped."),
+    click.option("--pad", metavar="TOKEN", help="Token that pads messages; nan for missing values."),
     click.option(
         "--one-hot",
         cls=Several,
         metavar="K|K,L,...|no",
-        help="Values of each attribute, of meanings that are one-hot vectors.",
+        help="Number of values of each attribute, for meanings that are one-hot vectors.",
     ),
-    click.option("--weights", metavar="COLUMN", help="Column that says how often each row counts."),
+    click.option("--weights", metavar="COLUMN", help="Column with the number of times each row counts."),
     click.option(
-        "--argmax/--no-argmax", default=None, help="Whether messages are vectors of scores: the largest is the token."
+        "--argmax/--no-argmax", default=None, help="Whether messages are vectors of scores, as argmax tokens."
     ),
     click.option(
-        "--missing", type=click.Choice(MISSING), help="What to do with rows with missing values: refuse is the default."
+        "--missing", type=click.Choice(MISSING), help="Treatment of rows with missing values.  [default: refuse]"
     ),
 )
 FROM_GRAMMARS = together(
@@ -111,7 +111,11 @@ FROM_GRAMMARS = together(
     click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of tokens, V."),
     click.option("--word-length", type=int, default=4, show_default=True, help="Tokens per word, w."),
     click.option(
-        "--seeds", cls=Several, default=3, show_default=True, help="How many (from 123 on), or which: 1,2 or 123-127."
+        "--seeds",
+        cls=Several,
+        default=3,
+        show_default=True,
+        help="Number of seeds, from 123; or a list (1,2, 123-127).",
     ),
 )
 MEASURED = together(
@@ -139,19 +143,19 @@ MEASURED = together(
         default="auto",
         show_default=True,
         metavar="auto|all|ordered|published|NUMBER",
-        help=f"Pairs that topsim compares; auto is all up to {EXACT_ROWS} rows, and {DRAWN_PAIRS} drawn beyond.",
+        help=f"Pairs that topsim compares; auto: all up to {EXACT_ROWS} rows, {DRAWN_PAIRS} drawn pairs above.",
     ),
     click.option(
         "--as-reported",
         is_flag=True,
-        help="Compute topsim of end-to-end runs as their table does: by its conventions, on the meanings of the last "
+        help="Compute topsim of end-to-end runs as in their table: with its conventions, on the meanings of the last "
         "evaluation.",
     ),
     click.option(
         "--by-sample-size",
         is_flag=True,
-        help="Show cbm by the number of samples, as CBM24 figure 4: of segments of 100 rows (--set cbm.segment=N) and "
-        "of all rows up to the end of each.",
+        help="Show cbm by the number of samples, as CBM24 figure 4: for segments of 100 rows (--set cbm.segment=N) and "
+        "for all rows up to the end of each segment.",
     ),
     click.option(
         "--errors", type=click.Choice(ERRORS), help="Estimate a standard error for every metric, not only sampled ones."
@@ -161,7 +165,7 @@ MEASURED = together(
     ),
     permutations_option,
 )
-SHOWN = together(
+OUTPUT_OPTIONS = together(
     paper_options,
     click.option(
         "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
@@ -172,7 +176,7 @@ SHOWN = together(
         "--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per language and seed, as csv or parquet."
     ),
     plugin_option,
-    click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks."),
+    click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
 )
 
 
@@ -183,7 +187,7 @@ SHOWN = together(
 @MEASURED
 @FROM_GRAMMARS
 @FROM_FILES
-@SHOWN
+@OUTPUT_OPTIONS
 def metrics_command(
     sources: tuple[str, ...],
     metric: tuple[str, ...],
@@ -202,15 +206,14 @@ def metrics_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Measure how compositional languages are: from files, or of grammars over seeds.
+    """Measure how compositional languages are: from files, or for grammars over seeds.
 
     A FILE is a language saved by icy, your own table (csv, tsv, parquet, feather, npz), JSON or JSON lines, tensors of
-    PyTorch, or interactions or logs of EGG. RESULTS, a folder or a pack, has the languages of games and end-to-end
-    runs, and the languages of kept senders (--keep-models). Everything else is the name of a GRAMMAR, a chain or a
-    pattern.
+    PyTorch, or interactions or logs of EGG. RESULTS is a folder or pack with languages of games and end-to-end runs,
+    and of saved senders (--keep-models). Any other argument is the name of a GRAMMAR, a chain or a pattern.
     """
     set_up_log(stderr(), quiet, 0)
-    # No warnings: metrics that cannot score a table are noted below the results.
+    # No warnings: the notes below the results list metrics that cannot score a table.
     click.get_current_context().with_resource(log_level(logging.ERROR, "icy.metrics.evaluation"))
     for file in plugin:
         registry.load_file(file)
@@ -223,7 +226,7 @@ def metrics_command(
     todo = [source for name in dict.fromkeys(sources) for source in metric_sources(name, given, quiet)]
     if as_reported:
         todo, chosen = as_reported_sources(todo, names, chosen)
-    todo = apart(todo)
+    todo = rename_duplicates(todo)
     if by_sample_size:
         read = ((source.name, source.seed, source.table()) for source in todo)
         every = ((*one, _with_pairs(chosen, ["cbm"], pairs, one[2], None).get("cbm", {})) for one in read)
@@ -248,9 +251,9 @@ def metrics_command(
                 )
                 found.append(row.assign(name=source.name, seed=source.seed))
                 started |= has_start(source.record, table)
-                if permutations is None:  # which show as much
+                if permutations is None:  # permutations show the same
                     for name, value in values_by_chance(table, names, own).items():
-                        if row[name][0] == value:  # whatever the messages mean, as a note says
+                        if row[name][0] == value:  # for any meanings of the messages, as a note says
                             continue
                         by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
     except KeyboardInterrupt:
@@ -259,7 +262,7 @@ def metrics_command(
         raise Interrupted(f"{len(found)} of {len(todo)} languages are measured.") from None
     bias = [*([STARTED] if started else []), *_bias(by_chance)]
     print_table(_table(found, names, spread, bias), format_)
-    if format_ in ("csv", "json") and not quiet:  # which have no room for it
+    if format_ in ("csv", "json") and not quiet:  # these formats have no room for it
         for sentence in bias:
             note(sentence)
     _write(found, names, target, figure, quiet)
@@ -273,7 +276,7 @@ def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str
         if not dot and len(names) == 1:
             metric, convention = names[0], name
         elif not dot:
-            raise InvalidSettingError(f"Say of which metric '{name}' is a convention, as in topsim.{name}=...")
+            raise InvalidSettingError(f"Name the metric of the convention '{name}', as in topsim.{name}=...")
         chosen.setdefault(metric, {})[convention] = value
     return chosen
 
@@ -292,7 +295,7 @@ def _with_pairs(
     else:
         which = number_or_text(pairs)
         if isinstance(which, str) and which not in PAIRS:
-            raise InvalidSettingError(f"--pairs is auto, {', '.join(PAIRS)} or a number, not {quoted(pairs)}.")
+            raise InvalidSettingError(f"--pairs must be auto, {', '.join(PAIRS)} or a number, not {quoted(pairs)}.")
     own["topsim"] = {"pairs": which, "progress": progress, **own.get("topsim", {})}
     return own
 
@@ -303,7 +306,7 @@ def _with_pairs(
 def _write(
     found: Sequence[pd.DataFrame], names: Sequence[str], target: Path | None, figure: Path | None, quiet: bool
 ) -> None:
-    """Write rows and plot to the files that were asked for."""
+    """Write rows and plot to the files that the options name."""
     if target is not None:
         write_rows(joined(found), target, quiet)
     if figure is not None:
@@ -319,14 +322,14 @@ def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str, bia
 
 
 def _bias(by_chance: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
-    """Return a sentence per metric that is biased on tables as small as these, with how much on each."""
+    """Return one sentence per metric that is biased on these small tables, with its bias on each."""
     from icy.analysis.order import in_order
 
     said = []
     for metric, of_each in by_chance.items():
         means = {name: sum(found) / len(found) for name, found in of_each.items()}
         values = listed([f"{means[name]:.2f} for {name}" for name in in_order(list(means))])
-        said.append(f"{metric} is biased on so few rows: with messages dealt out to meanings at random it is {values}")
+        said.append(f"{metric} is biased on so few rows: with messages assigned to meanings at random it is {values}")
     return said
 
 

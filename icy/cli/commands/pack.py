@@ -1,4 +1,4 @@
-"""`icy pack`: keep complete results in one file."""
+"""`icy pack`: pack complete results into one file."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ a results folder read a pack. With --from, commands that train copy its records 
 @command("pack", epilog=EPILOG)
 @click.argument("results", nargs=-1, required=True, type=click.Path())
 @click.option("--out", "-o", required=True, metavar="FILE", type=click.Path(), help="The pack: a .parquet file.")
-@click.option("--quiet", "-q", is_flag=True, help="No remarks.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no remarks.")
 def pack_command(results: tuple[str, ...], out: str, quiet: bool) -> int:
     """Pack complete results into one compressed file that runs can resume from.
 
-    RESULTS are results folders, packs, or files of ProbeResult.save; together they become one pack, in which
-    every replicate is kept and occurs once. An existing pack FILE keeps its replicates.
+    RESULTS are results folders, packs, or files of ProbeResult.save. Together they become one pack, in which every
+    replicate occurs once. An existing pack FILE keeps its replicates.
     """
-    from icy.records.pack import Pack, is_pack, keep_odd, merged
+    from icy.records.pack import Pack, is_pack, keep_unreadable, merge_packs
 
     path, new = Path(out), list(map(Pack.read, results))
     if path.exists() and not is_pack(path):
-        raise StoreError(f"{path} exists and is not a pack: give another name, or remove it.")
+        raise StoreError(f"{path} exists and is not a pack: give another name, or remove the file.")
     before = [Pack.read(path)] if path.exists() else []
-    pack = merged([*before, *new])
-    keep_odd(path, before)
+    pack = merge_packs([*before, *new])
+    keep_unreadable(path, before)
     pack.write(path)
     if not quiet:
-        kept = len(pack.records) - len(merged(new).records)
+        kept = len(pack.records) - len(merge_packs(new).records)
         also = f", including {kept} that only this file had" if kept else ""
         note(f"Written: {path}, {counted(len(pack.records), 'replicate')}{also}, {size(path.stat().st_size)}.")
     return DONE

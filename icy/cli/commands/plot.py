@@ -26,7 +26,7 @@ Examples:
 \b
 RESULTS are results folders, files written by ProbeResult.save (.json), or tables (results.parquet, results.csv, which
 have no curves); the default is icy-results, and several are plotted together. `icy plot --list` describes the plots. In
-Python, they are functions that return a matplotlib figure; help(icy.analysis.plots.heat) says what each one takes.
+Python, they are functions that return a matplotlib figure; help(icy.analysis.plots.heat) lists the arguments of a plot.
 The style paper is a column of 3.25 inches (--width 7 for two) with letters of 8 points, as KIND.pdf; the title and the
 notes are printed for the caption. The style slides is 6.3 inches, a slide of 160 by 90 mm, with letters of 10 to 12.
 """
@@ -35,15 +35,15 @@ notes are printed for the caption. The style slides is 6.3 inches, a slide of 16
 @command("plot", epilog=EPILOG)
 @click.argument("kind", required=False, shell_complete=completion.plots)
 @click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
-@click.option("--list", "list_", is_flag=True, help="List the kinds of plots and what each shows.")
+@click.option("--list", "list_", is_flag=True, help="List the kinds of plots, with descriptions.")
 @click.option("--save", metavar="FILE",
               help="File to write: .png, .svg or .pdf.  [default: KIND.png; KIND.pdf in the style paper]")  # fmt: skip
 @style_option(exposed=True)
 @selection
-@click.option("--spread", type=click.Choice(SPREADS), help="Spread over seeds.  [default: sem for curves, else sd]")
+@click.option("--spread", type=click.Choice(SPREADS), help="Spread over seeds.  [default: sem for curves, or sd]")
 @click.option("--title", metavar="TEXT", help="Title of the plot; '' for none.  [default: the measure]")
 @click.option("--width", type=click.FloatRange(1, 40), metavar="INCHES", help="Figure width.  [default: about 7]")
-@click.option("--quiet", "-q", is_flag=True, help="No remarks.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no remarks.")
 def plot_command(
     kind: str | None,
     results: Sequence[str],
@@ -62,7 +62,7 @@ def plot_command(
         print_rows(["plot", "what it shows"], [[name, shows] for name, (_, shows) in KINDS.items()])
         return
     if kind is None:
-        raise InvalidSettingError(f"Say which plot: {', '.join(KINDS)}; `icy plot --list` describes them.")
+        raise InvalidSettingError(f"Name a plot: {', '.join(KINDS)}. `icy plot --list` describes them.")
     function = plot_function(kind)
     path = checked_plot(save or f"{kind}.{'pdf' if style == 'paper' else 'png'}")
     options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
@@ -81,7 +81,7 @@ def plot_command(
 
 
 def _options(kind: str, function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the given options, once checked that this kind of plot has them."""
+    """Return the given options, after a check that this kind of plot has them."""
     known = inspect.signature(function).parameters
     for name in given:
         if name not in known:

@@ -24,8 +24,8 @@ Examples:
   icy power atlas -m receiver/CNN -m receiver/FC2L --where protocol=acquire --where meanings=5x10
 
 \b
-State the smallest effect that matters with --effect. A small pilot does not know its own effect: where 10 seeds are
-needed, four of five pilots of 3 seeds give a number from 3 to 78 without --effect, and from 4 to 21 with it.
+State the smallest effect that matters with --effect. A small pilot does not estimate its own effect well: if 10 seeds
+are needed, four of five pilots of 3 seeds give a number from 3 to 78 without --effect, and from 4 to 21 with it.
 
 \b
 RESULTS are results folders, packs, files of ProbeResult.save, long tables, or atlas; the default is icy-results. Both
@@ -35,7 +35,7 @@ _LEGEND = (
     "seeds: of each model, for a paired two-sided t-test (noncentral t)",
     "Holm: if all grammars of a setting are tested; cautious: with the spread at its upper limit of 80 % confidence",
 )
-_ADVICE = "{} pairs know the effect poorly: give the smallest one that matters, as in --effect {}"
+_ADVICE = "{} pairs estimate the effect poorly: give the smallest effect that matters, as in --effect {}"
 
 
 @command("power", epilog=EPILOG)
@@ -43,7 +43,7 @@ _ADVICE = "{} pairs know the effect poorly: give the smallest one that matters, 
 @click.option("--power", default=0.8, show_default=True, help="Probability of finding the effect, if it is real.")
 @click.option("--alpha", default=0.05, show_default=True, help="Level of significance of one test.")
 @click.option("--effect", type=float, metavar="NUMBER",
-              help="The smallest effect that matters (recommended), in place of the pilot's: a quotient of ratios, as "
+              help="Smallest effect that matters (recommended), instead of the pilot's effect: a ratio of ratios, as "
               "in 1.2, or a difference in accuracy, as in 0.05.")  # fmt: skip
 @selection
 @format_option
@@ -75,7 +75,7 @@ def power_command(
         sought = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
         both = f"{in_a_line(one)} and {in_a_line(other)}"
         click.echo(f"{both}: seeds that find {sought} with a power of {power:g} at alpha {alpha:g}\n")
-        print_rows(*_shown(table), format_)
+        print_rows(*_power_table(table), format_)
         ratios = table["measure"].eq("ratio").all()
         effects = "quotient of their ratios" if ratios else "difference between them"
         click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over pairs", *_LEGEND]))
@@ -84,7 +84,7 @@ def power_command(
     return DONE
 
 
-def _shown(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+def _power_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return headings and texts of the table."""
     from icy.records.long_table import ROW
 

@@ -6,7 +6,7 @@ import click
 
 from icy.cli.compare import COMPARE, ProbeComparison
 from icy.cli.groups import command
-from icy.cli.options import SHOWN, given_by_user, plot_option, spec_options
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, plot_option, spec_options
 from icy.cli.session import OutputOptions, run_command
 from icy.config.specs import ProbeSpec
 from icy.experiments.plan import make_plan
@@ -28,21 +28,21 @@ Examples:
   icy probe -m MyModel --plugin mine.py --option layers=3 --set learning_rate=0.002
 
 \b
-Concat is always trained, as the baseline. Finished runs are kept in the results folder: after Ctrl-C, a crash, or with
+Concat is always trained, as the baseline. Finished runs are saved in the results folder: after Ctrl-C, a crash, or with
 more grammars or seeds, the same command trains only missing runs.
 """
 
 
 @command("probe", epilog=EPILOG)
 @spec_options(ProbeSpec, last=("preset", "settings"))
-@SHOWN
+@OUTPUT_OPTIONS
 @click.option("--compare", metavar="WITH", help=COMPARE)
-@plot_option("With --compare atlas: draw where the rows stand.")
+@plot_option("With --compare atlas: draw the rows among all models.")
 @click.pass_context
 def probe_command(ctx: click.Context, /, compare: str | None, plot: str | None, **given: object) -> int:
     """Measure which grammars a model learns easily.
 
-    Trains the model on every grammar with several seeds, prints the bias table relative to concat, and keeps all
+    Trains the model on every grammar with several seeds, prints the bias table relative to concat, and saves all
     results in a folder.
     """
     output = OutputOptions.take(given)

@@ -17,7 +17,7 @@ Examples:
 
 \b
 RESULTS are results folders, packs, files written by ProbeResult.save, long tables (results.csv, results.parquet, which
-hold no curves), or atlas; the default is icy-results. The file opens in a browser, needs no other and fetches nothing:
+hold no curves), or atlas; the default is icy-results. The file opens in a browser, needs no other file and no network:
 it can be sent, archived and printed. It needs the extra icy-toolkit[report].
 """
 

@@ -34,24 +34,23 @@ Examples:
 
 \b
 Every cell is trained under the preset `published`, with as many seeds as in the paper, and compared with the printed
-number, in combined standard errors. Whole tables take hours on a CPU. Finished runs are kept in the results folder:
+number, in combined standard errors. Whole tables take hours on a CPU. Finished runs are saved in the results folder:
 after Ctrl-C, or with more models, the same command trains only missing runs. --rerun never shows the finished cells
 without training. A table of metrics, such as icy22/table9, is measured on languages. For a table or figure that icy
-does not measure, the error describes it and names the command or page that shows it; with --dry-run, this is the
-answer.
+does not measure, the error describes it and names the command or page that shows it; --dry-run prints the same.
 """
 
 
 @command("reproduce", epilog=EPILOG)
 @click.argument("table", required=False)
-@click.option("--list", "list_", is_flag=True, help="List the published tables, and do nothing.")
+@click.option("--list", "list_", is_flag=True, help="List the published tables and exit.")
 @spec_options(ReproduceSpec, without=("table", "plugin"))
-@click.option("--dry-run", is_flag=True, help="Show what would be trained and an estimate of the time; do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the planned training and its estimated time; train nothing.")
 @paper_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--save", type=click.Path(), metavar="FILE", help="Write the page (.md) or the cells (.csv) there too.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks.")
-@click.option("--verbose", "-v", count=True, help="Say how each model is stacked, and why; -vv for all of the log.")
+@click.option("--save", type=click.Path(), metavar="FILE", help="Also write the page (.md) or cells (.csv) to FILE.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks.")
+@click.option("--verbose", "-v", count=True, help="Print how each model is stacked and why; -vv for the whole log.")
 @click.pass_context
 def reproduce_command(
     ctx: click.Context,
@@ -61,7 +60,7 @@ def reproduce_command(
     save: str | None,
     **given: Any,
 ) -> int:
-    """Measure a published table again, and say how far it is reproduced."""
+    """Measure a published table again, and report how far it is reproduced."""
     if list_:
         format_ = given["format_"]
         print_rows(*LISTS["published"](None), "table" if format_ == "latex" else format_)
@@ -101,7 +100,7 @@ def _save(done: Reproduction, path: Path) -> None:
 
 
 def _print(done: Reproduction, format_: str) -> None:
-    """Print the table and the verdict below it; in json and csv, the cells with their verdicts."""
+    """Print the table and its verdict; in json and csv, the cells with their verdicts."""
     if format_ == "json":
         click.echo(done.cells.to_json(orient="records", indent=1))
     elif format_ == "csv":

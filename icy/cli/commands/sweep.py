@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import SHOWN, given_by_user, spec_options
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
 from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.config.specs import SweepSpec
 from icy.experiments.results import ProbeResult
@@ -31,7 +31,7 @@ A file in TOML (or YAML) holds the same options by name; each [[sweep]] is a par
 
 \b
 Finished runs are never repeated: after Ctrl-C, a crash, or with more models, the same command trains only missing
-runs. A row that fails is kept as failed, and the others continue; --rerun failed tries it again.
+runs. A row that fails is saved as failed, and the others continue; --rerun failed tries it again.
 """
 
 FIRST = (
@@ -44,10 +44,10 @@ LAST = ("settings", "quick", "plugin", "order", "shard", "retries")
 @command("sweep", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path())
 @spec_options(SweepSpec, FIRST, LAST, without=("kind", "parts"), hidden="hidden size E, one or several.")
-@SHOWN
+@OUTPUT_OPTIONS
 @click.pass_context
 def sweep_command(ctx: click.Context, /, file: str | None, **given: object) -> int:
-    """Probe many models under many settings: all combinations are rows.
+    """Probe many models under many settings: one row per combination.
 
     Takes the options of `icy probe`, each with one or several values. The command line overrides FILE.
     """

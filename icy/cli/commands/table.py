@@ -38,15 +38,15 @@ Examples:
 \b
 RESULTS are results folders, files written by ProbeResult.save, long tables (results.csv, results.parquet), or atlas;
 the default is icy-results. The arrows and the marks of the best and the worst assume that a bias towards composition is
-good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need three rows or more.
-Rows are in the order of --model, where that is given. In LaTeX the table needs booktabs and graphicx.
+good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need at least three rows.
+Rows are in the order of --model, if given. In LaTeX the table needs booktabs and graphicx.
 """
 
 
 @command("table", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
 @click.option("--by", cls=Several, default="representation", show_default=True, metavar="NAMES",
-              help="Group rows by these where they vary: columns of the long table, or side.")  # fmt: skip
+              help="Group rows by these columns of the long table, or by side, if they vary.")  # fmt: skip
 @click.option("--sort", default="given", show_default=True, metavar="[-]ORDER",
               help="Order of rows: given, model, parameters, or a grammar; with a leading -, descending.")  # fmt: skip
 @click.option("--compare", metavar="WITH",
@@ -54,12 +54,12 @@ Rows are in the order of --model, where that is given. In LaTeX the table needs 
               "one table as in perkins21/table13, or other results.")  # fmt: skip
 @click.option("--diff", metavar="RUN|MODEL|each",
               help="Print differences seed by seed, with tests corrected by Holm's method: from the results of RUN, "
-              "from one of these models, or of every two models.")  # fmt: skip
+              "from one of these models, or for every two models.")  # fmt: skip
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
 @click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True, help="Decimal places.")
-@click.option("--no-log", is_flag=True, help="No lines below ratios: log scale and updates.")
-@click.option("--no-marks", is_flag=True, help="No arrows, no marks of the best and the worst.")
+@click.option("--no-log", is_flag=True, help="Leave out the lines below ratios: log scale and updates.")
+@click.option("--no-marks", is_flag=True, help="Leave out arrows and the marks of the best and the worst.")
 @paper_options
 @click.option("--format", "format_", type=click.Choice([*FORMATS, "html"]), default="table", show_default=True,
               help="Output format.")  # fmt: skip
@@ -81,7 +81,7 @@ def table_command(
     where: Assignments,
     measure: str | None,
 ) -> int:
-    """Print results as a bias table: a row per model, a column per grammar."""
+    """Print results as a bias table: one row per model, one column per grammar."""
     from icy.analysis.tables.printed_table import SUFFIXES, format_of
     from icy.experiments.results import read_results
     from icy.records.load import long_of
@@ -90,7 +90,7 @@ def table_command(
     path = None if save is None else checked_file(save, SUFFIXES, "A table is")
     if diff and compare:
         raise InvalidSettingError(
-            "--compare shows two numbers side by side, --diff subtracts them; give one of the two."
+            "--compare shows two numbers side by side, and --diff subtracts them; give only one of these options."
         )
     long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where)))
     look = {"by": by, "sort": sort, "decimals": decimals}
@@ -108,7 +108,7 @@ def table_command(
 
 
 def _print(tables: dict[str, BiasTable], format_: str) -> None:
-    """Print several tables, one below the other; json and csv as one."""
+    """Print several tables, one below the other; json and csv as one table."""
     if format_ in ("json", "csv"):
         click.echo(_rendered(tables, format_))
         return
@@ -134,7 +134,7 @@ def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
 
 
 def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """Return a table per protocol, since protocols measure different things."""
+    """Return one table per protocol, because protocols measure different things."""
     from icy.analysis.tables.bias import bias_table
     from icy.analysis.tables.references import compared_with
 
@@ -147,9 +147,9 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
         if kind.table is not None:
             if (look["by"], look["sort"]) != ("representation", "given"):
                 raise InvalidSettingError(
-                    f"Rows of {kind.noun} are neither grouped nor sorted; leave out --by and --sort."
+                    f"Rows of {kind.noun} cannot be grouped or sorted; leave out --by and --sort."
                 )
-            if not isinstance(about, str | None) and len(groups) > 1:  # the others can be compared
+            if not isinstance(about, str | None) and len(groups) > 1:  # other games can be compared
                 note(f"Games of {kind.noun} can only be compared with published results.")
                 about = None
             found[protocol] = table_of(kind, part, spread, compare=about)
@@ -159,7 +159,7 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
 
 
 def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """Return a table of differences per protocol; leave out protocols without a counterpart, unless all are."""
+    """Return one table of differences per protocol. Leave out protocols without a counterpart, unless all lack one."""
     from icy.analysis.tables.bias import difference_table
 
     found: dict[str, BiasTable] = {}
@@ -167,7 +167,7 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
     for protocol, part in by_protocol(long):
         if (kind := kind_of_rows(part)).table is not None:
             raise InvalidSettingError(
-                f"Games of {kind.noun} are not subtracted; select models that trained alone, with --model."
+                f"Games of {kind.noun} cannot be subtracted; select models that trained alone, with --model."
             )
         try:
             found[protocol] = difference_table(part, diff, Path(diff).stem, spread, **look)
@@ -176,7 +176,7 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
     for protocol, reason in alone:
         if not found:
             raise reason
-        note(f"Of the protocol {protocol} there is nothing to hold against {diff}.")
+        note(f"The protocol {protocol} has no results to compare with {diff}.")
     return found
 
 
@@ -190,5 +190,5 @@ def _about(compare: str | None, kind: str) -> str | None:
     found = find_table(compare)
     if found.reproduce == kind:
         return compare
-    note(f"{found.id} has nothing that these could be compared with: {found.title}.")
+    note(f"{found.id} has no values to compare with these results: {found.title}.")
     return None

@@ -1,4 +1,4 @@
-"""Check arrays before their addresses go to native code, which would read or write elsewhere in memory."""
+"""Check arrays before their addresses are passed to native code, so that it cannot access other memory."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ def address(array: Tensor | Shaped[NDArray[Any], "*shape"], dtype: str, count: i
     """Return the address of the first number of an array.
 
     Args:
-        array: on the CPU, contiguous and aligned.
-        dtype: name of the dtype that the native code reads, such as "float32".
-        count: how many numbers the native code reads or writes there.
-        name: of the argument, for the error.
+        array: an array on the CPU, contiguous and aligned.
+        dtype: name of the dtype that the native code expects, such as "float32".
+        count: number of numbers that the native code reads or writes.
+        name: name of the argument, for the error.
 
     Raises:
-        IncompatibleError: the array is not as described.
+        IncompatibleError: the array does not have these properties.
     """
-    found, fault, place = _of_array(array) if isinstance(array, np.ndarray) else _of_tensor(array)
-    if fault or found != dtype or math.prod(array.shape) != count:
+    actual, fault, place = _of_array(array) if isinstance(array, np.ndarray) else _of_tensor(array)
+    if fault or actual != dtype or math.prod(array.shape) != count:
         raise IncompatibleError(
             f"Native code takes '{name}' as {count} contiguous numbers of {dtype} on the CPU; got shape "
-            f"{list(array.shape)} of {found}{fault}."
+            f"{list(array.shape)} of {actual}{fault}."
         )
     return place
 
 
 def _of_array(array: NDArray[Any]) -> tuple[str, str, int]:
-    """Return the dtype, a fault ("" if there is none) and the address."""
+    """Return the dtype, a fault ("" for no fault) and the address."""
     flags = array.flags
     plain = flags.c_contiguous and flags.aligned and array.dtype.isnative  # bytes in this machine's order
     return array.dtype.name, "" if plain else ", not contiguous or not aligned", array.ctypes.data
 
 
 def _of_tensor(tensor: Tensor) -> tuple[str, str, int]:
-    """Return the dtype, a fault ("" if there is none) and the address (0 if it has none)."""
+    """Return the dtype, a fault ("" for no fault) and the address (0 without an address)."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     try:
         if tensor.device.type != "cpu":
@@ -53,7 +53,7 @@ def _of_tensor(tensor: Tensor) -> tuple[str, str, int]:
             return dtype, ", not contiguous", 0
         place = tensor.data_ptr()
     except (RuntimeError, NotImplementedError):
-        return dtype, ", a tensor without memory of its own", 0
+        return dtype, ", a tensor without its own memory", 0
     if place % max(tensor.element_size(), 1) or (place == 0 and tensor.numel()):
         return dtype, ", not aligned", 0
     return dtype, "", place

@@ -1,10 +1,10 @@
-"""Build the native library of a folder of C++ sources: one shared library that holds a variant per instruction set.
+"""Build the native library of a folder of C++ sources: one shared library with a variant per instruction set.
 
-setup.py loads this file by its path, before icy can be imported, so it imports nothing of icy.
+setup.py loads this file by its path, before icy can be imported. So this file must not import icy.
 
-A folder named `native` with C++ sources makes one library, beside them. Every source is compiled once per variant of
-this machine's kind (`VARIANTS`) with a plain C interface, and the best that the processor runs is chosen when icy loads
-the library. So it fits no version of Python, only a kind of machine.
+A folder named `native` with C++ sources becomes one library in the same folder. Every source is compiled once per
+variant for this type of machine (`VARIANTS`), with a plain C interface. When icy loads the library, it chooses the best
+variant that the processor can run. So the library depends on the type of machine, but not on the version of Python.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-COMMON = Path(__file__).parent  # export.h, for all sources, and what every library is linked with
-LIBRARY = "_native.so"  # the same everywhere: only ctypes loads it
-NOTE = "_native.txt"  # stands in its place if it could not be built, and says why in a sentence
+COMMON = Path(__file__).parent  # folder of export.h and of the sources that every library contains
+LIBRARY = "_native.so"  # the same name on every system, because only ctypes loads it
+NOTE = "_native.txt"  # written if the library could not be built, with the reason in one sentence
 DISPATCH, RUNTIME = EXTRA = "dispatch.cpp", "runtime.cpp"
 EXPORTS = "exports.map"
 
@@ -33,7 +33,7 @@ FLAGS = (
     "-ffp-contract=fast",  # fused multiply-add, within and across expressions
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fno-exceptions",  # with the next two and runtime.cpp: nothing of libstdc++ is needed but headers
+    "-fno-exceptions",  # with the next two flags and runtime.cpp, only headers of libstdc++ are needed
     "-fno-rtti",
     "-fno-threadsafe-statics",
     "-fPIC",
@@ -43,20 +43,20 @@ FLAGS = (
     "-fdata-sections",
     "-Wall",
     "-Wextra",
-    "-Wno-psabi",  # vectors as arguments: no call crosses from one variant to another
+    "-Wno-psabi",  # about vectors as arguments, which are never passed from one variant to another
 )
-# Instructions by name and not by level (x86-64-v3), which compilers before GCC 11 do not know.
+# Names of instruction sets, because compilers before GCC 11 do not have levels (x86-64-v3).
 _SSE = ("-msse4.2", "-mpopcnt", "-mcx16")
 _AVX2 = (*_SSE, "-mavx2", "-mfma", "-mbmi", "-mbmi2", "-mf16c", "-mlzcnt", "-mmovbe")
 _AVX512 = (*_AVX2, "-mavx512f", "-mavx512bw", "-mavx512cd", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512")
 VARIANTS: dict[
     str, dict[str, tuple[str, ...]]
-] = {  # worst to best, by kind of machine; dispatch.cpp says which a processor runs
+] = {  # worst to best, by type of machine; dispatch.cpp checks which variants a processor can run
     "x86_64": {"baseline": _SSE, "avx2": _AVX2, "avx512": _AVX512},
     "aarch64": {"neon": ()},
 }
 LINK = {
-    # Nothing but libc and libm, so that the library loads wherever they are as old as what it needs of them.
+    # Link only libc and libm, so that the library loads on systems with old versions of these.
     "linux": (
         "-nodefaultlibs",
         "-Wl,--gc-sections,--as-needed,-z,defs,-s",
@@ -73,11 +73,11 @@ Unit = tuple[Path, tuple[str, ...]]  # a source, and flags to compile it with
 
 
 class NotBuiltError(Exception):
-    """A library that cannot be built, with the reason in one sentence."""
+    """The library cannot be built; the message is the reason in one sentence."""
 
 
 def variants() -> dict[str, tuple[str, ...]]:
-    """Return the flags of each variant for this kind of machine, worst to best; none for a kind that has none."""
+    """Return the flags of each variant for this type of machine, worst to best; empty for other machines."""
     kind = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
     return VARIANTS.get(kind, {}) if sys.platform in LINK else {}
 
@@ -93,7 +93,7 @@ def headers(folder: Path) -> list[Path]:
 
 
 def digest(folder: Path) -> str:
-    """Return a hash of all that a folder's library is made of, which it keeps, so that one left behind is noticed."""
+    """Return a hash of all inputs of a folder's library. The library stores it, so that an old library is detected."""
     made = hashlib.sha256(repr((FLAGS, VARIANTS, LINK)).encode())
     for file in (*sources(folder), *headers(folder), *(COMMON / name for name in (*EXTRA, EXPORTS))):
         made.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
@@ -101,46 +101,46 @@ def digest(folder: Path) -> str:
 
 
 def build(folder: Path, target: Path, scratch: Path) -> str:
-    """Build the library of a folder of sources, or leave a note that says why not; never fail.
+    """Build the library of a folder of sources. If this is not possible, write a note with the reason; never fail.
 
     Args:
-        folder: the sources.
-        target: the folder to put the library or the note in.
-        scratch: where objects are kept, so that the next build compiles what has changed.
+        folder: folder of the sources.
+        target: folder for the library or the note.
+        scratch: folder for object files, so that the next build compiles only changed sources.
 
     Returns:
-        A line that says what was done.
+        A line about the result.
     """
     target.mkdir(parents=True, exist_ok=True)
     try:
-        made = _linked(folder, scratch)
+        library = _linked(folder, scratch)
     except (NotBuiltError, OSError) as error:
         (target / LIBRARY).unlink(missing_ok=True)
         (target / NOTE).write_text(f"{error}\n", encoding="utf-8")
         return f"{folder}: native library not built: {error}"
     new = target / f"{LIBRARY}.new"
-    shutil.copy(made, new)
+    shutil.copy(library, new)
     new.replace(target / LIBRARY)  # a process may have the old one open
     (target / NOTE).unlink(missing_ok=True)
     return f"{folder}: native library built for {', '.join(variants())}"
 
 
 def compiler() -> list[str]:
-    """Return the command of the C++ compiler: $CXX, or the first of the usual names.
+    """Return the command of the C++ compiler: $CXX, or the first of c++, g++ and clang++.
 
     Raises:
-        NotBuiltError: there is none.
+        NotBuiltError: no compiler was found.
     """
-    asked = os.environ.get("CXX")
-    for name in [asked] if asked else ["c++", "g++", "clang++"]:
+    requested = os.environ.get("CXX")
+    for name in [requested] if requested else ["c++", "g++", "clang++"]:
         command = shlex.split(name)
         if command and shutil.which(command[0]):
             return command
-    raise NotBuiltError(f"no C++ compiler was found when icy was installed{f' (CXX={asked})' if asked else ''}")
+    raise NotBuiltError(f"no C++ compiler was found when icy was installed{f' (CXX={requested})' if requested else ''}")
 
 
 def possible() -> bool:
-    """Return whether libraries can be built here."""
+    """Return whether libraries can be built on this machine."""
     try:
         return bool(compiler() and variants())
     except NotBuiltError:
@@ -148,18 +148,18 @@ def possible() -> bool:
 
 
 def _linked(folder: Path, scratch: Path) -> Path:
-    """Return the library, compiled and linked in `scratch`."""
+    """Compile and link the library in `scratch`, and return its path."""
     kinds = variants()
     if not kinds:
-        raise NotBuiltError(f"there is no native code for {platform.machine()} on {platform.system()}")
+        raise NotBuiltError(f"native code does not support {platform.machine()} on {platform.system()}")
     command = compiler()
     worst = next(iter(kinds))
     about = [f'-DICY_BUILT="{" ".join(kinds)}"', f'-DICY_SOURCES="{digest(folder)}"']
     units: list[Unit] = [(COMMON / DISPATCH, (*kinds[worst], *about)), (COMMON / RUNTIME, kinds[worst])]
-    # The worst variant first: of a template of the standard library that several contain, the linker takes the first.
+    # The worst variant first: the linker takes the first copy of a standard template that several variants contain.
     units += [(s, (*flags, f"-DICY_VARIANT={name}")) for name, flags in kinds.items() for s in sources(folder)]
     known = [_run([*command, "--version"]), *(file.read_text(encoding="utf-8") for file in headers(folder))]
-    with ThreadPoolExecutor(os.cpu_count()) as threads:  # each waits for a compiler of its own
+    with ThreadPoolExecutor(os.cpu_count()) as threads:  # each thread waits for its own compiler
         objects = list(threads.map(lambda unit: _object(unit, command, folder, known, scratch), units))
     library = scratch / LIBRARY
     _run([*command, *_shared(), "-o", str(library), *map(str, objects), *LINK[sys.platform]], COMMON)
@@ -167,7 +167,7 @@ def _linked(folder: Path, scratch: Path) -> Path:
 
 
 def _object(unit: Unit, command: Sequence[str], folder: Path, known: Sequence[str], scratch: Path) -> Path:
-    """Compile a source unless the same has been compiled by the same command."""
+    """Compile a source, unless the same source was compiled with the same command before."""
     source, flags = unit
     compile_ = [*command, *FLAGS, *flags, f"-I{folder}", f"-I{COMMON}"]
     text = "\0".join([*compile_, *known, source.read_text(encoding="utf-8")])
@@ -188,11 +188,11 @@ def _shared() -> Iterator[str]:
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> str:
-    """Return what a compiler printed; if it fails, show that, and raise NotBuiltError with its first error."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode == 0:
-        return done.stdout
-    print(done.stderr, file=sys.stderr)
-    lines = [line for line in done.stderr.splitlines() if re.search(r"\berror\b|undefined reference", line)]
-    first = (lines or done.stderr.splitlines() or [f"exit code {done.returncode}"])[0].strip()
+    """Run a compiler and return its output. If it fails, print its errors, and raise NotBuiltError with the first."""
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if result.returncode == 0:
+        return result.stdout
+    print(result.stderr, file=sys.stderr)
+    lines = [line for line in result.stderr.splitlines() if re.search(r"\berror\b|undefined reference", line)]
+    first = (lines or result.stderr.splitlines() or [f"exit code {result.returncode}"])[0].strip()
     raise NotBuiltError(f"{Path(command[0]).name} failed: {first}")

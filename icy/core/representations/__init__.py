@@ -1,10 +1,10 @@
 """Representations: the outputs of senders, and the losses that train them (Perkins21 section 2.8, Icy22, CBM24).
 
-A model always returns scores. What it emits is a function of the scores and the noise of the update (`icy.core.noise`),
-so a sender's feedback loop, the loss, and the receiver at the other end of the link all see the same sample.
+A model always returns scores. Its samples are a function of the scores and the noise of the update (`icy.core.noise`).
+So a sender's feedback loop, the loss, and the receiver of the message all use the same sample.
 
-Every loss keeps leading axes, so the same call serves one model or a stack: scores `[..., batch, place, choice]` give
-losses `[...]`, one per model.
+Every loss keeps leading axes, so that the same call works for one model or a stack: scores `[..., batch, place,
+choice]` give losses `[...]`, one per model.
 """
 
 from dataclasses import fields, is_dataclass, replace
@@ -15,7 +15,7 @@ from .codebook import COMMITMENT, Codebook, LearntCodebook
 from .discrete import ANSWERS, DISCRETE, Discrete
 from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
 from .losses import INSIDE_LOG, SMALLEST_DEVIATION, advantage, cross_entropy, entropy, squared_error
-from .mixins import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, Unlearnt
+from .mixins import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, WithoutParameters
 from .protocol import Answered, Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
 from .quantised import Quantised
 from .samples import largest, one_hot, relaxed, sampled, straight_through, without_start
@@ -50,7 +50,7 @@ __all__ = [
     "StepScores",
     "Symbols",
     "Targets",
-    "Unlearnt",
+    "WithoutParameters",
     "Words",
     "advantage",
     "cross_entropy",
@@ -76,22 +76,22 @@ def get_representation(name: str, **options: object) -> Representation:
 
     Args:
         name: "soft", "gumb", "discr", "gs", "qt" or "cb", in any case.
-        **options: values of its attributes; others are ignored.
+        **options: values of its attributes; other options are ignored.
 
     Raises:
         InvalidSettingError: `name` is not text.
-        UnknownNameError: there is no such representation.
+        UnknownNameError: no representation has this name.
     """
     if not isinstance(name, str):
         raise InvalidSettingError(f"A representation is given by name, not by {type(name).__name__}.")
-    found = REPRESENTATIONS.get(name.lower())
-    if found is None:
+    representation = REPRESENTATIONS.get(name.lower())
+    if representation is None:
         raise unknown("representation", name, list(REPRESENTATIONS))
-    own = {key: value for key, value in options.items() if key in options_of(found.name)}
-    return replace(found, **own) if own else found  # type: ignore[type-var]
+    own = {key: value for key, value in options.items() if key in options_of(representation.name)}
+    return replace(representation, **own) if own else representation  # type: ignore[type-var]
 
 
 def options_of(name: str) -> tuple[str, ...]:
     """Return the attributes of a representation that can be set."""
-    found = REPRESENTATIONS[name]
-    return tuple(f.name for f in fields(found)) if is_dataclass(found) else ()
+    representation = REPRESENTATIONS[name]
+    return tuple(f.name for f in fields(representation)) if is_dataclass(representation) else ()

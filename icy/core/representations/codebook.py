@@ -22,10 +22,10 @@ Codes = Float[Tensor, "*#stack code vocab"]
 
 
 class Nearest(Answering):
-    """What codes that are given and codes that are learnt have in common: the nearest is the word."""
+    """Base class of fixed and learned codebooks: the word is the number of the nearest code."""
 
     def as_sent(self, scores: Scores) -> Sent:
-        """Return the scores, whose largest is at the nearest unit vector."""
+        """Return the scores: the largest score has the index of the nearest unit vector."""
         return scores
 
     def greedy_words(self, sent: Sent) -> Words:
@@ -33,15 +33,15 @@ class Nearest(Answering):
         return sent[..., :-1].argmax(-1)
 
     def token_words(self, tokens: Targets, vocab_size: int) -> Words:
-        """Return the tokens: code v is the word of token v, wherever it is now."""
+        """Return the tokens: code v is always the word of token v."""
         return tokens
 
     def extra_loss(self, sent: Sent) -> Losses:
-        """Return the distance of scores and codes, mean over batch and positions; `sent` is that to every code."""
+        """Return the distance to the nearest code, mean over batch and positions; `sent` has minus all distances."""
         return -sent[..., :-1].amax(-1).mean((-2, -1))
 
     def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
-        """Return the cross-entropy of the answers, mean over batch and attributes, and the distance from the codes."""
+        """Return the cross-entropy of the answers, mean over batch and attributes, plus the distance to the codes."""
         return super().link_loss(sent, answered, meanings) + self.extra_loss(sent)
 
 
@@ -49,13 +49,15 @@ class Nearest(Answering):
 class Codebook(Nearest):
     """CB: a word is the code nearest to the first V scores, with the gradient of these scores; no noise.
 
-    The last score, of the start symbol, is not used, and its place in a message is always 0. Alone, a sender has the
-    unit vectors as codes, that of token v being 1 at v. Between two models codes are learnt; they start there if both
-    have learnt a language before, and otherwise close to zero, where the scores are (see LearntCodebook).
+    The last score, of the start symbol, is not used, and its place in a message is always 0. For a single sender the
+    codes are unit vectors: the code of token v is 1 at v. Between two models the codes are learned. They start at the
+    unit vectors if both models were pre-trained on a language, otherwise close to zero, where the scores are (see
+    LearntCodebook).
 
     Attributes:
-        codes: number of codes of a link; V unless given.
-        commitment: weight of the loss that draws scores to their codes; that which draws codes to scores weighs 1.
+        codes: number of codes of a link; by default V.
+        commitment: weight of the loss that moves scores to their codes; the loss that moves codes to scores has
+            weight 1.
     """
 
     name = "cb"
@@ -66,7 +68,7 @@ class Codebook(Nearest):
 
     def __post_init__(self) -> None:
         if self.codes is not None and self.codes < 2:
-            raise InvalidSettingError(f"A codebook has at least 2 codes, not {self.codes}.")
+            raise InvalidSettingError(f"A codebook needs at least 2 codes, not {self.codes}.")
         if not 0 <= self.commitment < float("inf"):
             raise InvalidSettingError(f"The commitment must be at least 0, not {self.commitment}.")
 
@@ -79,12 +81,12 @@ class Codebook(Nearest):
         return emitted_unit(scores)
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
-        """Return the squared distance from the tokens' codes, mean over batch and positions."""
-        wanted = one_hot(messages, scores.shape[-1] - 1, scores.dtype)
-        return (scores[..., :-1] - wanted).square().sum(-1).mean((-2, -1))
+        """Return the squared distance to the codes of the tokens, mean over batch and positions."""
+        codes = one_hot(messages, scores.shape[-1] - 1, scores.dtype)
+        return (scores[..., :-1] - codes).square().sum(-1).mean((-2, -1))
 
     def as_link(self, vocab_size: int, taught: bool = False) -> "LearntCodebook":
-        """Return a codebook that learns."""
+        """Return a learned codebook."""
         return LearntCodebook(vocab_size, self.codes or vocab_size, self.commitment, taught)
 
     def words(self, message: Scores) -> Words:
@@ -97,17 +99,17 @@ class Codebook(Nearest):
 
 
 class LearntCodebook(nn.Module, Nearest):
-    """The codebook of a link, which is trained with the models that it joins.
+    """The codebook of a link, which is trained with the two models.
 
-    Codes start uniform in +-1 / count, as is usual. Of longer ones, such as unit vectors, few come into use: a code is
-    drawn to the scores, which are small at first, and is then the nearest to all of them.
+    Codes start uniform in +-1 / count, as is usual. With longer codes, such as unit vectors, only few codes would be
+    used: scores are small at first, so the first code that moves to them becomes the nearest code of all scores.
 
     Args:
-        vocab_size: V, numbers in a code.
+        vocab_size: numbers in a code, V.
         count: number of codes.
         commitment: see Codebook.
-        taught: start from the unit vectors, at which senders are that have learnt a language; codes beyond V start at
-            random at that length.
+        taught: start from the unit vectors, which are the words of pre-trained senders; further codes start as random
+            vectors of length 1.
     """
 
     name = Codebook.name
@@ -136,20 +138,20 @@ class LearntCodebook(nn.Module, Nearest):
         return largest(self._by_code(rows)) @ self.codes
 
     def _emitted(self, rows: Tensor) -> Tensor:
-        given = rows[..., :-1]
-        # The difference is 0, exactly, and has the gradient.
-        return F.pad(self._nearest(rows) + (given - given.detach()), (0, 1))
+        inputs = rows[..., :-1]
+        # The difference is exactly 0, and carries the gradient.
+        return F.pad(self._nearest(rows) + (inputs - inputs.detach()), (0, 1))
 
     def _by_code(self, rows: Tensor) -> Tensor:
-        given = rows[..., :-1]
-        far = distances(given.detach(), self.codes) + self.commitment * distances(given, self.codes.detach())
-        return -far / given.shape[-1]
+        inputs = rows[..., :-1]
+        far = distances(inputs.detach(), self.codes) + self.commitment * distances(inputs, self.codes.detach())
+        return -far / inputs.shape[-1]
 
     def as_sent(self, scores: Scores) -> Sent:
-        """Return what each code would cost: its mean squared distance from the scores, negative, twice.
+        """Return minus the loss of each code, a sum of two mean squared distances to the scores.
 
-        Once with the gradient of the code; and once with that of the scores, times the commitment. The start symbol is
-        behind all codes, infinitely far.
+        The first has the gradient of the code; the second has the gradient of the scores and the weight `commitment`.
+        The start symbol, after all codes, has minus infinity.
         """
         far: Tensor = self._by_code(scores.flatten(-3, -2)).unflatten(-2, scores.shape[-3:-1])  # type: ignore[no-untyped-call]
         return F.pad(far, (0, 1), value=-torch.inf)
@@ -159,7 +161,7 @@ class LearntCodebook(nn.Module, Nearest):
         return self
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
-        """Return the cross-entropy of the tokens' codes by their distance, mean over batch and positions."""
+        """Return the cross-entropy of the codes of the tokens, with logits -distance, mean over batch and positions."""
         far = distances(scores.flatten(-3, -2)[..., :-1], self.codes)
         return cross_entropy(-far, messages.flatten(-2)).mean(-1)
 
@@ -180,6 +182,6 @@ def distances(rows: Float[Tensor, "*#stack row vocab"], codes: Codes) -> Float[T
 
 @traceable
 def emitted_unit(scores: Float[Tensor, "*places vocab"]) -> Float[Tensor, "*places vocab"]:
-    """Return the unit vector nearest to some scores, with their gradient."""
-    given = scores[..., :-1]
-    return F.pad(largest(given.detach()) + (given - given.detach()), (0, 1))
+    """Return the unit vector nearest to the scores, with the gradient of the scores."""
+    inputs = scores[..., :-1]
+    return F.pad(largest(inputs.detach()) + (inputs - inputs.detach()), (0, 1))

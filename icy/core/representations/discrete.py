@@ -9,14 +9,14 @@ from .mixins import SpokenSymbols
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets
 from .samples import largest
 
-ANSWERS = 1  # noise channel of a receiver's values; tokens use the noise itself
+ANSWERS = 1  # noise channel of a receiver's values; tokens use the main noise
 
 
 @dataclass(frozen=True)
 class Discrete(SpokenSymbols):
     """DISCR: sampled tokens, trained by REINFORCE with the batch as baseline and an entropy term (Perkins21 2.8).
 
-    Losses are sums, as in the authors' program: over the batch and over positions or attributes.
+    Losses are sums over the batch and over positions or attributes, as in the authors' program.
 
     Attributes:
         reward_weight: factor of the reward term.
@@ -30,7 +30,7 @@ class Discrete(SpokenSymbols):
     entropy_weight: float = 0.01
 
     def feed_back(self, scores: StepScores, step: int = 0, training: bool = True) -> StepScores:
-        """Return the softmax of the scores: only senders that sample tokens themselves read tokens (see `sampled`)."""
+        """Return the softmax of the scores. Senders that read sampled tokens draw these themselves (see `sampled`)."""
         return self.allowed(scores).softmax(-1)
 
     def message(self, scores: Scores, noise: Noise | None) -> Scores:
@@ -46,15 +46,15 @@ class Discrete(SpokenSymbols):
         return self._supervised(scores, meanings, noise)
 
     def _supervised(self, scores: Scores, targets: Targets, noise: Noise) -> Losses:
-        drawn = self.message(scores, noise).argmax(-1)
-        rewards = (drawn == targets).sum(-1).to(scores.dtype)
-        gain = advantage(rewards, axes=1).unsqueeze(-1) * -cross_entropy(scores, drawn)
+        samples = self.message(scores, noise).argmax(-1)
+        rewards = (samples == targets).sum(-1).to(scores.dtype)
+        gain = advantage(rewards, axes=1).unsqueeze(-1) * -cross_entropy(scores, samples)
         return -self.reward_weight * gain.sum((-2, -1)) - self.entropy_weight * entropy(scores)
 
     def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
         """Return the REINFORCE loss of both models; each correct attribute is a reward (Perkins21 table 6).
 
-        The advantage of a token is the mean over its example's attributes, that of a sampled value its own.
+        The advantage of a token is the mean over the attributes of its example. A sampled value has its own advantage.
         """
         tokens = self.message(sent, noise).argmax(-1)
         values = self.message(answered, noise.channel(ANSWERS)).argmax(-1)

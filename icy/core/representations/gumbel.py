@@ -20,9 +20,9 @@ class Gumbel(SpokenSymbols):
     """GUMB: one-hot samples, straight-through Gumbel-softmax; the loss is their squared error (Perkins21 2.8).
 
     Attributes:
-        temperature: of the softmax whose gradient is used.
+        temperature: temperature of the softmax for the gradient.
         least_squares: compute a receiver's squared error on the raw scores, without sampling, as the authors' program
-            does; so were all published receiver rows under GUMB.
+            does. All published results of receivers with GUMB used this.
     """
 
     name = "gumb"
@@ -51,19 +51,19 @@ class Gumbel(SpokenSymbols):
         return squared_error(scores if self.least_squares else self.message(scores, noise), meanings)
 
     def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
-        """Return the cross-entropy of the answers, as under SOFT (Perkins21 table 6)."""
+        """Return the cross-entropy of the answers, as with SOFT (Perkins21 table 6)."""
         return cross_entropy(answered, meanings).mean((-2, -1))
 
 
 @dataclass(frozen=True)
 class GumbelSoftmax(Symbols, Answering):
-    """GS: relaxed one-hot samples in training, the most likely symbol afterwards (CBM24 section 4, as EGG has it).
+    """GS: relaxed one-hot samples in training, the most likely symbol in evaluation (CBM24 section 4, as in EGG).
 
     The start symbol is never emitted: its weight is zero.
 
     Attributes:
         tau: temperature of the softmax.
-        straight_through: emit one-hot samples in training too, with the gradient of the relaxed ones.
+        straight_through: emit one-hot samples in training too, with the gradient of relaxed samples.
     """
 
     name = "gs"
@@ -82,7 +82,7 @@ class GumbelSoftmax(Symbols, Answering):
         return _gumbel_softmax(scores, gumbels, self.tau, self.straight_through)
 
     def greedy_words(self, sent: Sent) -> Words:
-        """Return the symbol of the largest score at each position, but for the start symbol."""
+        """Return the symbol of the largest score at each position, except the start symbol."""
         return sent[..., :-1].argmax(-1)
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
@@ -93,7 +93,7 @@ class GumbelSoftmax(Symbols, Answering):
 
 @traceable
 def emitted_gumbel(scores: StepScores, step: int, training: bool, tau: float, hard: bool) -> StepScores:
-    """Return what a sender under GS emits at a step."""
+    """Return the symbol that a sender with GS emits at a step."""
     gumbel = current_noise(scores.device).gumbel(scores, step) if training else None
     return _gumbel_softmax(scores, gumbel, tau, hard)
 

@@ -1,4 +1,4 @@
-"""What losses are made of: cross-entropy, squared error, advantages, entropy."""
+"""Terms of losses: cross-entropy, squared error, advantages, entropy."""
 
 import torch
 from jaxtyping import Float, Integer
@@ -10,21 +10,21 @@ from icy.core.fused import Context, Fused, Gradients, apply, differentiated
 from .protocol import Losses, Scores, Targets
 from .samples import one_hot
 
-SMALLEST_DEVIATION = 0.1  # if the rewards of a batch deviate less, advantages are not normalised
-INSIDE_LOG = 1e-8  # added to probabilities before their logarithm is taken
+SMALLEST_DEVIATION = 0.1  # advantages are not normalized if the standard deviation of rewards is smaller
+INSIDE_LOG = 1e-8  # added to probabilities before the logarithm
 
 
-def squared_error(found: Scores, targets: Targets) -> Losses:
+def squared_error(scores: Scores, targets: Targets) -> Losses:
     """Return the mean squared difference from the one-hot targets."""
-    return (found - one_hot(targets, found.shape[-1], found.dtype)).square().mean((-3, -2, -1))
+    return (scores - one_hot(targets, scores.shape[-1], scores.dtype)).square().mean((-3, -2, -1))
 
 
 def advantage(rewards: Float[Tensor, "*axes"], axes: int) -> Float[Tensor, "*axes"]:
     """Subtract the mean of rewards over the last `axes` axes, and divide by their standard deviation unless small."""
     over = tuple(range(-axes, 0))
-    centred = rewards - rewards.mean(over, keepdim=True)
+    centered = rewards - rewards.mean(over, keepdim=True)
     deviation = rewards.std(over, keepdim=True)
-    return torch.where(deviation > SMALLEST_DEVIATION, centred / deviation, centred)
+    return torch.where(deviation > SMALLEST_DEVIATION, centered / deviation, centered)
 
 
 def entropy(scores: Scores) -> Losses:
@@ -34,8 +34,11 @@ def entropy(scores: Scores) -> Losses:
 
 
 class _CrossEntropy(Fused):
-    """Cross-entropy with few choices. PyTorch's works along the last axis, which is only V + 1 or K long here; with the
-    choices on the first axis every operation runs along whole columns, in about half the time."""
+    """Cross-entropy with few choices.
+
+    PyTorch's cross-entropy works along the last axis, which has only V + 1 or K entries here. With the choices on the
+    first axis, every operation runs along whole columns, in about half the time.
+    """
 
     @staticmethod
     def forward(scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -65,8 +68,8 @@ class _CrossEntropy(Fused):
             if grad is not None:
                 to_scores = (found - one_hot(targets, found.shape[1], found.dtype)) * grad.unsqueeze(1)
             if of_probabilities is not None:
-                given = of_probabilities.t()
-                to_scores = to_scores + found * (given - (found * given).sum(1, keepdim=True))
+                grads = of_probabilities.t()
+                to_scores = to_scores + found * (grads - (found * grads).sum(1, keepdim=True))
             return to_scores, None
         to_scores = probabilities.t().contiguous()
         rows = torch.arange(len(targets), device=targets.device)

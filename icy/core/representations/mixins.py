@@ -1,4 +1,4 @@
-"""What representations have in common."""
+"""Base classes of representations."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -13,7 +13,7 @@ WITH_START, VOCABULARY = "V+1", "V"
 
 
 class Answering:
-    """Losses of the answers of a receiver, which is the same whatever words are made of: cross-entropy."""
+    """Cross-entropy losses of a receiver's answers, which do not depend on the type of words."""
 
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
         """Return the cross-entropy, mean over the batch and summed over the attributes."""
@@ -24,7 +24,7 @@ class Answering:
         return cross_entropy(answered, meanings).mean((-2, -1))
 
 
-class Unlearnt:
+class WithoutParameters:
     """A representation without parameters."""
 
     def as_link(self, vocab_size: int, taught: bool = False) -> Self:
@@ -36,11 +36,11 @@ class Unlearnt:
         return scores
 
     def extra_loss(self, sent: Sent) -> Losses:
-        """Return 0: there is nothing else to learn."""
+        """Return 0: the representation has no parameters."""
         return sent.new_zeros(sent.shape[:-3])
 
 
-class Symbols(Unlearnt):
+class Symbols(WithoutParameters):
     """A representation in which a word is one symbol."""
 
     def words(self, message: Scores) -> Words:
@@ -62,15 +62,16 @@ class Symbols(Unlearnt):
 
 @dataclass(frozen=True)
 class SpokenSymbols(Symbols):
-    """A representation in which a sender may also say the start symbol.
+    """A representation in which a sender may also emit the start symbol.
 
     Attributes:
-        symbols: that a sender can say: "V+1", the vocabulary and the start symbol, or "V", the vocabulary alone. This
-            class restricts the symbols that a sender reads back; `icy.training.engine.make_model` restricts its scores.
+        symbols: symbols that a sender can emit: "V+1", the vocabulary and the start symbol, or "V", only the
+            vocabulary. This class restricts the feedback of a sender; `icy.training.engine.make_model` restricts its
+            scores.
     """
 
     symbols: str = field(default=WITH_START, kw_only=True)
 
     def allowed(self, scores: StepScores) -> StepScores:
-        """Return scores in which symbols that cannot be said have minus infinity."""
+        """Set the scores of symbols that are not allowed to minus infinity."""
         return without_start(scores) if self.symbols == VOCABULARY else scores

@@ -1,4 +1,4 @@
-"""The interface of a representation, and the types of what it takes and gives."""
+"""The interface of a representation, and the types of its arguments and results."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ Sent = Float[Tensor, "*stack batch length vocab"]
 Answered = Float[Tensor, "*stack batch attr value"]
 Meanings = Integer[Tensor, "*stack batch attr"]
 Losses = Float[Tensor, "*stack"]
-StepScores = Float[Tensor, "*stack batch vocab"]  # of a sender's step, or weights over symbols
+StepScores = Float[Tensor, "*stack batch vocab"]  # scores of one step of a sender, or weights over symbols
 Words = Integer[Tensor, "*stack batch length"]
 
 
@@ -24,10 +24,10 @@ class Representation(Protocol):
     description: str
 
     def feed_back(self, scores: StepScores, step: int, training: bool) -> StepScores:
-        """Return what an autoregressive sender reads of the symbol it has just emitted, as weights over symbols.
+        """Return the next input of an autoregressive sender: the emitted symbol, as weights over symbols.
 
         Args:
-            scores: of this step.
+            scores: scores of this step.
             step: position in the message, from 0; selects the noise.
             training: False for greedy decoding.
         """
@@ -45,27 +45,27 @@ class Representation(Protocol):
         """Return the joint loss of sender and receiver, from the scores of both."""
 
     def as_link(self, vocab_size: int, taught: bool = False) -> "Representation":
-        """Return what joins two models: itself, or a module if it has parameters that are trained with them.
+        """Return the link between two models: the representation itself, or a module if the link has parameters.
 
         Args:
-            vocab_size: V.
-            taught: whether both models have learnt a language before, each by itself.
+            vocab_size: size of the vocabulary, V.
+            taught: whether both models were pre-trained on a language, separately.
         """
 
     def as_sent(self, scores: Scores) -> Sent:
-        """Return scores as losses of a link and readings take them: a sender's, or those of words that are learnt."""
+        """Convert a sender's scores for losses and evaluations of a link: to scores of words, if these are learned."""
 
     def extra_loss(self, sent: Sent) -> Losses:
-        """Return what a link costs beside what is answered; 0 if it learns nothing itself."""
+        """Return the loss of the link itself, without the loss of the answers; 0 if the link has no parameters."""
 
     def words(self, message: Scores) -> Words:
         """Return the word at each position of a message as one number."""
 
     def greedy_words(self, sent: Sent) -> Words:
-        """Return the words that are emitted without noise, by `as_sent` of the scores."""
+        """Return the words that are emitted without noise, from the result of `as_sent`."""
 
     def token_words(self, tokens: Targets, vocab_size: int) -> Words:
-        """Return the word of each token of a language, as a sender that has learnt it emits it."""
+        """Return the word of each token of a language, as emitted by a sender that has learned the language."""
 
     def word_count(self, vocab_size: int) -> int:
-        """Return how many words there are; the start symbol, which a sender may emit in some, is not counted."""
+        """Return the number of words, without the start symbol, which senders may emit in some representations."""

@@ -11,27 +11,27 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.noise import Noise
 from icy.core.tracing import traceable
 
-from .mixins import Answering, Unlearnt
+from .mixins import Answering, WithoutParameters
 from .protocol import Losses, Scores, Sent, StepScores, Targets, Words
 from .samples import one_hot
 
 Normalisation = Literal["sigmoid", "batch"]
 NORMALISATIONS = ("sigmoid", "batch")
-MOST_WORDS = 2**64  # that can be numbered in 64 bits
+MOST_WORDS = 2**64  # limit of 64-bit numbers
 OF_A_STEP, OF_A_MESSAGE = (-2, -1), (-3, -1)  # axes of batch and digits
 
 
 @dataclass(frozen=True)
-class Quantised(Unlearnt, Answering):
-    """QT: a word is V digits, each rounded from a score, with the gradient of what is rounded; no noise.
+class Quantised(WithoutParameters, Answering):
+    """QT: a word is V digits. Each digit is a rounded score, with the gradient of the unrounded score; no noise.
 
     The last score, of the start symbol, is not used, and its place in a message is always 0.
 
     Attributes:
         levels: values of a digit, 0 .. levels - 1; with two a word is binary.
-        normalise: what brings scores into [0, 1] before they are rounded, half to even: "sigmoid"; or "batch", which
-            subtracts the least score of a position over batch and digits and divides by the largest of the
-            differences, as the authors' program does, so that a message depends on those beside it.
+        normalise: how scores are mapped to [0, 1] before rounding (half to even): "sigmoid"; or "batch", which
+            subtracts the smallest score of a position over batch and digits and divides by the largest difference, as
+            in the authors' program. With "batch", a message depends on the other messages of its batch.
     """
 
     name = "qt"
@@ -42,7 +42,7 @@ class Quantised(Unlearnt, Answering):
 
     def __post_init__(self) -> None:
         if self.levels < 2:
-            raise InvalidSettingError(f"A digit has at least 2 levels, not {self.levels}.")
+            raise InvalidSettingError(f"A digit needs at least 2 levels, not {self.levels}.")
         if self.normalise not in NORMALISATIONS:
             raise unknown("normalisation", self.normalise, NORMALISATIONS)
 
@@ -55,26 +55,26 @@ class Quantised(Unlearnt, Answering):
         return _emitted(scores, self.levels, self.normalise, OF_A_MESSAGE)
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
-        """Return the cross-entropy of each digit, summed over digits, a mean over batch and positions.
+        """Return the cross-entropy of the digits: a sum over digits, a mean over batch and positions.
 
-        The word of a token is that in which its own digit is 1 and all others are 0. Where digits are normalised over
-        the batch, some are exactly 0 or 1, and the loss is their squared error.
+        In the word of a token its own digit is 1, and all other digits are 0. With normalise="batch" some digits are
+        exactly 0 or 1, and the loss is the squared error.
         """
         digits = scores[..., :-1]
-        wanted = one_hot(messages, digits.shape[-1], scores.dtype) / (self.levels - 1)
+        targets = one_hot(messages, digits.shape[-1], scores.dtype) / (self.levels - 1)
         if self.normalise == "sigmoid":
-            errors = F.binary_cross_entropy_with_logits(digits, wanted, reduction="none")
+            errors = F.binary_cross_entropy_with_logits(digits, targets, reduction="none")
         else:
-            errors = (_in_unit_interval(digits, self.normalise, OF_A_MESSAGE) - wanted).square()
+            errors = (_in_unit_interval(digits, self.normalise, OF_A_MESSAGE) - targets).square()
         return errors.sum(-1).mean((-2, -1))
 
     def words(self, message: Scores) -> Words:
-        """Return each word as the number that its digits are, the first digit the most significant.
+        """Return each word as a number, with the first digit as the most significant.
 
-        Of 2^64 words, half have negative numbers.
+        With 2^64 words, half of the numbers are negative.
 
         Raises:
-            InvalidSettingError: there are more words than that.
+            InvalidSettingError: there are more than 2^64 words.
         """
         digits = message[..., :-1].round().long()
         self.word_count(digits.shape[-1])
@@ -93,26 +93,26 @@ class Quantised(Unlearnt, Answering):
         """Return levels to the power of V.
 
         Raises:
-            InvalidSettingError: they cannot be numbered in 64 bits.
+            InvalidSettingError: there are more than 2^64 words.
         """
         count: int = self.levels**vocab_size
         if count > MOST_WORDS:
             raise InvalidSettingError(
-                f"Words of {vocab_size} digits with {self.levels} levels are more than can be numbered in 64 bits; "
-                "take fewer digits."
+                f"Words of {vocab_size} digits with {self.levels} levels are too many for 64-bit numbers; take fewer "
+                "digits."
             )
         return count
 
 
 @traceable
 def emitted_digits(scores: StepScores, levels: int, normalise: Normalisation) -> StepScores:
-    """Return what a sender under QT emits at a step."""
+    """Return the digits that a sender with QT emits at a step."""
     return _emitted(scores, levels, normalise, OF_A_STEP)
 
 
 def _emitted(scores: Tensor, levels: int, normalise: Normalisation, over: tuple[int, int]) -> Tensor:
     unit = _in_unit_interval(scores[..., :-1], normalise, over)
-    # The difference is 0, exactly, and has the gradient: digits are whole numbers.
+    # The difference is exactly 0, and carries the gradient: digits are whole numbers.
     digits = (unit * (levels - 1)).detach().round() + (unit - unit.detach())
     return F.pad(digits, (0, 1))
 
@@ -122,5 +122,5 @@ def _in_unit_interval(digits: Tensor, normalise: Normalisation, over: tuple[int,
         return digits.sigmoid()
     above = digits - digits.amin(over, keepdim=True)
     most = above.amax(over, keepdim=True)
-    flat = most == 0  # scores that are all the same become 1/2, which rounds to 0
+    flat = most == 0  # equal scores become 1/2, which is rounded to 0
     return torch.where(flat, above + 0.5, above / torch.where(flat, 1, most))

@@ -1,4 +1,4 @@
-"""What is emitted for scores: samples, the largest, one-hot vectors."""
+"""Make symbols from scores: samples, argmax, one-hot vectors."""
 
 import torch
 from jaxtyping import Float, Integer
@@ -23,14 +23,14 @@ def sampled(scores: StepScores, step: int, training: bool) -> StepScores:
 
 @traceable
 def relaxed(scores: StepScores, step: int, temperature: float) -> StepScores:
-    """Return the token that is drawn at a step, one-hot, with the gradient of the Gumbel-softmax."""
+    """Return the sampled token of a step, one-hot, with the gradient of the Gumbel-softmax."""
     return straight_through(scores, current_noise(scores.device).gumbel(scores, step), temperature)
 
 
 def straight_through(
     scores: Float[Tensor, "*places choice"], gumbel: Float[Tensor, "*places choice"], temperature: float
 ) -> Float[Tensor, "*places choice"]:
-    """Return the largest of scores plus noise, one-hot, with the gradient of their softmax at a temperature."""
+    """Return the argmax of scores plus noise, one-hot, with the gradient of their softmax at a temperature."""
     soft = ((scores + gumbel) / temperature).softmax(-1)
     return largest(soft.detach()) - soft.detach() + soft  # value of the one-hot, gradient of the softmax
 
@@ -43,7 +43,7 @@ def largest(scores: Float[Tensor, "*places choice"]) -> Float[Tensor, "*places c
 
 @traceable
 def without_start(scores: Float[Tensor, "*places vocab"]) -> Float[Tensor, "*places vocab"]:
-    """Return scores with that of the start symbol, the last, so low that it is never drawn."""
+    """Set the score of the start symbol, the last, to minus infinity, so that it is never drawn."""
     last = torch.arange(scores.shape[-1], device=scores.device) == scores.shape[-1] - 1
     return scores.masked_fill(last, -torch.inf)
 
@@ -51,5 +51,5 @@ def without_start(scores: Float[Tensor, "*places vocab"]) -> Float[Tensor, "*pla
 def one_hot(
     index: Integer[Tensor, "*places"], size: int, dtype: torch.dtype = torch.float32
 ) -> Float[Tensor, "*places size={size}"]:
-    """Return one-hot vectors on a new last axis, without PyTorch's range check, which waits for the device."""
+    """Return one-hot vectors on a new last axis, without the range check of PyTorch, which waits for the device."""
     return (index.unsqueeze(-1) == torch.arange(size, device=index.device)).to(dtype)

@@ -1,13 +1,13 @@
 """Trackers: results in TensorBoard, MLflow or Weights & Biases, in addition to the results folder.
 
-A tracker is a Watcher (`icy.experiments.watcher`) which writes one row per result as soon as the result is filed: a
-run, with the result's configuration as its parameters, its numbers under the names that they have in results.csv, and
-its learning curve, under `curve/`, step by step. Everything stays on this machine, below `tracking` in the results
-folder, and none of the packages is imported before it is asked for.
+A tracker is a Watcher (`icy.experiments.watcher`). It writes a row, the tracker's run, as soon as a result is recorded.
+The run has the result's configuration as its parameters, the numbers with their names in results.csv, and the learning
+curve, under `curve/`, step by step. All files stay on this machine, below `tracking` in the results folder. A package
+is imported only if its tracker is requested.
 
-The results folder remains what counts. Results that were on file before are added when a run begins, so that the same
-command with another tracker shows them there too; a result that is trained again takes the place of the one before. A
-tracker that fails says so once and is silent from then on; no result is lost.
+The results folder remains the reference. Results that were on file before are added when a run begins, so another
+tracker can be added later by the same command. A result that is trained again replaces the earlier one. If a tracker
+fails, it logs one warning and writes nothing more; no result is lost.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from icy.records.kinds import kind_of, points_of
 from icy.records.record import Record, plain_key, value_of
 
 log = logging.getLogger(__name__)
-CHATTY = ("alembic", "mlflow", "tensorboard", "wandb")  # their loggers
-ALSO = ("side", "measure", "preset", "reason", "engine", "device", "git", "finished", "key")  # beside the configuration
+CHATTY = ("alembic", "mlflow", "tensorboard", "wandb")  # loggers to silence
+ALSO = ("side", "measure", "preset", "reason", "engine", "device", "git", "finished", "key")  # added parameters
 
 
-# -- what is written of a result ---------------------------------------------------------------------------------------
+# -- the content of a run ----------------------------------------------------------------------------------------------
 
 
 def run_name(record: Record) -> str:
@@ -53,12 +53,12 @@ def run_name(record: Record) -> str:
 def parameters_of(record: Record) -> dict[str, str | float | bool]:
     """Return the configuration of a result, flattened to names such as `settings.learning_rate`.
 
-    The conventions of its metrics are there too, as `convention.topsim`.
+    The conventions of its metrics are included, as in `convention.topsim`.
     """
     config = dict(record["config"])
     for group in ("options", "settings"):
         config.update({f"{group}.{name}": value for name, value in config.pop(group, {}).items()})
-    if "steps" in config:  # that a game was to have; `steps` are those that were made
+    if "steps" in config:  # the configured steps of a game; the metric `steps` has the steps made
         config["game_steps"] = config.pop("steps")
     own = record["parameters"]
     counts = {"parameters": own.get("true"), "parameters_published": own.get("published")}
@@ -70,14 +70,14 @@ def parameters_of(record: Record) -> dict[str, str | float | bool]:
 
 def metrics_of(record: Record) -> dict[str, float]:
     """Return the finite numbers of a result, by their names in results.csv."""
-    made = "curve" in record  # else it raised, and its `steps`, if it has any, are those that it was to have
-    own = {n: v for n, v in record.items() if n not in (*record["config"], "filed") or (n == "steps" and made)}
+    complete = "curve" in record  # else training raised, and `steps`, if present, are the configured steps
+    own = {n: v for n, v in record.items() if n not in (*record["config"], "filed") or (n == "steps" and complete)}
     numbers = {n: v for n, v in own.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
     return {n: float(v) for n, v in {**numbers, "value": value_of(record)}.items() if math.isfinite(v)}
 
 
 def curve_of(record: Record) -> list[tuple[int, dict[str, float]]]:
-    """Return the learning curve of a result: updates made, and the numbers read.
+    """Return the learning curve of a result: for each evaluation, the updates so far and the measured numbers.
 
     Example:
         >>> curve_of({"curve": [[50, 0.25], [100, 0.5]]})
@@ -96,7 +96,7 @@ def version_of(record: Record) -> str:
 
 
 def _span(record: Record) -> tuple[float, float]:
-    """Return the begin and end of its training in seconds since 1970; of a stack each replicate has its share."""
+    """Return the begin and end of training in seconds since 1970. Replicates of a stack share its time equally."""
     end = datetime.fromisoformat(record["finished"]).timestamp()
     return end - (record.get("seconds") or 0.0), end
 
@@ -105,19 +105,19 @@ def _span(record: Record) -> tuple[float, float]:
 
 
 class Tracker(Watcher, ABC):
-    """Callbacks that write a row per result; subclasses say where.
+    """Callbacks that write a row per result; subclasses determine the format.
 
     Args:
-        folder: the tracker's files go into a folder of its own name in this one.
+        folder: the tracker writes into a subfolder named after the tracker.
 
     Raises:
         InvalidSettingError: the package is not installed.
-        StoreError: the folder cannot be written, or what is in it cannot be used.
+        StoreError: the folder cannot be written, or its content cannot be used.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    packages: ClassVar[tuple[str, ...]]  # to import; the first is the one that has to be installed
+    packages: ClassVar[tuple[str, ...]]  # packages to import; errors name the first as the one to install
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -128,9 +128,9 @@ class Tracker(Watcher, ABC):
             self.place.mkdir(parents=True, exist_ok=True)
             with _quietly():
                 self._open()
-        except Exception as error:  # of whatever kind the package has
-            said = what_and_where(error)
-            raise StoreError(f"{self.title} cannot use {self.place}, so nothing was trained: {said}.") from error
+        except Exception as error:  # any exception of the package
+            cause = what_and_where(error)
+            raise StoreError(f"{self.title} cannot use {self.place}, so nothing was trained: {cause}.") from error
 
     def _import(self) -> None:
         try:
@@ -144,7 +144,7 @@ class Tracker(Watcher, ABC):
             ) from error
 
     def started(self, plan: Plan) -> None:
-        """Add the plan's results that were on file before and are not tracked yet."""
+        """Add the plan's results that were on file before the run and are not tracked yet."""
         super().started(plan)
         self._try(self._catch_up, [record for row in plan.rows for record in row.filed])
 
@@ -153,40 +153,40 @@ class Tracker(Watcher, ABC):
         self._try(self._write_checked, record)
 
     def _try(self, action: Any, given: Any) -> None:
-        """Run an action unless one failed before; no failure here may stop a training or lose a result."""
+        """Run an action unless an earlier action failed. Failures here never stop the training."""
         if self._failed:
             return
         try:
             with _quietly():
                 action(given)
-        except Exception as error:  # of whatever kind the package has
+        except Exception as error:  # any exception of the package
             self._failed = True
-            log.warning("%s shows no more results of this run: %s.", self.title, what_and_where(error))
+            log.warning("%s failed, and gets no more results of this run: %s.", self.title, what_and_where(error))
 
     def _catch_up(self, records: list[Record]) -> None:
-        there = set(self._versions()) if records else set()
+        tracked = set(self._versions()) if records else set()
         for record in records:
-            if version_of(record) not in there:
+            if version_of(record) not in tracked:
                 self._write_checked(record)
 
     def _write_checked(self, record: Record) -> None:
-        plain_key(record["key"])  # it becomes part of names of folders, and of searches
+        plain_key(record["key"])  # raises if the key is unsafe in names of folders and in searches
         self._write(record)
 
     def _open(self) -> None:
-        """Prepare, before anything is trained."""
+        """Prepare the tracker before training."""
 
     @abstractmethod
     def _versions(self) -> Iterable[str]:
-        """Return `version_of` every result that is tracked completely."""
+        """Return the `version_of` of every result that is completely tracked."""
 
     @abstractmethod
     def _write(self, record: Record) -> None:
-        """Write a result, replacing an older version of it."""
+        """Write a result, and remove older versions of it."""
 
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Silence the packages, whose remarks would break into the progress display."""
+    """Silence the packages, since their messages would disturb the progress display."""
     with log_level(logging.CRITICAL, *CHATTY), warnings.catch_warnings(action="ignore"):
         yield

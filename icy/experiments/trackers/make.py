@@ -1,4 +1,4 @@
-"""Create the trackers that a run asked for."""
+"""Create the trackers of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .mlflow import MLflowTracker
 from .tensorboard import TensorBoardTracker
 from .wandb import WandbTracker
 
-TRACKING = "tracking"  # the folder, beside the records
+TRACKING = "tracking"  # folder of the trackers, in the results folder
 
 TRACKERS: dict[str, type[Tracker]] = {t.name: t for t in (TensorBoardTracker, MLflowTracker, WandbTracker)}
 
@@ -30,24 +30,24 @@ def watching(watcher: Watcher | None, track: str | Iterable[str], out: str | Pat
     Raises:
         UnknownNameError, InvalidSettingError, StoreError: as for `make_tracker`.
     """
-    asked = list(TRACKERS) if "all" in words(track) else words(track)
-    for name in asked:  # all of them, before the first makes a folder
+    names = list(TRACKERS) if "all" in words(track) else words(track)
+    for name in names:  # check all names before the first tracker makes a folder
         _class_of(name)
-    told = [*([] if watcher is None else [watcher]), *(make_tracker(name, Path(out) / TRACKING) for name in asked)]
-    return Watchers(*told) if len(told) > 1 else next(iter(told), None)
+    watchers = [*([] if watcher is None else [watcher]), *(make_tracker(name, Path(out) / TRACKING) for name in names)]
+    return Watchers(*watchers) if len(watchers) > 1 else next(iter(watchers), None)
 
 
 def make_tracker(name: str, folder: str | Path) -> Tracker:
     """Make a tracker by its name.
 
     Args:
-        name: one of TRACKERS.
-        folder: each tracker has a folder of its own name in it.
+        name: a name in TRACKERS.
+        folder: the tracker writes into a subfolder named after the tracker.
 
     Raises:
-        UnknownNameError: there is no such tracker.
-        InvalidSettingError: its package is not installed.
-        StoreError: the folder cannot be written, or what is in it cannot be used.
+        UnknownNameError: the name is unknown.
+        InvalidSettingError: the tracker's package is not installed.
+        StoreError: the folder cannot be written, or its content cannot be used.
     """
     return _class_of(name)(Path(folder))
 

@@ -14,16 +14,16 @@ from .base import Tracker, _span, curve_of, metrics_of, parameters_of, run_name,
 class MLflowTracker(Tracker):
     """Runs of the experiment "icy" in a SQLite file: `mlflow ui --backend-store-uri sqlite:///OUT/tracking/mlflow/mlflow.db`.
 
-    No server is needed. A result that is trained again is a new run, and the run before is marked as deleted. Beginning
-    takes some seconds, for the import and, once per folder, the database; writing a run, one or two tenths of a second.
-    Machines that share a results folder over a network had better not share this: SQLite cannot lock on all of them.
+    No server is needed. A result that is trained again is a new run, and the earlier run is marked as deleted. Starting
+    takes some seconds, for the import and, once per folder, the database. Writing a run takes 0.1 to 0.2 seconds.
+    Do not use this tracker on machines that share a results folder over a network, as SQLite may fail to lock the file.
     """
 
     name, title, packages = "mlflow", "MLflow", ("mlflow",)
     EXPERIMENT = "icy"
     KEY, VERSION = "icy.key", "icy.version"  # tags of a run
-    PARAMETERS, METRICS = 100, 1000  # that MLflow takes at once
-    LONGEST = 500  # value of a parameter
+    PARAMETERS, METRICS = 100, 1000  # most that MLflow takes in a call
+    LONGEST = 500  # most characters of a parameter's value
 
     def _import(self) -> None:
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # nothing leaves this machine
@@ -32,11 +32,13 @@ class MLflowTracker(Tracker):
     def _open(self) -> None:
         from mlflow import MlflowClient
 
-        path = str(self.place / "mlflow.db").replace("%", "%25").replace("?", "%3F")  # it is made an address
+        path = str(self.place / "mlflow.db").replace("%", "%25").replace("?", "%3F")  # escaped, as it is part of a URI
         self._client = MlflowClient(f"sqlite:///{path}")
-        found = self._client.get_experiment_by_name(self.EXPERIMENT)
-        where = (self.place / "artifacts").as_uri()  # else below the folder that one happens to be in
-        self._experiment = found.experiment_id if found else self._client.create_experiment(self.EXPERIMENT, where)
+        experiment = self._client.get_experiment_by_name(self.EXPERIMENT)
+        where = (self.place / "artifacts").as_uri()  # the default is below the current folder
+        self._experiment = (
+            experiment.experiment_id if experiment else self._client.create_experiment(self.EXPERIMENT, where)
+        )
 
     def _runs(self, filter_: str = "") -> Iterator[Any]:
         page = None
@@ -54,7 +56,7 @@ class MLflowTracker(Tracker):
         began, ended = (int(1000 * moment) for moment in _span(record))
         tags = {self.KEY: record["key"], self.VERSION: version_of(record)}
         if record["failed"]:
-            tags["mlflow.note.content"] = str(record["error"])  # what the page of a run shows as its description
+            tags["mlflow.note.content"] = str(record["error"])  # the description on the page of a run
         run = self._client.create_run(self._experiment, began, tags, run_name(record))
         self._log(run.info.run_id, record, ended)
         self._client.set_terminated(run.info.run_id, "FAILED" if record["failed"] else "FINISHED", ended)

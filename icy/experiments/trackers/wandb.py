@@ -14,16 +14,16 @@ from .base import Tracker, curve_of, metrics_of, parameters_of, run_name, versio
 
 
 class WandbTracker(Tracker):
-    """Offline runs of the project "icy"; `wandb sync OUT/tracking/wandb/offline-run-*` uploads them, if wanted.
+    """Offline runs of the project "icy"; `wandb sync OUT/tracking/wandb/offline-run-*` uploads them.
 
-    The id of a run is the result's key and the time at which it was finished: a result that is trained again is a new
-    run, and the folder of the run before is removed (on the server, if it was uploaded, it stays). Writing a run takes
-    some tenths of a second, and the first one a second.
+    The id of a run is the result's key and finishing time, so a result that is trained again is a new run. The folder
+    of the earlier run is removed; an uploaded run stays on the server. Writing a run takes some tenths of a second, and
+    the first run a second.
     """
 
     name, title, packages = "wandb", "Weights & Biases", ("wandb",)
     PROJECT = "icy"
-    WHOLE = "icy-whole"  # an empty file in the folder of a run that was written to its end
+    WHOLE = "icy-whole"  # an empty file that marks the folder of a complete run
 
     def _import(self) -> None:
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # nothing leaves this machine
@@ -33,7 +33,7 @@ class WandbTracker(Tracker):
         return (run for run, folder in self._runs() if (folder / self.WHOLE).exists())
 
     def _runs(self) -> Iterator[tuple[str, Path]]:
-        """Yield the id and the folder of every run; ids are compared, never searched for by a pattern."""
+        """Yield the id and the folder of every run."""
         for folder in self.place.glob("offline-run-*-*"):
             yield folder.name.split("-", 3)[3], folder
 
@@ -65,6 +65,6 @@ class WandbTracker(Tracker):
             notes=str(record["error"]) if record["failed"] else None,
             dir=self.folder,
             mode="offline",
-            reinit="create_new",  # beside a run of the user's own, which goes on
+            reinit="create_new",  # does not end a run of the user in this process
             settings=settings,
         )

@@ -10,22 +10,22 @@ from torch.nn import functional as F
 from icy.core.errors import IncompatibleError
 from icy.models.layers import Linear
 
-AXES = 3  # of an image: channels, height, width
+AXES = 3  # axes of an image: channels, height, width
 KERNEL = 3
 
 Images = Float[Tensor, "batch channel height width"]
 
 
 class Conv4(nn.Module):
-    """Blocks of a convolution 3x3, batch norm, ReLU and max-pooling by 2, then a linear layer from all that is left.
+    """Blocks of a convolution 3x3, batch norm, ReLU and max-pooling by 2, then a linear layer on the flattened result.
 
-    A stack goes through its blocks one replicate after another: the numbers of each are then the same whatever the
-    others, which those of a grouped convolution are not, and on a CPU it takes two thirds of the time.
+    In a stack, replicates run one after another. So the numbers of a replicate do not depend on the other replicates,
+    unlike with a grouped convolution, and on a CPU this takes two thirds of the time.
 
     Args:
-        shape: of one object, channels x height x width.
-        size: of the vector.
-        channels: of every block.
+        shape: shape of an object: channels, height, width.
+        size: size of the vector.
+        channels: output channels of every block.
         blocks: number of blocks; each halves height and width.
     """
 
@@ -36,7 +36,7 @@ class Conv4(nn.Module):
         least = 2**blocks
         if len(shape) != AXES or min(shape[1:]) < least:
             raise IncompatibleError(
-                f"conv4 with {blocks} blocks sees images of at least {least}x{least} pixels, not objects of shape "
+                f"conv4 with {blocks} blocks needs images of at least {least}x{least} pixels, not objects of shape "
                 f"{shape}; take the perception mlp."
             )
         self.blocks = nn.ModuleList(ConvolutionBlock(channels if i else shape[0], channels) for i in range(blocks))
@@ -47,13 +47,13 @@ class Conv4(nn.Module):
     ) -> Float[Tensor, "*stack batch size"]:
         """Return the vector of each image."""
         if objects.dim() == AXES + 1:
-            left = self._left(objects, None)
+            features = self._features(objects, None)
         else:
-            left = torch.stack([self._left(images, place) for place, images in enumerate(objects)])
-        found: Tensor = self.out(left)
-        return found
+            features = torch.stack([self._features(images, place) for place, images in enumerate(objects)])
+        vectors: Tensor = self.out(features)
+        return vectors
 
-    def _left(self, images: Tensor, place: int | None) -> Tensor:
+    def _features(self, images: Tensor, place: int | None) -> Tensor:
         for block in self.blocks:
             images = block(images, place)
         return images.flatten(1)
@@ -62,7 +62,7 @@ class Conv4(nn.Module):
 class ConvolutionBlock(nn.Module):
     """A convolution, batch norm, ReLU and max-pooling.
 
-    The convolution has no bias, which batch norm would take away again.
+    The convolution does not have a bias, because batch norm would remove it.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -72,14 +72,14 @@ class ConvolutionBlock(nn.Module):
         self.norm = BatchNorm(outputs)
 
     def forward(self, images: Images, place: int | None) -> Float[Tensor, "batch channel_out half_height half_width"]:
-        """Return half the height and width; `place` is that of the replicate in a stack, if it is one."""
+        """Return images of half the height and width; `place` is the replicate's place in a stack, if any."""
         x = F.conv2d(images, _of(self.weight, place), padding=KERNEL // 2)
         pooled: Tensor = F.max_pool2d(self.norm(x, place).relu(), 2)
         return pooled
 
 
 class BatchNorm(nn.Module):
-    """Batch norm of images, by the statistics of a batch in training and by their running averages otherwise.
+    """Batch norm of images, with the statistics of the batch in training and with running averages in evaluation.
 
     Args:
         channels: number of channels.
@@ -100,11 +100,11 @@ class BatchNorm(nn.Module):
         self.register_buffer("variance", torch.ones(channels))
 
     def forward(self, images: Images, place: int | None) -> Images:
-        """Return normalised images; in training, move the running averages of the replicate at a place, if any."""
+        """Return normalized images; in training, update the running averages of the replicate at `place`, if any."""
         mean, variance, weight, bias = (_of(t, place) for t in (self.mean, self.variance, self.weight, self.bias))
         return F.batch_norm(images, mean, variance, weight, bias, self.training, self.momentum, self.epsilon)
 
 
 def _of(stacked: Tensor, place: int | None) -> Tensor:
-    """Return what belongs to one replicate of a stack."""
+    """Return the part of one replicate of a stack."""
     return stacked if place is None else stacked[place]

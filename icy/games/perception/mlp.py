@@ -12,9 +12,9 @@ class MLP(nn.Module):
     """One hidden layer with ReLU, then a linear layer; objects of any shape are flattened.
 
     Args:
-        shape: of one object.
-        size: of the vector.
-        hidden: units of the hidden layer; as many as the vector has numbers unless given.
+        shape: shape of an object.
+        size: size of the vector.
+        hidden: units of the hidden layer; by default `size`.
     """
 
     broadcasts = True
@@ -27,5 +27,5 @@ class MLP(nn.Module):
 
     def forward(self, objects: Float[Tensor, "..."]) -> Float[Tensor, "*stack batch size"]:
         """Return the vector of each object."""
-        found: Tensor = self.out(self.hidden(objects.flatten(-self.axes)).relu())
-        return found
+        vectors: Tensor = self.out(self.hidden(objects.flatten(-self.axes)).relu())
+        return vectors

@@ -1,4 +1,4 @@
-"""Worlds of the multi-target games: what objects there are, and how agents see them. They register like plug-ins."""
+"""Worlds of the multi-target games: the objects, and how agents see them. Worlds register like plug-ins."""
 
 import lazy_loader
 
@@ -10,7 +10,7 @@ _WORLDS = {
         "Objects of five attributes with ten values, seen as one-hot vectors.",
         "CBM24, section 4",
     ),
-    "shape": ("shape:Shape", "Images of a figure on black: 5 shapes, 6 colours, 3 x 3 places.", "CBM24, section 4"),
+    "shape": ("shape:Shape", "Images of a figure on black: 5 shapes, 6 colors, 3 x 3 places.", "CBM24, section 4"),
 }
 
 for _name, (_place, _description, _source) in _WORLDS.items():

@@ -1,4 +1,4 @@
-"""Banks: worlds whose objects have a fixed number of looks, kept in memory."""
+"""Banks: worlds in which objects have a fixed number of looks, kept in memory."""
 
 import math
 
@@ -14,21 +14,21 @@ from icy.core.streams import stream_key
 from .world import World
 
 LEVELS = 255
-AT_ONCE = 4096  # looks that are made at once
-MOST_NUMBERS = 2**31  # in a bank
+AT_ONCE = 4096  # number of looks that are made at once
+MOST_NUMBERS = 2**31  # most numbers in a bank
 
 
 class Bank(World):
-    """A world of which every object has a number of looks for training, and others for evaluations.
+    """A world in which every object has a fixed number of looks for training, and other looks for evaluations.
 
-    Looks are made when the first is asked for, once per device. Images are kept as bytes.
+    All looks are made at the first use, once per device. Images are kept as bytes.
 
     Args:
-        world: the world whose looks are kept.
-        looks: of each object in training; in evaluations it has a quarter as many, but at least one.
+        world: the world that makes the looks.
+        looks: number of looks of each object in training. Evaluations have a quarter as many, but at least one.
 
     Raises:
-        InvalidSettingError: so many looks of so many objects do not fit into memory.
+        InvalidSettingError: the looks of all objects do not fit into memory.
     """
 
     def __init__(self, world: World, looks: int) -> None:
@@ -40,23 +40,23 @@ class Bank(World):
         numbers = self.objects * self._each * math.prod(self.shape)
         if numbers > MOST_NUMBERS:
             raise InvalidSettingError(
-                f"A bank of {self._each} looks of each of {self.objects:,} objects has {numbers:,} numbers, and may "
-                f"have {MOST_NUMBERS:,}; take fewer looks, or no bank."
+                f"A bank of {self._each} looks of each of {self.objects:,} objects has {numbers:,} numbers; at most "
+                f"{MOST_NUMBERS:,} are allowed. Take fewer looks, or no bank."
             )
         self._banks: dict[torch.device, Tensor] = {}
 
     def observe(
         self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch_and_shape"]:
-        """Return looks out of the bank."""
+        """Return looks from the bank."""
         evaluated, number = (keys & 1).bool(), shift(keys, 1)
         look = torch.where(evaluated, self.looks + number % self.evaluation_looks, number % self.looks)
         place = torch.zeros_like(look)
         for attribute, size in enumerate(self.sizes):
             place = place * size + objects[..., attribute]
         places = (place * self._each + look).flatten()
-        found = self._bank(keys.device).index_select(0, places)  # many times as fast as indexing
-        return _numbers(found).view(*keys.shape, *self.shape)
+        looks = self._bank(keys.device).index_select(0, places)  # many times faster than indexing
+        return _numbers(looks).view(*keys.shape, *self.shape)
 
     def _bank(self, device: torch.device) -> Tensor:
         if device not in self._banks:
@@ -66,7 +66,7 @@ class Bank(World):
         return self._banks[device]
 
     def _looks(self, first: int, device: torch.device) -> Tensor:
-        """Return some looks, as bytes if they are images with 256 levels."""
+        """Return the looks of a block, as bytes if they are images with 256 levels."""
         place = torch.arange(first, min(first + AT_ONCE, self.objects * self._each), device=device)
         number, look = place // self._each, place % self._each
         values = []
@@ -76,9 +76,9 @@ class Bank(World):
         key = torch.tensor(stream_key(0, "games", "bank"), device=device, dtype=torch.int64)
         keys = (counter_hash(key, place) & ~1) | (look >= self.looks).long()
         seen = self.world.observe(torch.stack(values[::-1], -1), keys)
-        kept = (seen * LEVELS).round_().clamp_(0, LEVELS).to(torch.uint8)
-        return kept if torch.equal(_numbers(kept), seen) else seen
+        images = (seen * LEVELS).round_().clamp_(0, LEVELS).to(torch.uint8)
+        return images if torch.equal(_numbers(images), seen) else seen
 
 
-def _numbers(kept: Tensor) -> Tensor:
-    return kept.float().mul_(1 / LEVELS) if kept.dtype == torch.uint8 else kept
+def _numbers(looks: Tensor) -> Tensor:
+    return looks.float().mul_(1 / LEVELS) if looks.dtype == torch.uint8 else looks

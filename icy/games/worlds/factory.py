@@ -14,25 +14,25 @@ def make_world(name: str, *, bank: int = 0, **options: Any) -> World:
 
     Args:
         name: name of a registered world (`icy list worlds`).
-        bank: number of looks of each object to keep in memory for training, beside others for evaluations; by default
-            every look is made anew.
+        bank: number of looks of each object to keep in memory for training, in addition to looks for evaluations; by
+            default every object is drawn again.
         **options: options of the world, as in `canvas=32`.
 
     Raises:
         UnknownNameError: no world has this name.
-        InvalidSettingError: the world refuses a value, or a bank of it does not fit into memory.
-        PluginError: the world does not take these options, or is no `World`.
+        InvalidSettingError: the world does not accept a value, or its bank does not fit into memory.
+        PluginError: the world does not take these options, or is not a `World`.
 
     Example:
         >>> from icy.games import make_world
         >>> make_world("thing", attributes=2, values=3).concepts
         ('1.1', '1.2', '1.3', '2.1', '2.2', '2.3')
     """
-    world = made_of(registry.get(name, WORLD), **options)
+    world = make_from_entry(registry.get(name, WORLD), **options)
     return Bank(world, bank) if bank else world
 
 
-def made_of(entry: Entry, **options: Any) -> World:
+def make_from_entry(entry: Entry, **options: Any) -> World:
     """Make the world of a registry entry; see `make_world`."""
     made = entry.create(**options)
     if not isinstance(made, World):

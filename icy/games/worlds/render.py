@@ -1,10 +1,10 @@
 """Images of single figures, drawn by signed distances in torch.
 
-A figure is one of three forms: an ellipse, a box or a triangle, of any size, at any angle. The distance of a pixel's
-centre from the figure's edge, negative inside, gives how much of the pixel the figure covers: clamp(1/2 - distance, 0,
-1), which blurs edges by one pixel. Distances are exact but for ellipses, where the first order is enough at a pixel,
-and outside corners, which stay sharp. Each figure is computed in a window around it alone. Images have the 256 levels
-of image files, so that they can be kept as bytes without loss.
+A figure is an ellipse, a box or a triangle, of any size, at any angle. The distance of a pixel's center from the
+figure's edge, negative inside, determines the covered fraction of the pixel: clamp(1/2 - distance, 0, 1). This blurs
+edges by one pixel. Distances are exact, with two exceptions: for ellipses a first-order approximation is enough, and
+outside corners stay sharp. Each figure is computed only in a window around it. Images have the 256 levels of image
+files, so that bytes store them without loss.
 """
 
 import math
@@ -17,21 +17,22 @@ from torch import Tensor
 
 ELLIPSE, BOX, TRIANGLE = range(3)
 LEVELS = 255
-BORDER = 1.0  # pixels that a figure reaches beyond its circumscribed circle, at most: the tip of a blurred triangle
-AT_ONCE = 256  # images on a CPU: what is computed of them fits in its cache
+BORDER = 1.0  # most pixels of a figure outside its circumscribed circle: the tip of a blurred triangle
+AT_ONCE = 256  # images on a CPU: the arrays fit in its cache
 AT_ONCE_ON_GPU = 16_384
 Seen = Float[Tensor, "figure row column"]
 
 
 class Figures(NamedTuple):
-    """What some figures look like. Lengths are in pixels; the pixel in row r and column c has its centre at x = c + 1/2
-    and y = r + 1/2.
+    """A batch of figures to draw.
+
+    Lengths are in pixels. The pixel in row r and column c has its center at x = c + 1/2 and y = r + 1/2.
 
     Attributes:
         form: ELLIPSE, BOX or TRIANGLE (with equal sides).
-        centre: x and y of the centre of mass.
-        half: half axes or half sides; of a triangle the radius of its inner circle, twice.
-        angle: how far it is turned, in radians.
+        centre: x and y of the center of mass.
+        half: half axes or half sides; for a triangle the radius of its inscribed circle, twice.
+        angle: angle of rotation in radians.
         colour: red, green and blue, from 0 to 1.
     """
 
@@ -59,17 +60,17 @@ def area(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> F
 
 
 def window_for(largest: float, canvas: int) -> int:
-    """Return the side of a window that holds any figure up to a radius, in whole pixels."""
+    """Return the side, in whole pixels, of a window that contains any figure up to a radius."""
     return min(math.ceil(2 * (largest + BORDER) + 1), canvas)
 
 
 def render(figures: Figures, canvas: int, window: int) -> Float[Tensor, "figure 3 {canvas} {canvas}"]:
-    """Draw each figure on black, in an image of its own.
+    """Draw each figure in its own black image.
 
     Args:
-        figures: the figures, which lie within their images.
+        figures: the figures; each must fit in its image.
         canvas: side of an image.
-        window: side of the part of an image that is computed; see `window_for`.
+        window: side of the computed part of an image; see `window_for`.
     """
     images = torch.zeros(len(figures.form), 3, canvas * canvas, device=figures.form.device, dtype=torch.float32)
     at_once = AT_ONCE_ON_GPU if images.is_cuda else AT_ONCE
@@ -93,7 +94,7 @@ def _draw(figures: Figures, images: Float[Tensor, "figure 3 pixel"], canvas: int
 
 
 def _coverage(figures: Figures, x: Float[Tensor, "figure column"], y: Float[Tensor, "figure row"]) -> Seen:
-    """Return how much of each pixel a figure covers, given the pixels' distances from its centre."""
+    """Return the covered fraction of each pixel, from the pixels' distances to the center of their figure."""
     cos, sin = figures.angle.cos()[:, None], figures.angle.sin()[:, None]
     across = (cos * x)[:, None, :] + (sin * y)[:, :, None]  # in the directions of the figure's axes
     along = (cos * y)[:, :, None] - (sin * x)[:, None, :]
@@ -106,10 +107,10 @@ def _coverage(figures: Figures, x: Float[Tensor, "figure column"], y: Float[Tens
 
 
 def _from_ellipse(across: Seen, along: Seen, a: Tensor, b: Tensor) -> Seen:
-    """Return the distance of the first order: f (f - 1) / |f's gradient times f|, where f is 1 on the edge."""
+    """Return the first-order distance f (f - 1) / |f grad f|, where f is 1 on the edge."""
     u, v = across / a, along / b
     square = u * u + v * v
-    steepness = torch.hypot(u.div_(a), v.div_(b)).clamp_(min=1e-6)  # 0 in the centre alone
+    steepness = torch.hypot(u.div_(a), v.div_(b)).clamp_(min=1e-6)  # 0 only at the center
     return (square - square.sqrt()).div_(steepness)
 
 
@@ -118,7 +119,7 @@ def _from_box(across: Seen, along: Seen, a: Tensor, b: Tensor) -> Seen:
 
 
 def _from_triangle(across: Seen, along: Seen, inner: Tensor, _: Tensor) -> Seen:
-    """Return the distance from the farthest of three lines, which surround a circle."""
+    """Return the largest distance to the three sides, which touch the inscribed circle."""
     sides = across.abs().mul_(math.sqrt(3) / 2).sub_(along, alpha=0.5)
     return torch.maximum(along, sides).sub_(inner)
 

@@ -1,4 +1,4 @@
-"""Shape: images of one coloured figure on black (CBM24; the figures are those of Mu & Goodman)."""
+"""Shape: images of one colored figure on black (CBM24, with the figures of Mu & Goodman)."""
 
 import torch
 from jaxtyping import Float, Integer
@@ -21,31 +21,31 @@ COLOURS = {  # hue, saturation and value, from 0 to 1
     "gray": (1 / 12, 0.0, 0.44),
 }
 NAMES_OF_THREE = (("left", "centre", "right"), ("top", "middle", "bottom"))
-NOISE = 0.02  # of colours: the hue varies by as much either way, saturation and value by ten times that
-MARGIN = 0.15  # of a cell, between any centre and the edges of its cell
-PUBLISHED_RANGE = (8, 48)  # of centres on either axis, where the position is no attribute
+NOISE = 0.02  # of colors: hue varies by +-NOISE, saturation and value by ten times as much
+MARGIN = 0.15  # share of a cell between any center and the edges of the cell
+PUBLISHED_RANGE = (8, 48)  # of centers on both axes, if the position is not an attribute
 FEWEST_PIXELS, MOST_PIXELS = 16, 512
-X, Y, SIZE, ASPECT, ANGLE, HUE, SATURATION, VALUE = range(8)  # draws of a look
+X, Y, SIZE, ASPECT, ANGLE, HUE, SATURATION, VALUE = range(8)  # random numbers of a look
 DRAWS = 8
 UNIFORM_BITS = 24
 
 
 class Shape(World):
-    """Images of one figure on black: 5 shapes, 6 colours, 3 places across and 3 down.
+    """Images of one figure on black: 5 shapes, 6 colors, 3 places across and 3 down.
 
-    Images have three channels, red, green and blue, from 0 to 1. A place is that of the figure's centre, which keeps
-    away from the edges of its cell; figures lie within the image.
+    Images have three channels, red, green and blue, from 0 to 1. Each place is a cell of the image. The center of the
+    figure is in this cell, away from its edges. The whole figure is within the image.
 
     Args:
         canvas: side of the images in pixels. Figures grow with it.
-        sizes: "clear", at which shapes can be told apart; or "published", Mu & Goodman's ranges.
-        positions: number of places across, and of places down; 0 if the position is no attribute, and the centre
-            anywhere (Mu & Goodman's world).
-        noise: how far colours vary: the hue by as much either way, saturation and value by ten times as much.
+        sizes: "clear", with distinguishable shapes; or "published", Mu & Goodman's ranges.
+        positions: number of places across, and of places down. With 0 the position is not an attribute, and the center
+            is anywhere (Mu & Goodman's world).
+        noise: variation of colors: hue varies by +-noise, saturation and value by ten times as much.
 
     Raises:
-        UnknownNameError: there are no such sizes.
-        InvalidSettingError: the cells of so many places are too small for the figures, or a number is out of range.
+        UnknownNameError: `sizes` is another name.
+        InvalidSettingError: the cells are too small for the figures, or a number is out of range.
 
     Example:
         >>> from icy.games import make_world
@@ -59,7 +59,7 @@ class Shape(World):
             raise unknown("sizes of figures", sizes, tuple(SIZES))
         self.canvas = whole_number("canvas", canvas, least=FEWEST_PIXELS, most=MOST_PIXELS)
         self.positions = whole_number("number of positions", positions, least=0)
-        self.noise = real_number("noise of colours", noise, most=0.1)
+        self.noise = real_number("noise of colors", noise, most=0.1)
         self.figure_sizes, self.figure_scale = SIZES[sizes](), self.canvas / CANVAS
         self.published = sizes == "published"
         self.attributes = ("shape", "colour", *(("x", "y") if positions else ()))
@@ -72,12 +72,12 @@ class Shape(World):
     def observe(
         self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch 3 row column"]:
-        """Return images of objects, drawn anew."""
+        """Draw images of objects."""
         figures = self.figures(objects.flatten(0, -2), keys.flatten())
         return render(figures, self.canvas, self._window).view(*keys.shape, *self.shape)
 
     def figures(self, objects: Integer[Tensor, "figure attr"], keys: Integer[Tensor, " figure"]) -> Figures:
-        """Return the figures that images show."""
+        """Return the figures of objects, with random sizes, centers, angles and colors."""
         draws = torch.arange(DRAWS, device=keys.device)
         uniform = shift(counter_hash(keys[:, None], draws), 64 - UNIFORM_BITS).float() * 2.0**-UNIFORM_BITS
         shapes = objects[:, 0]
@@ -94,7 +94,7 @@ class Shape(World):
     def _centres(
         self, objects: Tensor, radii: Float[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]
     ) -> Float[Tensor, "figure 2"]:
-        """Draw centres in the figures' cells, where the figures fit."""
+        """Draw centers in the figures' cells, so that the figures fit in the image."""
         if not self.positions and self.published:
             first, end = PUBLISHED_RANGE
             return (first + (uniform * (end - first)).floor()) * self.figure_scale
@@ -107,20 +107,20 @@ class Shape(World):
         return low + uniform * (high - low)
 
     def _colours(
-        self, colours: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 3"]
+        self, colors: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 3"]
     ) -> Float[Tensor, "figure 3"]:
-        """Draw colours near those named, as red, green and blue."""
-        named = torch.tensor(list(COLOURS.values()), device=colours.device, dtype=torch.float32)[colours]
-        reach = self.noise * torch.tensor([1.0, 10.0, 10.0], device=colours.device, dtype=torch.float32)
+        """Draw variations of the named colors, as red, green and blue."""
+        named = torch.tensor(list(COLOURS.values()), device=colors.device, dtype=torch.float32)[colors]
+        reach = self.noise * torch.tensor([1.0, 10.0, 10.0], device=colors.device, dtype=torch.float32)
         hue, saturation, value = (named + (2 * uniform - 1) * reach).unbind(-1)
         return rgb(hue, saturation.clamp(0, 1), value.clamp(0, 1))
 
     def _refuse_small_cells(self) -> None:
-        """Require that the largest figure fits into a cell at the border of the image."""
+        """Require that the largest figure fits in a cell at the border of the image."""
         room = self.canvas / self.positions * (1 - MARGIN) if self.positions else self.canvas / 2
         if room < self._largest + BORDER:
             raise InvalidSettingError(
-                f"The cells of {self.positions} positions across are too small for figures of these sizes; take fewer "
+                f"With {self.positions} positions across, the cells are too small for these figures; take fewer "
                 "positions."
             )
 
@@ -128,14 +128,14 @@ class Shape(World):
 def rgb(
     hue: Float[Tensor, " figure"], saturation: Float[Tensor, " figure"], value: Float[Tensor, " figure"]
 ) -> Float[Tensor, "figure 3"]:
-    """Return red, green and blue of colours given by hue (which wraps around at 1), saturation and value."""
+    """Return red, green and blue of colors given by hue (which wraps around at 1), saturation and value."""
     sixths = (torch.tensor([5.0, 3.0, 1.0], device=hue.device, dtype=torch.float32) + 6 * hue[:, None]) % 6
     missing = torch.minimum(sixths, 4 - sixths).clamp(0, 1)
     return value[:, None] * (1 - saturation[:, None] * missing)
 
 
 def _places(positions: int) -> tuple[tuple[str, ...], ...]:
-    """Return the names of the places across and down; none if the position is no attribute."""
+    """Return the names of the places across and down; empty if the position is not an attribute."""
     if not positions:
         return ()
     if positions == 3:

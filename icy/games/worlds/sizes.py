@@ -1,4 +1,4 @@
-"""How large the figures of the world Shape are, and how long for their width, on a canvas of 64 pixels."""
+"""Sizes and aspect ratios of the figures of the world Shape, on a canvas of 64 pixels."""
 
 import math
 from itertools import accumulate, product
@@ -9,19 +9,19 @@ from torch import Tensor
 
 from .render import BOX, ELLIPSE, TRIANGLE, radius
 
-CANVAS = 64  # pixels, of which the lengths are
+CANVAS = 64  # side in pixels for which the lengths are defined
 SHAPES = {"circle": ELLIPSE, "square": BOX, "rectangle": BOX, "ellipse": ELLIPSE, "triangle": TRIANGLE}
 FORMS = tuple(SHAPES.values())
-# Half sides, relative to the radius of the circle of equal area.
+# Half side (or radius of the inscribed circle) / radius of the circle of equal area.
 FACTORS = {ELLIPSE: 1.0, BOX: math.sqrt(math.pi) / 2, TRIANGLE: math.sqrt(math.pi / (3 * math.sqrt(3)))}
 Halves = Float[Tensor, "figure 2"]
 
 
 class ClearSizes:
-    """Sizes at which shapes can be told apart: all shapes have the same areas, and long ones are clearly long.
+    """Sizes with distinguishable shapes: all shapes have the same areas, and long shapes are clearly long.
 
-    A figure has the area of a circle of radius 4 to 6.5, and rectangles and ellipses a width of .45 to .65 of their
-    length. It is turned by any angle.
+    A figure has the area of a circle of radius 4 to 6.5. The width of rectangles and ellipses is .45 to .65 of their
+    length. Figures are rotated by any angle.
 
     Attributes:
         largest: radius of the largest circumscribed circle.
@@ -39,11 +39,11 @@ class ClearSizes:
         self.largest = radius(torch.tensor(FORMS, dtype=torch.int64, device="cpu"), extreme).max().item()
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
-        """Return half axes or half sides (see `render.Figures`) of figures with areas from a range.
+        """Return half axes or half sides of figures (see `render.Figures`).
 
         Args:
-            shapes: places in SHAPES.
-            uniform: numbers in [0, 1).
+            shapes: indices in SHAPES.
+            uniform: random numbers in [0, 1).
         """
         size, aspect = _between(self.radii, uniform[:, 0]), _between(self.aspects, uniform[:, 1])
         stretch = torch.where(self._long.to(shapes.device)[shapes], aspect.rsqrt(), 1.0)
@@ -51,7 +51,7 @@ class ClearSizes:
         return torch.stack([factor * stretch, factor / stretch], -1)
 
     def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
-        """Return angles, uniform in the whole turn."""
+        """Return angles from 0 to 360 degrees, in radians."""
         return uniform * math.tau
 
 
@@ -61,11 +61,12 @@ def _between(ends: tuple[float, float], uniform: Float[Tensor, " figure"]) -> Fl
 
 
 class PublishedSizes:
-    """Sizes of Mu & Goodman's generator, in whole pixels: some figures are too small to tell their shape.
+    """Sizes of Mu & Goodman's generator, in whole pixels. The shape of small figures is not always recognizable.
 
     Circles have a radius of 2 to 7, squares and triangles a side of 4 to 9. The first axis of an ellipse and the first
-    side of a rectangle are drawn from these ranges, and the other is longer, or else shorter, by half or more; then the
-    two are swapped or not. Figures are turned by 0 to 89 whole degrees.
+    side of a rectangle are drawn from these ranges. The second is at least 1.5 times as long; if this is out of range,
+    it is shorter by the same factor. Then the two are swapped with probability 1/2. Figures are rotated by 0 to 89
+    whole degrees.
     """
 
     def __init__(self) -> None:
@@ -84,17 +85,17 @@ class PublishedSizes:
         )
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
-        """Return half axes or half sides of whole figures."""
+        """Return half axes or half sides of figures with whole pixels."""
         places = (uniform[:, :1] >= self._ends.to(shapes.device)[shapes]).sum(-1)
         return self._halves.to(shapes.device)[shapes, places]
 
     def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
-        """Return angles of 0 to 89 whole degrees."""
+        """Return angles of 0 to 89 whole degrees, in radians."""
         return (uniform * 90).floor() * (math.pi / 180)
 
 
 def _published() -> dict[str, list[tuple[float, float, float]]]:
-    """Return the halves that each shape may have, each with its probability."""
+    """Return the possible half axes or half sides of each shape, with their probabilities."""
     axes, sides = range(2, 8), range(4, 10)
     return {
         "circle": [(float(r), float(r), 1 / len(axes)) for r in axes],
@@ -106,8 +107,10 @@ def _published() -> dict[str, list[tuple[float, float, float]]]:
 
 
 def _unequal(firsts: range) -> list[tuple[int, int, float]]:
-    """Return pairs of unequal lengths, each with its probability: the second is from 1.5 times the first to 7, or if
-    there is none such, from 2 to below the first divided by 1.5."""
+    """Return pairs of unequal lengths with their probabilities.
+
+    The second length is from 1.5 times the first to 7. If this range is empty, it is from 2 to below the first / 1.5.
+    """
     found = []
     for first, swapped in product(firsts, (False, True)):
         longer, shorter = int(1.5 * first), int(first / 1.5)

@@ -8,21 +8,21 @@ from icy.core.checks import whole_number
 
 from .world import World
 
-SPECIAL = 4  # entries of the vocabulary that no value has: start, end, padding and unknown word
+SPECIAL = 4  # entries of the vocabulary without a value: start, end, padding and unknown word
 
 
 class Thing(World):
-    """Objects of some attributes with as many values each, seen as one-hot vectors over one vocabulary.
+    """Objects of A attributes with V values each, seen as one-hot vectors over one vocabulary.
 
-    Every attribute has a block of A * V + 4 numbers: the values of all attributes have entries of their own, and four
-    stay 0 (CBM24). So an object of 5 attributes of 10 values is a vector of 5 * 54 = 270 numbers, five of them 1.
+    Every attribute has a block of A * V + 4 numbers: one entry per value of any attribute, and four entries that are
+    always 0 (CBM24). So an object of 5 attributes with 10 values is a vector of 5 * 54 = 270 numbers, five of them 1.
 
     Args:
         attributes: number of attributes, A.
         values: number of values of each, V.
 
     Raises:
-        InvalidSettingError: not at least one attribute, or not at least two values.
+        InvalidSettingError: there is less than one attribute, or there are fewer than two values.
     """
 
     def __init__(self, attributes: int = 5, values: int = 10) -> None:
@@ -36,7 +36,7 @@ class Thing(World):
     def observe(
         self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch width"]:
-        """Return the one-hot vectors of objects; all objects of equal values look alike."""
+        """Return the one-hot vectors of objects. All objects with equal values look alike."""
         attributes, each = len(self.sizes), self.sizes[0]
         first = torch.arange(attributes, device=objects.device) * (self._block + each)
         seen = torch.zeros(*objects.shape[:-1], *self.shape, device=objects.device, dtype=torch.float32)

@@ -1,4 +1,4 @@
-"""What a world of the multi-target games is: attributes, their values, and how an object looks."""
+"""Base class of the worlds of multi-target games: attributes, their values, and the looks of objects."""
 
 import math
 from abc import ABC, abstractmethod
@@ -11,15 +11,15 @@ from torch import Tensor
 class World(ABC):
     """A world of objects: every object has one value of each attribute.
 
-    The pair of an attribute and one of its values is a concept. Concepts are numbered from 0, those of the first
-    attribute first.
+    The pair of an attribute and one of its values is a concept. Concepts are numbered from 0, starting with the
+    concepts of the first attribute.
 
-    A world is a class with the attributes below and the method `observe`. Two objects of equal values may look
-    different: how an object looks is a function of its values and of a 64-bit key.
+    A world is a class with the attributes below and the method `observe`. Two objects with equal values may look
+    different: the look of an object is a function of its values and of a 64-bit key.
 
     Attributes:
         attributes: names of the attributes, as in ("shape", "colour").
-        values: names of the values of each attribute; an attribute has at least two.
+        values: names of the values of each attribute, at least two per attribute.
         shape: shape of one object as agents see it, as in (270,) or (3, 64, 64).
     """
 
@@ -31,10 +31,10 @@ class World(ABC):
     def observe(
         self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch_and_shape"]:
-        """Return how objects look, on their device: a pure function of each object's values and key.
+        """Return the looks of objects, on their device: a pure function of each object's values and key.
 
-        The last bit of a key is 1 if the object is shown in an evaluation, so that a world with a finite number of
-        looks can keep some for evaluations.
+        The last bit of a key is 1 if the object is shown in an evaluation. A world with a finite number of looks can
+        reserve some for evaluations.
 
         Args:
             objects: the value of each attribute.
@@ -48,12 +48,12 @@ class World(ABC):
 
     @cached_property
     def objects(self) -> int:
-        """Number of different objects, looks apart."""
+        """Number of different objects, not counting looks."""
         return math.prod(self.sizes)
 
     @cached_property
     def concepts(self) -> tuple[str, ...]:
-        """Names of the concepts: those of the values, with the attribute where several attributes have the name."""
+        """Names of the concepts: the name of the value, with its attribute if several attributes have this value."""
         every = [name for names in self.values for name in names]
         return tuple(
             value if every.count(value) == 1 else f"{attribute} {value}"

@@ -23,7 +23,7 @@ from . import own
 from .found import File, Found
 from .tables import table_of
 
-READERS = {  # by module, in the order in which they are asked
+READERS = {  # by module, in the order of trial
     "own": "Languages that icy saved: csv, parquet, npz.",
     "egg": "Interactions of EGG: a file, or a folder with a file per GPU.",
     "torch_files": "Tensors of PyTorch: a dictionary, or a pair of meanings and messages.",
@@ -57,17 +57,17 @@ def read_table(
 
     Args:
         path: the file or folder. Its content determines the format.
-        meaning_columns: the columns, fields or keys that hold meanings; by default those named by the format, or m0,
-            m1, ..., or `meaning` and the like, or all that do not hold messages.
-        message_columns: likewise of messages; by default `message` and the like, or t0, t1, ..., or all that do not
-            hold meanings. Each of several columns holds one token.
-        weights: the column that says how often each row counts, such as a count; see `Table.of`.
-        **reading: `eos`, `start`, `pad`, `tokens`, `one_hot`, `argmax`, `missing`: options of the rule by which
-            entries are read; see `icy.languages.rule.Rule`.
+        meaning_columns: the columns, fields or keys that hold meanings. By default: the format's own; otherwise m0, m1,
+            ..., or `meaning` and similar names; otherwise all that do not hold messages.
+        message_columns: the columns, fields or keys that hold messages. By default: `message` and similar names, or t0,
+            t1, ...; otherwise all that do not hold meanings. Each of several columns holds one token.
+        weights: the column with the number of times each row counts, such as a count; see `Table.of`.
+        **reading: `eos`, `start`, `pad`, `tokens`, `one_hot`, `argmax`, `missing`: options of the rule for reading
+            entries; see `icy.languages.rule.Rule`.
 
     Returns:
-        The table, named after the language or the file. Its `read_as` says how the file was read; a column taken for
-        an attribute by default that has another value in every row, like an id, is warned of.
+        The table, named after the language or the file. Its `read_as` describes how the file was read. A column read as
+        an attribute by default that has another value in every row, like an id, causes a warning.
 
     Raises:
         StoreError: the file cannot be read.
@@ -76,7 +76,7 @@ def read_table(
         UnknownNameError: an unknown option.
     """
     place = Path(path)
-    if not os.path.exists(place):  # which takes any name, as Path.exists does not
+    if not os.path.exists(place):  # accepts any name, unlike Path.exists
         raise StoreError(f"'{path}' cannot be read: the file does not exist.")
     file = File(place, _listed(meaning_columns), _listed(message_columns), weights)
     try:

@@ -39,7 +39,7 @@ def of_array(file: File, array: Array, what: str = "an array of NumPy") -> Found
     """Return the columns of a structured array, or the messages that an array or a tensor holds.
 
     Raises:
-        InvalidSettingError: it has no rows.
+        InvalidSettingError: the array has no rows.
     """
     if names := getattr(array.dtype, "names", None):
         return of_equal_length(file, {name: array[name] for name in names}, what, "column")

@@ -11,7 +11,7 @@ from icy.languages.storage import reading
 from .columns import require_distinct
 from .found import File, Found
 
-INDEX = re.compile(r"__index_level_\d+__")  # which pandas writes
+INDEX = re.compile(r"__index_level_\d+__")  # written by pandas
 MAGIC = {b"PAR1": "parquet", b"ARRO": "feather", b"FEA1": "feather"}
 
 
@@ -20,7 +20,7 @@ def read(file: File) -> Found | None:
 
     Raises:
         StoreError: the file is damaged.
-        InvalidSettingError: no rows, or a name that several columns have.
+        InvalidSettingError: no rows, or a name shared by several columns.
     """
     kind = MAGIC.get(file.head[:4], "parquet" if file.path.suffix.lower() == ".parquet" else "")
     if not kind:

@@ -1,4 +1,4 @@
-"""Which columns of a file hold meanings and which hold messages: those asked for, else by name, else the rest."""
+"""Choice of the columns of a file that hold meanings and messages: by option, by name, or all other columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ColumnChoice(NamedTuple):
     """Columns of meanings and of messages.
 
     Attributes:
-        meanings: the columns of meanings; none if the file has messages alone.
+        meanings: the columns of meanings; none if the file only has messages.
         messages: the columns of messages.
         rest: whether meanings are simply all columns that do not hold messages.
     """
@@ -35,31 +35,31 @@ class ColumnChoice(NamedTuple):
 
 
 def require_distinct(header: Sequence[str], where: str) -> None:
-    """Raise if several columns have one name.
+    """Raise if several columns have the same name.
 
     Raises:
-        InvalidSettingError: they have.
+        InvalidSettingError: several columns have the same name.
     """
     first: dict[str, int] = {}
     for place, name in enumerate(header):
         if first.setdefault(name, place) < place:
             raise InvalidSettingError(
-                f"The columns {first[name] + 1} and {place + 1} are both called '{name}' {where}; rename one."
+                f"The columns {first[name] + 1} and {place + 1} are both called '{name}' {where}; rename one of them."
             )
 
 
 def choose_columns(
     columns: Sequence[str], meaning_columns: Sequence[str] = (), message_columns: Sequence[str] = ()
 ) -> ColumnChoice:
-    """Return the columns of meanings and of messages: those asked for, else by name, else the rest.
+    """Return the columns of meanings and of messages: by request, by name, or all other columns.
 
     Args:
         columns: all names. "Meaning.size" is an entry of the dictionary "Meaning", and belongs to it.
-        meaning_columns: the columns of meanings that were asked for; none if none were.
-        message_columns: likewise of messages.
+        meaning_columns: requested columns of meanings, if any.
+        message_columns: requested columns of messages, if any.
 
     Raises:
-        InvalidSettingError: a column is missing or asked for twice, or the columns cannot be distinguished.
+        InvalidSettingError: a column is missing or requested twice, or the columns cannot be distinguished.
 
     Example:
         >>> choose_columns(["id", "Meaning.size", "Meaning.hue", "Tokens"])
@@ -74,20 +74,20 @@ def choose_columns(
         tokens = [name for name in columns if name not in attributes]
     alone = bool(tokens) and set(tokens) == set(columns) and not wanted
     rest = not attributes and not alone
-    if rest:  # t0, t1 and so on hold a message, even if another column does
+    if rest:  # t0, t1 and so on hold a message, even if another column does too
         attributes = [name for name in columns if name not in tokens and not re.fullmatch(r"t\d+", name)]
     found = f"The table has the columns {', '.join(c or '(no name)' for c in columns)}"
     if unknown := [name for name in (*attributes, *tokens) if name not in columns]:
-        raise InvalidSettingError(f"{found}; there is no '{unknown[0]}'.")
+        raise InvalidSettingError(f"{found}; '{unknown[0]}' is not one of them.")
     if "" in (*attributes, *tokens):
         raise InvalidSettingError(
             f"Column {list(columns).index('') + 1} has no name in the header: name it, or leave it out (pandas writes "
-            "its index in this way unless index=False), or say which columns are meanings and which messages."
+            "its index in this way unless index=False), or choose the columns of meanings and messages."
         )
     twice = len({*attributes, *tokens}) != len(attributes) + len(tokens)
     if twice or not tokens or not (attributes or alone):
         raise InvalidSettingError(
-            f"{found}; say which are meanings and which messages, each in one of the two, by {OPTIONS}."
+            f"{found}; choose columns of meanings and columns of messages, without overlap, by {OPTIONS}."
         )
     return ColumnChoice(attributes, tokens, rest)
 
@@ -103,7 +103,7 @@ def meanings_by_name(columns: Sequence[str]) -> list[str]:
 
 
 def _called(columns: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the columns with the first known name that any has, in its own case if there are such."""
+    """Return the columns with the first known name that occurs, preferring the same case."""
     first = {column: column.partition(".")[0] for column in columns}
     for name in known:
         if found := [column for column in columns if first[column] == name]:
@@ -119,16 +119,16 @@ def _in_order(columns: Sequence[str], letter: str) -> list[str]:
 
 
 def _with_entries(columns: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """Return names that were asked for, and of a dictionary the names of its entries."""
+    """Return the requested names; a dictionary is replaced by the names of its entries."""
     entries = {name: [column for column in columns if column.startswith(f"{name}.")] for name in asked}
     return [each for name in asked for each in (entries[name] if name not in columns and entries[name] else [name])]
 
 
 def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: str) -> Found:
-    """Return the named entries that have as many rows as the messages, or, if no name says which these are, as all.
+    """Return the named entries with as many rows as the messages, or as all entries if no name identifies messages.
 
     Args:
-        file: its options name columns.
+        file: the file, with options that name columns.
         held: lists or arrays, and values of other kinds, by name; dictionaries are opened: "aux.length".
         what: the format, in words.
         noun: the word for an entry, such as "array".
@@ -142,7 +142,7 @@ def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: 
     required = _with_entries(list(rows), file.meaning_columns) or meanings_by_name(list(rows))
     required += _with_entries(list(rows), file.message_columns) or messages_by_name(list(rows))
     if absent := [name for name in required if name not in rows]:
-        raise InvalidSettingError(f"There is no {noun} '{absent[0]}'; the file has {there}. {OPTIONS} choose others.")
+        raise InvalidSettingError(f"The file has no {noun} '{absent[0]}', but {there}. {OPTIONS} choose others.")
     lengths = {rows[name] for name in required or rows}
     if not rows or (not required and len(lengths) > 1):
         raise InvalidSettingError(f"The file has the {noun}s {there}; choose meanings and messages by {OPTIONS}.")

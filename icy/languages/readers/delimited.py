@@ -15,7 +15,7 @@ from icy.languages.values import NUMBER
 from .columns import require_distinct
 from .found import File, Found
 
-WORDS = (*MISSING[1:], "#N/A", "<NA>")  # for a missing value
+WORDS = (*MISSING[1:], "#N/A", "<NA>")  # words for a missing value
 log = logging.getLogger(__name__)
 
 
@@ -24,7 +24,7 @@ def read(file: File) -> Found | None:
 
     Raises:
         StoreError: the file cannot be read.
-        InvalidSettingError: no rows, a name that several columns have, or a row of more or fewer entries than the
+        InvalidSettingError: no rows, a name shared by several columns, or a row with more or fewer entries than the
             header.
     """
     if file.path.is_dir():
@@ -32,13 +32,13 @@ def read(file: File) -> Found | None:
     try:
         separator, text = separated(file.text, "\t" if file.path.suffix.lower() == ".tsv" else ",")
         rows = _rows(text, separator)
-        if any("\n" in entry for _, row in rows for entry in row):  # is a quote only a letter?
+        if any("\n" in entry for _, row in rows for entry in row):  # maybe a quote is only a letter
             plain = _rows(text, separator, csv.QUOTE_NONE)
             if len({len(row) for _, row in plain}) == 1:
                 rows = plain
     except (OSError, ValueError, csv.Error) as error:
         raise StoreError(f"The table '{file.path}' cannot be read: {str(error).strip()}.") from error
-    rows = [(line, row) for line, row in rows if any(row)]  # spreadsheets leave empty ones
+    rows = [(line, row) for line, row in rows if any(row)]  # spreadsheets leave empty rows
     if not rows:
         raise StoreError(f"The table '{file.path}' cannot be read: it is empty.")
     (line, header), *body = rows
@@ -47,7 +47,7 @@ def read(file: File) -> Found | None:
     for line_of_row, row in body:
         if len(row) != len(header):
             raise InvalidSettingError(
-                f"Line {line_of_row} has {len(row)} entries, and the header {len(header)} columns; an entry "
+                f"Line {line_of_row} has {len(row)} entries, but the header {len(header)} columns; an entry "
                 "that holds the separator needs quotes, and R's row names a column name (write.csv does it)."
             )
     entries = list(zip(*(row for _, row in body), strict=True))
@@ -60,22 +60,22 @@ def read(file: File) -> Found | None:
 
 
 def _is_index(column: tuple[str, ...], place: int) -> bool:
-    """Return whether a column without a name is empty, or the first one with the number of each row."""
+    """Return whether a column without a name is empty, or the first column with row numbers."""
     if not any(column):
         return True
     return place == 0 and any(column == tuple(map(str, range(first, first + len(column)))) for first in (0, 1))
 
 
 def _with_gaps(column: tuple[str, ...]) -> list[str | None]:
-    """Return entries, None where one is empty or, among numbers, a word for a missing value; 6.0 is 6 if all are whole.
+    """Return entries; None for empty entries and, among numbers, for words like "NA"; 6.0 is 6 if all are whole.
 
-    Pandas writes whole numbers with a point where some are missing.
+    Pandas writes whole numbers with a point if some are missing.
     """
     words = [entry for entry in column if entry in WORDS]
     numbers = [entry for entry in column if entry and entry not in WORDS]
     if not all(map(NUMBER.fullmatch, numbers)):
         if words:
-            log.warning("The entry '%s' was taken for a name; leave it empty if it means a missing value.", words[0])
+            log.warning("The entry '%s' was read as a name; leave it empty if it means a missing value.", words[0])
         return [entry or None for entry in column]
     whole = [whole_text(entry) for entry in numbers]
     if all(entry.lstrip("-").isdecimal() for entry in whole) and any("." in entry for entry in numbers):

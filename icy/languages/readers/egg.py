@@ -1,4 +1,4 @@
-"""Interactions that EGG saves: by InteractionSaver, a file for each GPU, or by torch.save."""
+"""Interactions that EGG saves: by InteractionSaver, one file per GPU, or by torch.save."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .columns import of_equal_length, opened
 from .found import File, Found
 from .torch_files import interaction_module, is_pickle, load
 
-WHAT = "interactions of EGG"
+KIND = "interactions of EGG"
 SAVED = "interaction_gpu[0-9]*"  # files of InteractionSaver
 MOST_LISTED = 8
-PROBABLY = 0.02  # how far numbers of 8 bits may be from a sum of 1
+PROBABLY = 0.02  # largest distance of 8-bit numbers from a sum of 1
 CUT = "messages end at message_length"
 RELAXED = "tokens are the largest entries of relaxed symbols (Gumbel-softmax)"
 ENDS = "0 ends messages in EGG, and counts as a token here unless eos=0 (--eos 0) leaves it out"
@@ -52,32 +52,32 @@ def read(file: File) -> Found | None:
         parts.append(opened(vars(held)))
     if not parts:
         return None
-    with reading(f"'{file.path}' cannot be read as {WHAT}"):
+    with reading(f"'{file.path}' cannot be read as {KIND}"):
         tensors = {name: _joined([part.get(name) for part in parts]) for name in parts[0]}
         meanings, messages = file.meaning_columns or ("sender_input",), file.message_columns or ("message",)
         named = File(file.path, meanings, messages)
-        found = of_equal_length(named, {n: t for n, t in tensors.items() if t is not None}, WHAT, "tensor")
+        found = of_equal_length(named, {n: t for n, t in tensors.items() if t is not None}, KIND, "tensor")
         remarks = [f"{len(files)} files joined: {listed([own.path.name for own in files])}"] if len(files) > 1 else []
         columns = dict(found.columns)
         for name in messages:
             columns[name], said = _tokens(columns[name], tensors.get("message_length"))
             remarks += said
-    return Found(columns, WHAT, meanings, messages, remarks=[*remarks, *found.remarks])
+    return Found(columns, KIND, meanings, messages, remarks=[*remarks, *found.remarks])
 
 
 def _files_of_epoch(folder: Path) -> list[Path]:
-    """Return the files of the one epoch that is in a folder, in the order of GPUs; none if it holds none."""
+    """Return the files of the only epoch in a folder, in the order of GPUs; none without files."""
     saved = list(folder.glob(SAVED)) or list(folder.rglob(SAVED))
     folders = sorted({path.parent for path in saved}, key=lambda path: natural(str(path)))
     if len(folders) > 1:
         more = [f"{len(folders) - MOST_LISTED} more"] if len(folders) > MOST_LISTED else []
         choices = listed([*(f"'{path}'" for path in folders[:MOST_LISTED]), *more], "or")
-        raise InvalidSettingError(f"'{folder}' holds {WHAT} of {len(folders)} epochs; choose one: {choices}.")
+        raise InvalidSettingError(f"'{folder}' holds {KIND} of {len(folders)} epochs; choose one: {choices}.")
     return sorted(saved, key=lambda path: natural(path.name))
 
 
 def _joined(parts: Values) -> Entries | None:
-    """Return a field of several files; None if one of them holds no tensor."""
+    """Return a field of several files; None if one of the files holds no tensor."""
     if not all(getattr(part, "ndim", 0) for part in parts):
         return None
     arrays = [unpacked(part, "Tensors") for part in parts]
@@ -94,7 +94,7 @@ def _tokens(messages: Entries, lengths: Entries | None) -> tuple[Entries, list[s
         ended = messages.dtype.kind in "iu" and messages.size and (messages == 0).any(1).all()
         note = [UNHEARD] if has_tokens_after_end(messages) else [ENDS] if ended else []
         return messages, remarks + note
-    whole = np.floor(np.asarray(lengths, dtype=float) + 1e-3)  # lengths may be sums of probabilities, as in 2.999999
+    whole = np.floor(np.asarray(lengths, dtype=float) + 1e-3)  # lengths may be sums of probabilities, such as 2.999999
     if whole.shape != (len(messages),) or not np.all((whole >= 0) & (whole <= messages.shape[1])):
         raise InvalidSettingError(
             f"message_length, of shape {whole.shape}, does not give the length of each of the {len(messages)} messages "
@@ -107,7 +107,7 @@ def _tokens(messages: Entries, lengths: Entries | None) -> tuple[Entries, list[s
 def discrete(messages: Array) -> tuple[Array, bool]:
     """Return messages of EGG as tokens [N, S], and whether they were relaxed or one-hot symbols [N, V] or [N, S, V].
 
-    Real-valued messages are returned as they are.
+    Real-valued messages are returned unchanged.
     """
     if messages.dtype.kind == "f" or messages.ndim == 3:
         with np.errstate(invalid="ignore", over="ignore"):
@@ -125,7 +125,7 @@ def discrete(messages: Array) -> tuple[Array, bool]:
 
 
 def has_tokens_after_end(messages: Array) -> bool:
-    """Return whether other tokens than 0 follow a 0."""
+    """Return whether tokens other than 0 follow a 0."""
     if messages.ndim != 2 or messages.dtype.kind not in "iu":
         return False
     return bool(np.any((messages != 0) & np.logical_or.accumulate(messages == 0, axis=1)))

@@ -37,7 +37,7 @@ PYTHON = {"nan": "NaN", "inf": "Infinity", "None": "null", "True": "1", "False":
 
 
 def read(file: File) -> Found | None:
-    """Read the lines of games, or else the last INPUTS, LABELS, MESSAGES and OUTPUTS that a program has printed.
+    """Read the lines of games, otherwise the last INPUTS, LABELS, MESSAGES and OUTPUTS that a program has printed.
 
     Raises:
         InvalidSettingError: a line of a game is damaged, or tables do not fit.
@@ -56,7 +56,7 @@ def _of_games(game: str, form: str, lines: list[tuple[int, str]]) -> Found:
     matches = [(number, re.fullmatch(form, line)) for number, line in lines]
     for (number, match), (_, line) in zip(matches, lines, strict=True):
         if match is None:
-            raise InvalidSettingError(f"Line {number} is not of the form that EGG's {game} prints: {quoted(line)}.")
+            raise InvalidSettingError(f"Line {number} does not have the form of EGG's {game}: {quoted(line)}.")
     columns = {name: [_entry(name, m[name], game) for _, m in matches if m] for name in re.compile(form).groupindex}
     places = [number for number, _ in lines]
     return Found(columns, f"a log of EGG's {game}", ("input",), ("message",), places, "line")
@@ -84,7 +84,7 @@ def _of_tables(lines: list[tuple[int, str]]) -> Found:
         try:
             tables[name.lower()] = json.loads(re.sub(r"\b(nan|inf|None|True|False)\b", lambda m: PYTHON[m[0]], text))
         except ValueError as error:
-            raise InvalidSettingError(f"Line {number + 1} does not hold the list of {name} whole ({error}).") from error
+            raise InvalidSettingError(f"Line {number + 1} holds an incomplete list of {name} ({error}).") from error
     if absent := [name for name in ("inputs", "messages") if name not in tables]:
         raise InvalidSettingError(f"The last validation that EGG printed here has no list of {absent[0].upper()}.")
     lengths = {name: len(rows) for name, rows in tables.items()}

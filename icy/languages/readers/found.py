@@ -11,18 +11,18 @@ from pathlib import Path
 from icy.core.csv_files import csv_text
 from icy.languages.containers import Entries
 
-HEAD = 1 << 16  # bytes of a file by which readers recognize its format
+HEAD = 1 << 16  # bytes of a file that readers use to recognize its format
 
 
 @dataclass(frozen=True)
 class File:
-    """A file or folder that somebody wants to read, and the options that concern its columns.
+    """A file or folder to read, and the options for its columns.
 
     Attributes:
-        path: where it is.
-        meaning_columns: the columns, fields or keys that hold meanings, if they were named.
-        message_columns: likewise for messages.
-        weights: the column that says how often each row counts, if there is one.
+        path: path of the file.
+        meaning_columns: the columns, fields or keys that hold meanings, if given.
+        message_columns: the columns, fields or keys that hold messages, if given.
+        weights: the column with the number of times each row counts, if given.
     """
 
     path: Path
@@ -32,7 +32,7 @@ class File:
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes of the file; none of a folder."""
+        """The first bytes of the file; empty for a folder."""
         if self.path.is_dir():
             return b""
         with self.path.open("rb") as file:
@@ -40,17 +40,17 @@ class File:
 
     @cached_property
     def text(self) -> str:
-        """The text of the file in whatever encoding, without a byte order mark.
+        """The text of the file, decoded from any encoding, without a byte order mark.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it is not text.
+            ValueError: the file is not text.
         """
         return csv_text(self.path)
 
     @cached_property
     def members(self) -> list[str]:
-        """The names of the files in a zip archive; none if this is not a whole archive."""
+        """The names of the files in a zip archive; none if it is not a complete archive."""
         if not self.head.startswith(b"PK"):
             return []
         try:
@@ -61,7 +61,7 @@ class File:
 
     @cached_property
     def lines(self) -> list[tuple[int, str]]:
-        """The numbers and texts of lines that are not blank; none of a folder, or of a file that is not text.
+        """The numbers and texts of lines that are not blank; none for a folder, or a file that is not text.
 
         Raises:
             OSError: the file cannot be read.
@@ -80,15 +80,15 @@ class Found:
     Attributes:
         columns: the entries of each column, [N] each, or an array with an entry per row.
         what: the kind of file, in words, as in "interactions of EGG".
-        meanings: the columns that hold meanings, if the format says so; none if it has no meanings.
-        messages: the columns that hold messages, if the format says so.
+        meanings: the columns that hold meanings, if the format defines them; empty if it has no meanings.
+        messages: the columns that hold messages, if the format defines them.
         places: line or row of each entry in the file, [N]; by default its number from 1.
         place: "row" or "line", for errors.
         tokens: how the format separates the tokens of a text; see `icy.languages.rule.Rule`.
         decimal: "," if numbers may have a comma as their decimal point.
-        eos: the token that ends messages by the rules of the format, and nothing else.
+        eos: the token that only ends messages, by the rules of the format.
         phrases: whether meanings are phrases: a concept means the same at any place.
-        remarks: what else the user should know of how the file was read, each without a full stop.
+        remarks: further remarks on how the file was read, each without a final period.
     """
 
     columns: Mapping[str, Entries]

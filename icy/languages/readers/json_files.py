@@ -1,4 +1,4 @@
-"""JSON and JSON lines: objects, columns, pairs of a message and a meaning (CBM24, csar), messages alone (ELCC)."""
+"""JSON and JSON lines: objects, columns, pairs of a message and a meaning (CBM24, csar), only messages (ELCC)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINES = (".jsonl", ".ndjson")
 BEFORE = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"  # marks of encodings and spaces
 WRAPPERS = ("observations", "data", "rows", "records", "pairs")
 CBM_PART = re.compile(r"[^\s.]+(\.[^\s.]+)*")  # words or concepts between points
-END = "0"  # of a message of CBM24
+END = "0"  # end of a message of CBM24
 FORMS = (
     'rows are objects, as in {"meaning": [0, 1], "message": [3, 4]}, pairs, as in [[3, 4], ["red", "ball"]], or '
     "messages alone, as in [3, 4]"
@@ -30,7 +30,7 @@ def read(file: File) -> Found | None:
     """Read objects, an object of columns, pairs of a message and a meaning, or messages without meanings.
 
     Raises:
-        InvalidSettingError: rows differ in kind, or are none of these.
+        InvalidSettingError: rows differ in kind, or have another form.
         StoreError: the file is damaged.
     """
     start, suffix = file.head.lstrip(BEFORE)[:1], file.path.suffix.lower()
@@ -49,7 +49,7 @@ def read(file: File) -> Found | None:
     if not rows:
         raise InvalidSettingError("The file has no rows.")
     found = _of_rows(rows, lambda row: f"Line {lines[row]}" if lines else f"Entry {row + 1}")
-    if wrapper == "observations":  # of csar, which separates tokens by spaces
+    if wrapper == "observations":  # csar separates tokens by spaces
         found = replace(found, what="observations of csar", tokens="spaces", phrases=True)
     return replace(found, places=lines, place="line") if lines else found
 
@@ -80,7 +80,7 @@ def _loads(text: str) -> Any:
 
 
 def _row(line: str) -> Any:
-    """Return the value of a line, also of two lists without brackets around them, as the page of csar shows."""
+    """Return the value of a line, or of two lists without brackets around them, as on the page of csar."""
     row = _loads(f"[{line}]")
     return row[0] if len(row) == 1 else row
 
@@ -100,7 +100,7 @@ def _damaged(line: int, error: BaseException) -> StoreError:
 
 
 def _holds_rows(held: dict[str, object], name: str) -> bool:
-    """Return whether an object without messages holds rows under a name, as csar's do."""
+    """Return whether an object without messages holds rows under a name, as in csar."""
     rows = held.get(name)
     if not isinstance(rows, list) or not rows or "columns" in held or messages_by_name(list(held)):
         return False
@@ -108,7 +108,7 @@ def _holds_rows(held: dict[str, object], name: str) -> bool:
 
 
 def _columns(held: dict[str, Any]) -> dict[str, Any]:
-    """Return columns as lists, also where pandas wrote them as objects of row numbers, or all rows as "data"."""
+    """Return columns as lists, also if pandas wrote them as objects of row numbers, or all rows as "data"."""
     if isinstance(held.get("columns"), list) and isinstance(held.get("data"), list):
         return dict(zip(map(str, held["columns"]), map(list, zip(*held["data"], strict=True)), strict=True))
     rows = {frozenset(entries) for entries in held.values() if _is_numbered(entries)}
@@ -144,11 +144,11 @@ def _of_rows(rows: Values, where: Callable[[int], str]) -> Found:
         what = "texts" if kinds[0] == "a text" else "lists of tokens"
         return Found({"message": rows}, what, (), ("message",), remarks=["messages without meanings"])
     if kinds == ["a list of numbers", "a list of texts"] * (len(rows) // 2):
-        return _of_pairs(list(zip(rows[::2], rows[1::2], strict=True)), where)  # as the page of csar shows
+        return _of_pairs(list(zip(rows[::2], rows[1::2], strict=True)), where)  # as on the page of csar
     other = next((row for row, kind in enumerate(kinds) if kind != kinds[0]), None)
     if other is None:
         raise InvalidSettingError(f"{where(0)} holds {kinds[0]}; {FORMS}.")
-    raise InvalidSettingError(f"{where(other)} holds {kinds[other]}, and {where(0).lower()} {kinds[0]}; {FORMS}.")
+    raise InvalidSettingError(f"{where(other)} holds {kinds[other]}, but {where(0).lower()} holds {kinds[0]}; {FORMS}.")
 
 
 def _kind(row: object) -> str:
@@ -174,7 +174,7 @@ def _of_pairs(rows: Values, where: Callable[[int], str]) -> Found:
         return _of_lines_of_cbm(messages, meanings, where)
     if len(rows) > 1 and all(isinstance(text, str) and re.fullmatch(r"\w+", text) for text in texts):
         raise InvalidSettingError(
-            f"{where(0)} holds two words, to be read in two ways: as a message and its meaning, or as two tokens; "
+            f"{where(0)} holds two words, which may be a message and its meaning, or two tokens; "
             'write objects, as in {"message": "ab", "meaning": "red"} or {"message": ["ab", "cd"]}.'
         )
     columns = {"message": messages, "meaning": meanings}
@@ -185,12 +185,12 @@ def _of_pairs(rows: Values, where: Callable[[int], str]) -> Found:
 def _of_lines_of_cbm(messages: list[str], phrases: list[str], where: Callable[[int], str]) -> Found:
     for row, pair in enumerate(zip(messages, phrases, strict=True)):
         if not all(CBM_PART.fullmatch(part) for part in pair):
-            raise InvalidSettingError(f'{where(row)} is not of the form ["w.w.0", "c.c"], a message and a phrase.')
+            raise InvalidSettingError(f'{where(row)} does not have the form ["w.w.0", "c.c"], a message and a phrase.')
     words, concepts = ([text.split(".") for text in column] for column in (messages, phrases))
     ended = all(row[-1] == END and len(row) > 1 for row in words)
     alone = ended and not any(END in row[:-1] for row in words)
     padded = ended and not alone and not any(END in row[: row.index(END)] for row in words)
-    remarks = [f"{END} ends and fills up messages, and counts as a token unless it is named as eos"] if padded else []
+    remarks = [f"{END} ends and pads messages, and counts as a token unless it is given as eos"] if padded else []
     columns = {"message": words, "phrase": concepts}
     what = "messages and phrases of CBM24"
     return Found(columns, what, ("phrase",), ("message",), phrases=True, eos=END if alone else None, remarks=remarks)

@@ -9,7 +9,7 @@ from .found import File
 
 
 def read(file: File) -> Language | None:
-    """Read a language that icy saved; None if the file is anything else.
+    """Read a language that icy saved; None for other files.
 
     Raises:
         StoreError: the file is damaged.
@@ -29,5 +29,5 @@ def _has_card(file: File) -> bool:
 
     try:
         return PARQUET_KEY in (pyarrow.parquet.read_schema(file.path).metadata or {})
-    except (OSError, ValueError):  # damaged, which the reader of tables says
+    except (OSError, ValueError):  # a damaged file; the reader of tables reports it
         return False

@@ -1,4 +1,4 @@
-"""A table of the columns that a reader found, and a sentence that says how they were read."""
+"""A table of the columns that a reader found, and a sentence on how they were read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from icy.languages.table import Table
 from .columns import choose_columns
 from .found import File, Found
 
-MOST_SHOWN = 12  # attributes
+MOST_LISTED = 12  # limit of the attributes that a sentence lists
 SETS = ("concepts", "phrase", "phrases", "semantics")  # names of columns of phrases
-WEIGHTS = ("count", "counts", "weight", "weights", "frequency", "freq", "n")  # usual names of columns
+WEIGHTS = ("count", "counts", "weight", "weights", "frequency", "freq", "n")  # usual names of columns of weights
 log = logging.getLogger(__name__)
 
 
@@ -31,19 +31,19 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
 
     Args:
         found: columns, or a language of icy.
-        file: names the columns that were asked for.
+        file: the file, with the requested columns.
         reading: options of `icy.languages.rule.Rule`.
 
     Raises:
-        InvalidSettingError: a column is missing, or the entries make no table.
+        InvalidSettingError: a column is missing, or the entries do not form a table.
     """
     if isinstance(found, Language):
         if file.meaning_columns or file.message_columns or file.weights:
-            raise InvalidSettingError("A language of icy has its own columns, so none can be chosen, and no weights.")
+            raise InvalidSettingError("A language of icy has fixed columns and no weights; choose none.")
         return replace(Table.of(found, **reading), read_as="a language of icy")
     if file.weights is not None and file.weights not in found.columns:
         raise unknown("column", file.weights, list(found.columns))
-    alone = found.meanings is not None and not found.meanings and not file.meaning_columns  # messages
+    alone = found.meanings is not None and not found.meanings and not file.meaning_columns  # only messages
     names = [name for name in (found.messages if alone and found.messages else found.columns) if name != file.weights]
     attributes, tokens, rest = choose_columns(
         names, file.meaning_columns or found.meanings or (), file.message_columns or found.messages or ()
@@ -75,14 +75,15 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
 
 
 def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
-    """Return how texts of these columns are divided: t0 holds one token, as each of several columns does."""
+    """Return how texts of these columns are divided: t0 holds one token, like each of several columns."""
     return "whole" if len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0]) else found.tokens
 
 
 def _concepts(name: str, column: Entries) -> Values:
     """Return the concepts of phrases, a list each, if a column holds phrases; otherwise none.
 
-    It does if it holds lists of names, or texts with spaces, and they differ in length. Lists also do by its name.
+    A column holds phrases if its entries are lists of names, or texts with spaces, that differ in length.
+    For lists, a usual name of phrases is enough.
     """
     usual = name.lower() in SETS
     if usual and all(isinstance(entry, str) for entry in column):
@@ -95,14 +96,14 @@ def _concepts(name: str, column: Entries) -> Values:
 
 
 def _together(columns: Sequence[Entries]) -> Entries | None:
-    """Return one column as it is, or a row of the entries of several; None if there are none."""
+    """Return one column unchanged, or a row with the entries of several; None without columns."""
     if len(columns) < 2:
         return columns[0] if columns else None
     return [list(row) for row in zip(*map(_entries, columns), strict=True)]
 
 
 def _with_points(found: Found, name: str) -> Entries:
-    """Return the entries of a column, numbers with decimal commas as numbers with points where these are usual."""
+    """Return the entries of a column, with decimal commas replaced by points if the format uses commas."""
     column: Entries = found.columns[name]
     if found.decimal == ".":
         return column
@@ -116,7 +117,7 @@ def _entries(column: Entries) -> Values:
 
 
 def _names(attributes: Sequence[str], table: Table) -> tuple[str, ...]:
-    """Return a name of each attribute: of its column, numbered if a column holds several."""
+    """Return a name of each attribute: the name of its column, with a number if the column holds several."""
     if len(attributes) == table.attributes:
         return tuple(attributes)
     stem = attributes[0] if len(attributes) == 1 else "attribute "
@@ -124,7 +125,7 @@ def _names(attributes: Sequence[str], table: Table) -> tuple[str, ...]:
 
 
 def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequence[str], table: Table) -> str:
-    """Return a line that says which columns were taken for what."""
+    """Return a line on how each column is read."""
     parts = []
     if table.phrases:
         lengths = [len(phrase) for phrase in table.concepts]
@@ -132,8 +133,8 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
         parts.append(f"phrases of {least}{counted(max(lengths), 'concept')} in {listed(attributes)}")
     elif attributes:
         names = counted(table.attributes, "attribute").partition(" ")[2]
-        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names[:MOST_SHOWN])]
-        shown += [f"{table.attributes - MOST_SHOWN} more"] if table.attributes > MOST_SHOWN else []
+        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names[:MOST_LISTED])]
+        shown += [f"{table.attributes - MOST_LISTED} more"] if table.attributes > MOST_LISTED else []
         several = "" if len(attributes) == table.attributes else f"{listed(attributes)} as {table.attributes} "
         parts.append(f"{several}{names} {listed(shown)}")
     else:
@@ -147,7 +148,7 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
 
 
 def _count(table: Table, attribute: int) -> str:
-    """Return how many values an attribute has, or that they are real numbers."""
+    """Return the number of values of an attribute, or "real numbers"."""
     column = table.meanings[:, attribute]
     if table.continuous and (column != np.round(column)).any():
         return "real numbers"
@@ -155,23 +156,23 @@ def _count(table: Table, attribute: int) -> str:
 
 
 def _warn_of_numbering(table: Table) -> None:
-    """Warn of attributes with another value in every row, as an id has, if there are others."""
+    """Warn of attributes with another value in every row, like an id, if there are other attributes."""
     for a, name in enumerate(table.attribute_names):
         real = _count(table, a) == "real numbers"
         if table.attributes > 1 and len(table) > 2 and not real and len(np.unique(table.meanings[:, a])) == len(table):
             others = ",".join(other for other in table.attribute_names if other != name)
             log.warning(
-                "The column '%s' has another value in every row, like an id, and was taken for an attribute; if it is "
-                "none, leave it out by --meaning-columns %s (in Python, meaning_columns=).", name, others,
+                "The column '%s' has another value in every row, like an id, and is read as an attribute; if it is "
+                "not one, leave it out by --meaning-columns %s (in Python, meaning_columns=).", name, others,
             )  # fmt: skip
 
 
 def _warn_of_counts(table: Table) -> None:
-    """Warn of attributes with a name of weights."""
+    """Warn of attributes with a usual name of weights."""
     for name in table.attribute_names:
         if len(table.attribute_names) > 1 and name.lower() in WEIGHTS:
             log.warning(
-                "The column '%s' was taken for an attribute; if it says how often each row counts, say so by "
+                "The column '%s' is read as an attribute; if it holds the number of times each row counts, use "
                 "--weights %s (in Python, weights=).",
                 name,
                 name,
@@ -179,7 +180,7 @@ def _warn_of_counts(table: Table) -> None:
 
 
 def _warn_of_constants(table: Table) -> None:
-    """Warn of attributes with one and the same value in every row, on which no message can depend."""
+    """Warn of attributes with the same value in every row, because no message can depend on them."""
     for a, name in enumerate(table.attribute_names):
         if len(table) > 1 and len(np.unique(table.meanings[:, a])) == 1:
             log.warning(

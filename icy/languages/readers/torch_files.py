@@ -21,8 +21,8 @@ from .columns import OPTIONS, of_equal_length
 from .found import File, Found
 
 SUFFIXES = (".pt", ".pth")
-PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))  # how they begin
-INTERACTION = re.compile(rb"c([\w.]+)\nInteraction\n")  # names EGG's class in a pickle
+PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))  # the start of a pickle
+INTERACTION = re.compile(rb"c([\w.]+)\nInteraction\n")  # the name of EGG's class in a pickle
 
 
 def read(file: File) -> Found | None:
@@ -68,10 +68,10 @@ def interaction_module(file: File) -> str:
 
 
 def load(path: Path, *classes: tuple[type, str]) -> Any:
-    """Return what torch.save has written, on the CPU, without running code from the file.
+    """Load a file of torch.save on the CPU, without running code from the file.
 
     Args:
-        path: where it is.
+        path: path of the file.
         classes: classes of objects in the file, and their names there.
 
     Raises:
@@ -85,11 +85,11 @@ def load(path: Path, *classes: tuple[type, str]) -> Any:
     arrays += [(rebuild, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")]
     allowed = torch.serialization.safe_globals([*classes, *arrays])
     unread = f"'{path}' cannot be read as a file of PyTorch"
-    with reading(unread), allowed, warnings.catch_warnings(action="ignore"):  # on versions of pickles
+    with reading(unread), allowed, warnings.catch_warnings(action="ignore"):  # warnings on versions of pickles
         try:
             return torch.load(path, map_location="cpu", weights_only=True)
         except (pickle.UnpicklingError, AttributeError, KeyError, IndexError) as error:  # torch advises to run code
             raise StoreError(
-                f"{unread}: it is damaged, or holds more than tensors, arrays and plain values, which is never run; "
+                f"{unread}: it is damaged, or holds more than tensors, arrays and plain values, which icy never runs; "
                 "save a dictionary of tensors by torch.save."
             ) from error

@@ -1,1 +1,1 @@
-"""Tree reconstruction error (TRE): the metric in `tre`, the problem it solves, and its exact and trained solutions."""
+"""Tree reconstruction error (TRE): the metric in `tre`, its problem, and the exact and trained solutions."""

@@ -10,8 +10,8 @@ from icy.languages.codes import Weights, number, together
 
 from .problem import Matrix, ReconstructionErrors, Target
 
-NO_ERROR = 1e-9  # of an output; less is floating-point noise
-MANY_ROWS = 3000  # from here on the interior-point solver is faster
+NO_ERROR = 1e-9  # of an output; smaller errors are floating-point noise
+MANY_ROWS = 3000  # from this number of rows, the interior-point solver is faster
 
 
 def solve_additive(target: Target) -> ReconstructionErrors:
@@ -22,7 +22,7 @@ def solve_additive(target: Target) -> ReconstructionErrors:
     solved: dict[bytes, Matrix] = {}
     for j in np.flatnonzero(_not_sums(design, flat)):
         output = flat[:, j]
-        key = output.tobytes()  # outputs may be equal, and with two symbols one is the complement of the other
+        key = output.tobytes()  # outputs may be equal, and with two symbols one output is the complement of the other
         other = solved.get((1 - output).tobytes(), solved.get(key))
         solved[key] = _least_absolute(design, output, target.weights) if other is None else other
         residuals[:, j] = solved[key]
@@ -34,7 +34,7 @@ def solve_permutation(target: Target) -> ReconstructionErrors:
     """Assign every position to an attribute, at most S / A (rounded up) to each, at the lowest total error."""
     from scipy.optimize import linear_sum_assignment
 
-    attributes, length = target.atoms.shape[1], target.said.shape[1]
+    attributes, length = target.atoms.shape[1], target.tokens.shape[1]
     left = np.stack([_alone(target, a) for a in range(attributes)])  # [A, N, S]
     word = -(-length // attributes)
     total = left.sum(1) if target.weights is None else np.tensordot(left, target.weights, (1, 0))
@@ -57,7 +57,7 @@ def _design(target: Target) -> Any:
 
 
 def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
-    """Return which outputs are not a sum of columns, by least squares; the others are reconstructed without error."""
+    """Return which outputs are not a sum of columns, by least squares; others are reconstructed without error."""
     dense = design.toarray()
     fitted = dense @ np.linalg.lstsq(dense, outputs, rcond=None)[0]
     found: NDArray[np.bool_] = np.abs(fitted - outputs).max(0) > NO_ERROR
@@ -67,8 +67,8 @@ def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
 def _least_absolute(design: Any, output: Matrix, weights: Weights | None) -> Matrix:
     """Return the distance of each row's output from the best sum of columns, [N].
 
-    This solves the dual programme, with one bounded variable per row and one equation per column: here it is far
-    smaller than the primal one.
+    This solves the dual program, with one bounded variable per row and one equation per column. Here it is far smaller
+    than the primal program.
     """
     from scipy.optimize import linprog
 
@@ -76,13 +76,13 @@ def _least_absolute(design: Any, output: Matrix, weights: Weights | None) -> Mat
     bounds: Any = (-1, 1) if weights is None else np.outer(weights / weights.max(), (-1, 1))
     found = linprog(-output, A_eq=design.T, b_eq=np.zeros(design.shape[1]), bounds=bounds, method=solver)
     if found.status != 0:
-        raise InvalidSettingError(f"The linear programme of an additive composition was not solved: {found.message}")
+        raise InvalidSettingError(f"The linear program of an additive composition was not solved: {found.message}")
     left: Matrix = np.abs(output + design @ found.eqlin.marginals)
     return np.where(left < NO_ERROR, 0.0, left)
 
 
 def _alone(target: Target, attribute: int) -> Matrix:
-    """Return the error of every row and position if the symbol there depends on one attribute alone: [N, S].
+    """Return the error of every row and position if the symbol there depends only on one attribute: [N, S].
 
     The number closest in l1 to zeros and ones is the more frequent of the two. So if more than half of the rows with a
     value have the same symbol, this symbol is predicted, with error 0 for these rows and 2 for the others. Otherwise no
@@ -90,8 +90,8 @@ def _alone(target: Target, attribute: int) -> Matrix:
     """
     values, weights = number(target.atoms[:, attribute]), target.weights
     rows = np.bincount(values, weights)
-    left = np.ones(target.said.shape)
-    for j, symbols in enumerate(target.said.T):
+    left = np.ones(target.tokens.shape)
+    for j, symbols in enumerate(target.tokens.T):
         both = together(values, symbols)
         alike = np.bincount(both, weights)[both]  # rows with this value and this symbol
         predicted = np.zeros(len(rows), dtype=bool)

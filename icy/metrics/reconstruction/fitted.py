@@ -15,8 +15,8 @@ from icy.core.streams import stream_key
 
 from .problem import Composition, FitSettings, ReconstructionErrors, Target, TensorDistance
 
-SETTLED = 0.01  # training has converged if the last tenth of the steps changed the error by a smaller share
-SMALL = 0.1  # errors below this count as this in the share
+SETTLED = 0.01  # training has converged if the last tenth of the steps changed the error by a smaller fraction
+SMALL = 0.1  # smaller errors count as this error in the fraction
 PUBLISHED_STEPS, PUBLISHED_RATE = 1000, 0.01
 
 
@@ -26,8 +26,8 @@ def fit_linear(target: Target, distance: TensorDistance, fit: FitSettings) -> Re
     Raises:
         InvalidSettingError: the distance returns the wrong shape, or every restart diverged.
     """
-    said, design = _tensors(target, fit.device)
-    positions, symbols = said.shape[1:]
+    tokens, design = _tensors(target, fit.device)
+    positions, symbols = tokens.shape[1:]
     vectors = torch.zeros(
         fit.restarts, target.count, positions, symbols, device=fit.device, requires_grad=True, dtype=torch.float32
     )
@@ -38,7 +38,7 @@ def fit_linear(target: Target, distance: TensorDistance, fit: FitSettings) -> Re
     def errors() -> Tensor:
         mapped = maps[:, owner] @ vectors + bias[:, owner, :, None]
         sums = design @ mapped.flatten(2)
-        return between(sums, said.flatten(1).expand_as(sums))
+        return between(sums, tokens.flatten(1).expand_as(sums))
 
     return _finite(_trained(errors, [vectors, maps.requires_grad_(), bias.requires_grad_()], target, fit))
 
@@ -58,22 +58,22 @@ def fit_function(
 
 
 def fit_published(target: Target, fit: FitSettings) -> ReconstructionErrors:
-    """Run the authors' program: maps are never trained, and the error is that before the last update.
+    """Run the authors' program: maps are never trained, and the error is the one before the last update.
 
     Perkins21 and Icy22 used the same program except for the optimiser, which was RMSprop in the first version. It
-    stores symbols before positions, which makes no difference.
+    stores symbols before positions, which does not matter.
     """
-    said, design = _tensors(target, fit.device)
-    vectors = torch.zeros(target.count, *said.shape[1:], device=fit.device, requires_grad=True, dtype=torch.float32)
+    tokens, design = _tensors(target, fit.device)
+    vectors = torch.zeros(target.count, *tokens.shape[1:], device=fit.device, requires_grad=True, dtype=torch.float32)
     owner = torch.from_numpy(_owners(target)).to(fit.device)
-    first = _first_maps(1, target.atoms.shape[1], said.shape[1], fit.seed, fit.device)
+    first = _first_maps(1, target.atoms.shape[1], tokens.shape[1], fit.seed, fit.device)
     maps, bias = (given[0] for given in first)
     optimiser = _optimiser([vectors], fit.optimiser, PUBLISHED_RATE)
     history, mean = [], _mean_over_rows(target, fit.device)
     total = 1 if target.weights is None else float(target.weights.sum())
     for _ in range(PUBLISHED_STEPS):
         mapped = maps[owner] @ vectors + bias[owner, :, None]
-        left = (design @ mapped.flatten(1) - said.flatten(1)).abs().sum(-1)
+        left = (design @ mapped.flatten(1) - tokens.flatten(1)).abs().sum(-1)
         history.append(float(mean(left.detach())))
         optimiser.zero_grad()
         (left.sum() if target.weights is None else mean(left) * total).backward()
@@ -86,9 +86,9 @@ def fit_published(target: Target, fit: FitSettings) -> ReconstructionErrors:
 def _one_function(
     target: Target, composition: Composition, distance: TensorDistance, derivations: str, fit: FitSettings, restart: int
 ) -> ReconstructionErrors:
-    said, _ = _tensors(target, fit.device)
+    tokens, _ = _tensors(target, fit.device)
     generator = torch.Generator().manual_seed(stream_key(fit.seed, "tre", "vectors", restart))
-    shape = target.count, said[0].numel()
+    shape = target.count, tokens[0].numel()
     vectors = (
         (0.1 * torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu"))
         .to(fit.device)
@@ -97,16 +97,16 @@ def _one_function(
     atoms = torch.from_numpy(target.atoms).to(fit.device)
     compose = _composed(_own(composition, target, fit, restart), derivations)
     learned = list(compose.parameters()) if isinstance(compose, nn.Module) else []
-    between = _between(distance, *said.shape[1:])
+    between = _between(distance, *tokens.shape[1:])
 
     def errors() -> Tensor:
         found = compose(vectors[atoms])
-        if not isinstance(found, Tensor) or found.shape != said.flatten(1).shape:
+        if not isinstance(found, Tensor) or found.shape != tokens.flatten(1).shape:
             shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise InvalidSettingError(
-                f"The composition gave {shape} for {len(atoms)} rows; {tuple(said.flatten(1).shape)} is wanted."
+                f"The composition returned {shape} for {len(atoms)} rows, not {tuple(tokens.flatten(1).shape)}."
             )
-        return between(found, said.flatten(1)).unsqueeze(0)
+        return between(found, tokens.flatten(1)).unsqueeze(0)
 
     return _trained(errors, [vectors, *learned], target, fit)
 
@@ -117,7 +117,7 @@ def _own(composition: Composition, target: Target, fit: FitSettings, restart: in
         return copy.deepcopy(composition).to(fit.device)
     if not (isinstance(composition, type) and issubclass(composition, nn.Module)):
         return composition
-    sizes = {"attributes": target.atoms.shape[1], "length": target.said.shape[1], "symbols": target.symbols}
+    sizes = {"attributes": target.atoms.shape[1], "length": target.tokens.shape[1], "symbols": target.symbols}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_key(fit.seed, "tre", "composition", restart))
         return composition(**sizes).to(fit.device)
@@ -125,7 +125,7 @@ def _own(composition: Composition, target: Target, fit: FitSettings, restart: in
 
 def _composed(composition: Any, derivations: str) -> Callable[[Tensor], Tensor]:
     """Return the composition as a function of all atoms, [N, A, D] -> [N, D]."""
-    if isinstance(composition, str):  # additive, with a distance that has no exact solution
+    if isinstance(composition, str):  # additive, with a distance without an exact solution
         return lambda atoms: atoms.sum(1)
     composed: Callable[[Tensor], Tensor] = _Left(composition) if derivations == "left" else composition
     return composed
@@ -159,8 +159,8 @@ def _between(distance: TensorDistance, positions: int, symbols: int) -> Callable
 
     def cross_entropy(x: Tensor, y: Tensor) -> Tensor:
         scores = x.unflatten(-1, (positions, symbols)).log_softmax(-1)
-        said: Tensor = (scores * y.unflatten(-1, (positions, symbols))).sum((-2, -1))
-        return -said
+        tokens: Tensor = (scores * y.unflatten(-1, (positions, symbols))).sum((-2, -1))
+        return -tokens
 
     return cross_entropy
 
@@ -173,7 +173,7 @@ def _by_user(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor)
     if not isinstance(found, Tensor) or found.shape != x.shape[:1]:
         shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise InvalidSettingError(
-            f"The distance gave {shape} for {len(x)} rows; {(len(x),)} is wanted, one number each."
+            f"The distance returned {shape} for {len(x)} rows, not {(len(x),)}, one number per row."
         )
     return found
 
@@ -181,7 +181,7 @@ def _by_user(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor)
 def _trained(
     errors: Callable[[], Tensor], learned: list[Tensor], target: Target, fit: FitSettings
 ) -> ReconstructionErrors:
-    """Minimise the mean of `errors()`, [R, N] for restarts and rows, and return the best restart."""
+    """Minimize the mean of `errors()`, [R, N] for restarts and rows, and return the best restart."""
     optimiser, mean = _optimiser(learned, fit.optimiser, fit.learning_rate), _mean_over_rows(target, fit.device)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, fit.steps)
     late, before = max(1, fit.steps - fit.steps // 10), None
@@ -230,8 +230,8 @@ def _tensors(target: Target, device: str) -> tuple[Tensor, Tensor]:
     """Return the messages, [N, S, symbols], and the indicators of atoms, [N, atoms]."""
     design = np.zeros((len(target.atoms), target.count), dtype=np.float32)
     np.put_along_axis(design, target.atoms, 1, axis=1)
-    said = target.one_hot.astype(np.float32)
-    return torch.from_numpy(said).to(device), torch.from_numpy(design).to(device)
+    tokens = target.one_hot.astype(np.float32)
+    return torch.from_numpy(tokens).to(device), torch.from_numpy(design).to(device)
 
 
 def _owners(target: Target) -> Any:
@@ -242,7 +242,7 @@ def _owners(target: Target) -> Any:
 
 
 def _first_maps(restarts: int, attributes: int, positions: int, seed: int, device: str) -> tuple[Tensor, Tensor]:
-    """Draw maps, [R, A, S, S], and biases, [R, A, S], as torch initialises a linear layer."""
+    """Draw maps, [R, A, S, S], and biases, [R, A, S], as torch initializes a linear layer."""
     generator = torch.Generator().manual_seed(stream_key(seed, "tre", "maps"))
     bound = 1 / math.sqrt(positions)
     maps = torch.empty(restarts, attributes, positions, positions, dtype=torch.float32, device="cpu").uniform_(

@@ -1,4 +1,4 @@
-"""The reconstruction problem of TRE, shared by its solvers: what to reconstruct, training settings, and the result."""
+"""The reconstruction problem of TRE, shared by its solvers: the target, training settings, and the result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from icy.languages.tokens import PAD
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_TOKENS = 2**16  # of a vocabulary, where each has a number of its own
+MOST_TOKENS = 2**16  # largest vocabulary that has a number for each token
 Matrix = NDArray[np.float64]
 Composition = str | Callable[..., "Tensor"]  # a name, a function, a module or a class of modules; see `tre`
 TensorDistance = str | Callable[["Tensor", "Tensor"], "Tensor"]  # a name, or a function ([N, D], [N, D]) -> [N]
@@ -30,14 +30,14 @@ class Target:
     Attributes:
         atoms: the atom of every row and attribute, numbered over all attributes, [N, A].
         count: number of atoms.
-        said: messages as numbers of symbols, [N, S]; the end of a shorter message is a symbol too.
+        tokens: messages as numbers of symbols, [N, S]; the end of a shorter message is a symbol too.
         symbols: number of symbols.
-        weights: how often each row counts, [N]; None if once.
+        weights: number of times each row counts, [N]; None for once.
     """
 
     atoms: Int64[NDArray[np.int64], "batch attr"]
     count: int
-    said: Int64[NDArray[np.int64], "batch length"]
+    tokens: Int64[NDArray[np.int64], "batch length"]
     symbols: int
     weights: Weights | None = None
 
@@ -48,19 +48,19 @@ class Target:
     @cached_property
     def one_hot(self) -> Float64[Matrix, "batch length symbol={self.symbols}"]:
         """The messages as one-hot vectors, [N, S, symbols]."""
-        return np.eye(self.symbols)[self.said]
+        return np.eye(self.symbols)[self.tokens]
 
 
 def make_target(table: Table, published: bool = False) -> Target:
     """Number the atoms and symbols of a table.
 
     Args:
-        table: with discrete meanings and at least one position.
+        table: a table with discrete meanings and at least one position.
         published: use the whole vocabulary and two symbols more, one of them the end of a message, instead of the
-            symbols that occur. An unused symbol adds nothing to the least error, but it does if maps are not trained.
+            symbols that occur. An unused symbol adds nothing to the least error, unless maps are not trained.
 
     Raises:
-        InvalidSettingError: the whole vocabulary is too large for that.
+        InvalidSettingError: the whole vocabulary is too large.
     """
     sizes = [int(factor.max()) + 1 for factor in table.factors]
     first = np.cumsum([0, *sizes])
@@ -68,13 +68,13 @@ def make_target(table: Table, published: bool = False) -> Target:
     if published:
         if table.vocab_size > MOST_TOKENS:
             raise InvalidSettingError(
-                f"The published program has a number for every token of the vocabulary, used or not, and "
+                f"The published program has a number for every token of the vocabulary, used or not, but "
                 f"{table.vocab_size} are more than {MOST_TOKENS}; number the tokens from 0 without gaps."
             )
-        said = np.where(table.messages == PAD, table.vocab_size, table.messages)
-        return Target(atoms, int(first[-1]), said, table.vocab_size + 2, table.weights)
-    said = number(table.messages.ravel()).reshape(table.messages.shape)
-    return Target(atoms, int(first[-1]), said, int(said.max()) + 1, table.weights)
+        tokens = np.where(table.messages == PAD, table.vocab_size, table.messages)
+        return Target(atoms, int(first[-1]), tokens, table.vocab_size + 2, table.weights)
+    tokens = number(table.messages.ravel()).reshape(table.messages.shape)
+    return Target(atoms, int(first[-1]), tokens, int(tokens.max()) + 1, table.weights)
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class FitSettings:
     """Settings for reconstructions that are trained.
 
     Attributes:
-        restarts: number of fits, of which the best counts.
+        restarts: number of fits; the best one counts.
         steps: updates per fit.
         learning_rate: initial learning rate; it decays to 0 along a half cosine.
         optimiser: "adam" or "rmsprop".
-        seed: of the initial values.
+        seed: seed of the initial values.
         device: where to train.
     """
 

@@ -22,8 +22,8 @@ DISTANCES = ("l1", "l2", "cosine", "cross_entropy")
 DERIVATIONS = ("flat", "left")
 PRESETS = ("default", "published")
 OPTIMISERS = ("adam", "rmsprop")
-MOST_ROWS = 1000  # drawn from a larger table by default, for compositions that take longer than the permutation
-PUBLISHED_ROWS = 300  # drawn by the program of Perkins21 and Icy22
+MOST_ROWS = 1000  # default number of drawn rows of a larger table, for compositions slower than the permutation
+PUBLISHED_ROWS = 300  # number of rows that the program of Perkins21 and Icy22 draws
 
 
 @standard_state()
@@ -48,7 +48,7 @@ def tre(
 
     Each value of each attribute, an atom, has a vector of the shape of a message (tokens as one-hot vectors, the end of
     a shorter message as one more token). The vectors, and the parameters of the composition if it has any, minimise the
-    error (Andreas 2019). 0 is compositional; there is no upper bound.
+    error (Andreas 2019). 0 is compositional; it has no upper bound.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -56,14 +56,14 @@ def tre(
         composition: "additive" is the sum of the vectors, solved exactly by linear programming. "permutation" gives
             each attribute a word of S / A positions (rounded up), joins the words and permutes their positions, solved
             exactly by assignment. "linear" is the sum of the vectors after a learned map over positions for each
-            attribute (Andreas 2019 section 7), which is trained; as a map may be the identity, its least error is that
-            of "additive", which bounds any training from below. Or a function of tensors or a torch module, trained
-            together with the vectors, that takes all vectors of a row, [N, A, D] -> [N, D] with D = S * symbols,
-            position by position, or two vectors at a time. Every restart trains a copy of a module, or, given a class
-            of modules, a new one built as cls(attributes=A, length=S, symbols=symbols).
+            attribute (Andreas 2019 section 7), which is trained; because a map may be the identity, its least error is
+            that of "additive", which bounds any training from below. Or a function of tensors or a torch module,
+            trained together with the vectors, that takes all vectors of a row, [N, A, D] -> [N, D] with D = S *
+            symbols, position by position, or two vectors at a time. Every restart trains a copy of a module, or, given
+            a class of modules, a new one built as cls(attributes=A, length=S, symbols=symbols).
         distance: "l1", the sum of absolute differences; "l2", the Euclidean distance; "cosine"; "cross_entropy", summed
             over positions, with the composed vectors as logits; or a function of tensors ([N, D], [N, D]) -> [N]. All
-            but "l1" require training.
+            distances except "l1" require training.
         derivations: whether a composition that is a function gets all vectors at once ("flat") or two at a time from
             the left ("left", the binary tree ((a b) c)); named compositions are flat.
         rows: number of rows, drawn without replacement, each with its weight; by default all, or 1000 of a larger
@@ -73,11 +73,11 @@ def tre(
         preset: "published" is the program behind Perkins21 and Icy22: "linear" on 300 rows with two extra symbols, maps
             fixed at random initial values, vectors from zero, and 1000 steps of Adam at a constant rate of 0.01; it
             reports the error before the last step. `restarts`, `steps` and `learning_rate` do not apply.
-        restarts: number of fits if something is trained, of which the best counts.
+        restarts: number of fits if something is trained; the best one counts.
         steps: updates per fit.
         learning_rate: initial learning rate, which decays to 0 along a half cosine.
         optimiser: "adam", or "rmsprop" as in the first version of the published program.
-        seed: of the rows drawn and of initial values.
+        seed: seed of the drawn rows and of initial values.
         device: where to train.
 
     Returns:
@@ -126,10 +126,10 @@ def tre(
 
 
 def _check(composition: Composition, distance: TensorDistance, derivations: str, preset: str, optimiser: str) -> None:
-    """Raise for unknown conventions, and for those that exclude each other."""
+    """Raise for unknown conventions, and for conventions that exclude each other."""
     for what, given, known in (("composition", composition, COMPOSITIONS), ("distance", distance, DISTANCES)):
         if not isinstance(given, str) and not callable(given):
-            raise InvalidSettingError(f"The {what} is {', '.join(known)} or a function of tensors, not {given!r}.")
+            raise InvalidSettingError(f"The {what} must be {', '.join(known)} or a function of tensors, not {given!r}.")
     if isinstance(composition, str) and composition not in COMPOSITIONS:
         raise unknown("composition", composition, COMPOSITIONS)
     if isinstance(distance, str) and distance not in DISTANCES:
@@ -141,11 +141,11 @@ def _check(composition: Composition, distance: TensorDistance, derivations: str,
     if optimiser not in OPTIMISERS:
         raise unknown("optimiser", optimiser, OPTIMISERS)
     if derivations == "left" and isinstance(composition, str):
-        raise InvalidSettingError("Derivations from the left are for a composition that is a function of two vectors.")
+        raise InvalidSettingError("Derivations from the left need a composition that is a function of two vectors.")
     if composition == "permutation" and distance != "l1":
-        raise InvalidSettingError("The best permutation is found for the distance l1 only.")
+        raise InvalidSettingError("The composition 'permutation' only supports the distance l1.")
     if preset == "published" and (composition not in ("additive", "linear") or distance != "l1"):
-        raise InvalidSettingError("The published program has the composition linear and the distance l1.")
+        raise InvalidSettingError("The published program only supports the composition linear and the distance l1.")
 
 
 def _why_constant(table: Table) -> str:
@@ -163,7 +163,7 @@ def _rate(given: object) -> float:
     """Return a learning rate, checked."""
     if isinstance(given, (int, float)) and 0 < given < math.inf:
         return float(given)
-    raise InvalidSettingError(f"The learning rate is a number above 0, not {given!r}.")
+    raise InvalidSettingError(f"The learning rate must be above 0, not {given!r}.")
 
 
 def _random_settings(
@@ -200,7 +200,7 @@ def _standard_error(errors: Matrix, target: Target, whole: int) -> float:
 def _reconstruct(
     target: Target, composition: Composition, distance: TensorDistance, derivations: str, preset: str, fit: FitSettings
 ) -> ReconstructionErrors:
-    """Minimise the error, exactly where the composition allows it and else by training."""
+    """Minimise the error, exactly if the composition allows it, otherwise by training."""
     if composition == "permutation":
         return solve_permutation(target)
     if composition == "additive" and distance == "l1" and preset != "published":

@@ -24,10 +24,10 @@ from . import native
 MEANING_DISTANCES = ("hamming", "cosine", "euclidean")
 MESSAGE_DISTANCES = ("levenshtein", "hamming", "jaccard", "cosine")
 NORMALISED = ("none", "mean", "max")
-MOST_KEYS = 2**20  # values of a distance by which pairs are counted; with more, pairs are listed
-MOST_CHARACTERS = 0x110000 - 0x800  # of Unicode, less surrogates
-PAIRS_AT_ONCE = 2**16  # rows of counts that are multiplied at once
-EXACT = 2**53  # up to which floats hold all whole numbers
+MOST_KEYS = 2**20  # largest number of distinct distances for counting pairs by distance; with more, pairs are listed
+MOST_CHARACTERS = 0x110000 - 0x800  # number of Unicode characters without surrogates
+PAIRS_AT_ONCE = 2**16  # number of rows of counts to multiply at once
+EXACT = 2**53  # floats hold all whole numbers up to this limit
 WIDEST = 2048  # width of one-hot vectors; above it, comparing column by column takes less memory and time
 RowDistance = Callable[[Any, Any], float]  # the distance of two meanings, or of two messages
 Rows = Int64[NDArray[np.int64], " pair"]  # one of the two rows of every pair
@@ -82,7 +82,7 @@ def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
     if distance != "hamming":
         raise unknown("distance of meanings", distance, MEANING_DISTANCES)
     if table.continuous:
-        raise InvalidSettingError("Real-valued meanings hardly ever are equal; take the distance euclidean or cosine.")
+        raise InvalidSettingError("Real-valued meanings are hardly ever equal; take the distance euclidean or cosine.")
     return Hamming(table.compared)
 
 
@@ -91,13 +91,13 @@ def _require_numbers(table: Table) -> None:
     for a, names in enumerate(table.value_names):
         if names is not None:
             raise InvalidSettingError(
-                f"Euclidean distance is of numbers, and attribute {a} has names, such as {quoted(names[0])}; "
+                f"Euclidean distance needs numbers, but attribute {a} has names, such as {quoted(names[0])}; "
                 "take the distance hamming, or write its values as numbers below 2^62."
             )
     if not table.continuous and int(np.ptp(table.meanings, axis=0).max()) > EXACT:
         raise InvalidSettingError(
-            "Euclidean distance is computed in floating point, which is not exact for numbers that are more than 2^53 "
-            "apart; take the distance hamming, or subtract what all values share."
+            "Floating-point Euclidean distance is not exact for numbers that are more than 2^53 "
+            "apart; take the distance hamming, or subtract a common offset."
         )
 
 
@@ -123,7 +123,7 @@ def message_distance(table: Table, distance: str | RowDistance, padded: bool, no
         return TokenOverlap(table, distance)
     if distance != "hamming":
         raise unknown("distance of messages", distance, MESSAGE_DISTANCES)
-    return Hamming(table.positions or [np.zeros(len(table), dtype=np.int64)])  # no position: all messages are empty
+    return Hamming(table.positions or [np.zeros(len(table), dtype=np.int64)])  # no positions: all messages are empty
 
 
 class Hamming:
@@ -148,7 +148,7 @@ class Hamming:
 
     @cached_property
     def bytes(self) -> UInt8[NDArray[np.uint8], "batch column"] | None:
-        """The columns for native code, [N, columns]; None if it is not to be had or they do not fit it."""
+        """The columns for native code, [N, columns]; None without native code, or if the columns do not fit it."""
         fits = self.width <= native.MOST_COLUMNS and int(self.table.max(initial=0)) < native.MOST_CODES
         return self.table.astype(np.uint8) if fits and native.usable() else None
 
@@ -173,9 +173,9 @@ class Numbered(NamedTuple):
     """Messages for native code.
 
     Attributes:
-        tokens: numbers of their tokens, [N, S].
-        lengths: how many of them are the message, [N].
-        symbols: how many different ones there are.
+        tokens: numbers of the tokens, [N, S].
+        lengths: number of tokens of each message, [N].
+        symbols: number of different tokens.
     """
 
     tokens: UInt16[NDArray[np.uint16], "batch length"]
@@ -189,7 +189,7 @@ class Levenshtein:
     Args:
         table: meanings and messages.
         padded: compare messages including their padding, as one more symbol.
-        normalise: divide by nothing ("none"), by the mean of the two lengths ("mean"), or by the larger one ("max");
+        normalise: do not divide ("none"), or divide by the "mean" of the two lengths or the larger one ("max");
             the distance of two empty messages is 0.
     """
 
@@ -197,7 +197,7 @@ class Levenshtein:
 
     def __init__(self, table: Table, padded: bool, normalise: str) -> None:
         self.lengths = np.full(len(table), table.length) if padded else table.lengths
-        # Numbered without gaps, padding too: a token may be as large as it likes, and a character may not.
+        # Numbers without gaps, also for padding: tokens may be arbitrarily large, but characters may not.
         symbols, numbered = np.unique(table.messages, return_inverse=True)
         self.rows: NDArray[np.int64] = numbered.reshape(table.messages.shape)
         self.symbols = len(symbols)
@@ -206,10 +206,10 @@ class Levenshtein:
         self.whole = normalise == "none"
         self.small = np.uint8 if longest < 2**8 else np.uint16 if longest < 2**16 else np.uint32
         self.values: Distances | None
-        self.width = 1  # keys per number of edits: one for every length that it may be divided by
+        self.width = 1  # keys per number of edits: one for every possible divisor
         if self.whole or self.lengths.min() == self.lengths.max():
             self.values = np.arange(longest + 1.0) / (1 if self.whole else longest)
-        elif (longest + 1) * (2 * longest + 1) <= 2 * MOST_KEYS:  # with two keys of meanings, all that can be counted
+        elif (longest + 1) * (2 * longest + 1) <= 2 * MOST_KEYS:  # with two keys of meanings, the countable limit
             self.width = 2 * longest + 1
             edits, length = np.divmod(np.arange((longest + 1) * self.width), self.width)
             self.values = self._divided(edits, length)
@@ -218,13 +218,13 @@ class Levenshtein:
 
     @cached_property
     def texts(self) -> list[Any]:
-        """The messages as strings; as lists where there are more symbols than characters."""
+        """The messages as strings; lists if there are more symbols than characters."""
         spell: Callable[[Sequence[int]], Any] = _text if self.symbols <= MOST_CHARACTERS else list
         return [spell(row[:n]) for row, n in zip(self.rows.tolist(), self.lengths.tolist(), strict=True)]
 
     @cached_property
     def numbered(self) -> Numbered | None:
-        """The messages for native code; None if it is not to be had or they do not fit it."""
+        """The messages for native code; None without native code, or if the messages do not fit it."""
         if self.rows.shape[1] > native.MOST_TOKENS or not native.usable():
             return None
         if self.symbols > native.MOST_SYMBOLS:
@@ -245,7 +245,7 @@ class Levenshtein:
         return left + right if self.mean else np.maximum(left, right)
 
     def _divided(self, edits: Rows, length: Rows) -> Distances:
-        # Between two empty messages there are 0 edits, which may be divided by anything.
+        # Between two empty messages there are 0 edits, so any divisor will do.
         found: Distances = edits / np.maximum(length / 2 if self.mean else length, 0.5)
         return found
 
@@ -277,7 +277,7 @@ def _text(tokens: Sequence[int]) -> str:
 class TokenOverlap:
     """Jaccard distance of sets of tokens, or cosine distance of counts of tokens.
 
-    The distance of two empty messages is 0, and that of an empty message and another is 1.
+    The distance of two empty messages is 0, and the distance of an empty and another message is 1.
 
     Args:
         table: meanings and messages.
@@ -294,7 +294,7 @@ class TokenOverlap:
         self.counts.sum_duplicates()
         if name == "jaccard":
             self.counts.data[:] = 1
-        self.sizes: Rows = (self.counts * self.counts).sum(1)  # of a set its size, of counts their squared length
+        self.sizes: Rows = (self.counts * self.counts).sum(1)  # the size of sets, or the squared length of counts
         used, self.classes = np.unique(self.sizes, return_inverse=True)
         self.width = len(used) ** 2  # keys per number of shared tokens: one for every two sizes
         keys = (int(used[-1]) + 1) * self.width
@@ -309,7 +309,7 @@ class TokenOverlap:
         whole = left + right - shared if jaccard else left.astype(float) * right
         part = shared if jaccard else shared.astype(float) ** 2
         ratio = np.divide(part, whole, out=(left == right).astype(float), where=whole > 0)
-        ratio = np.minimum(ratio, 1)  # more would be of keys that do not occur
+        ratio = np.minimum(ratio, 1)  # only keys that do not occur would have more
         found: Distances = 1 - (ratio if jaccard else np.sqrt(ratio))
         return found
 
@@ -358,12 +358,12 @@ class Uncountable:
     values = None
 
     def block(self, left: slice, right: slice) -> Keys:
-        """Raise NotImplementedError: there are no keys."""
+        """Raise NotImplementedError: the distance has no keys."""
         raise NotImplementedError
 
 
 class Cosine(Uncountable):
-    """Cosine distance of real vectors: one minus the cosine of their angle, or 1 if one of them is zero."""
+    """Cosine distance of real vectors: one minus the cosine of their angle, or 1 if one vector is zero."""
 
     name = "cosine"
 
@@ -381,8 +381,8 @@ class FunctionDistance(Uncountable):
     """A user's function of two rows.
 
     Args:
-        rows: what the function takes, one per row of the table.
-        function: of two of these; returns a finite number.
+        rows: arguments of the function, one per row of the table.
+        function: function of two rows that returns a finite number.
     """
 
     def __init__(self, rows: Sequence[object], function: RowDistance) -> None:
@@ -394,5 +394,5 @@ class FunctionDistance(Uncountable):
         pairs = zip(left.tolist(), right.tolist(), strict=True)
         found = np.array([float(self.function(self.rows[i], self.rows[j])) for i, j in pairs])
         if not np.isfinite(found).all():
-            raise InvalidSettingError(f"The distance {self.name} gave a number that is not finite.")
+            raise InvalidSettingError(f"The distance {self.name} returned a number that is not finite.")
         return found

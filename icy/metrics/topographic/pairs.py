@@ -17,10 +17,10 @@ from . import native
 from .distances import WIDEST, Distance, Distances, Hamming, Keys, Rows
 from .progress import Progress
 
-BLOCK = 1024  # rows on either side of a block, which fits the caches
+BLOCK = 1024  # rows on either side of a block; a block fits the caches
 MOST_CELLS = 2**22  # cells of the table of counts; with more, pairs of rows are listed
 LISTED_AT_ONCE = 2**20
-BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks, and what sorting takes
+BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks, and work memory for sorting
 Counts = NDArray[np.int64]
 JointCounts = Real[NDArray[Any], "x_key y_key"]
 Task = TypeVar("Task")
@@ -36,7 +36,7 @@ class DistancePair:
         x: distance of meanings.
         y: distance of messages.
         rows: number of rows, N.
-        weights: how often each row counts, [N]; None if once. A pair of rows counts as often as their product.
+        weights: number of times each row counts, [N]; None for once. A pair of rows counts as often as their product.
     """
 
     x: Distance
@@ -46,7 +46,7 @@ class DistancePair:
 
     @property
     def countable(self) -> bool:
-        """Whether both have so few values that pairs can be counted by them."""
+        """Whether both distances have few enough values to count pairs by value."""
         if self.x.values is None or self.y.values is None:
             return False
         return len(self.x.values) * len(self.y.values) <= MOST_CELLS
@@ -59,9 +59,9 @@ def joint_counts(
 
     Args:
         two: distances that are countable.
-        progress: called with the number of pairs counted so far and the total.
+        progress: callback, called with the number of counted pairs and the total.
         workers: number of threads; by default one per core.
-        device: where to count if both are Hamming distances; any but "cpu" requires torch.
+        device: device for counting if both are Hamming distances; devices other than "cpu" require torch.
 
     Returns:
         The number of pairs with each combination of keys, [keys of x, keys of y]: integers, or with weights their sums
@@ -119,7 +119,7 @@ def all_pairs(rows: int, ordered: bool) -> tuple[Rows, Rows]:
 def distances_of_pairs(
     two: DistancePair, left: Rows, right: Rows, progress: Progress | None = None
 ) -> tuple[Distances, Distances]:
-    """Return both distances of listed pairs, given by their rows, [n] each: [n] each."""
+    """Return both distances of listed pairs, given by their rows, [n] each."""
     found = np.empty((2, len(left)))
     for first in range(0, len(left), LISTED_AT_ONCE):
         some = slice(first, first + LISTED_AT_ONCE)
@@ -131,7 +131,7 @@ def distances_of_pairs(
 
 
 def histogram(keys: Keys, cells: int) -> Int64[Counts, "cells={cells}"]:
-    """Count each key, [cells]; without native code bytes are counted two at a time, which halves the work."""
+    """Count each key, [cells]; without native code, two bytes are counted at a time, which halves the work."""
     if native.usable():
         return native.count_keys(keys, cells)
     if keys.dtype != np.uint8 or keys.size % 2:
@@ -201,6 +201,6 @@ def _narrow(x: Hamming, y: Hamming) -> bool:
 
 
 def _factors(x: Hamming, y: Hamming) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return two tables, [N, D] each, whose product has the joint keys of all pairs."""
+    """Return two tables, [N, D] each; their product holds the joint keys of all pairs."""
     width = np.float32(len(y.values))
     return np.concatenate([x.one_hot * width, y.one_hot], 1), np.concatenate([x.one_hot, y.one_hot], 1)

@@ -25,7 +25,7 @@ def histogram_on(
         left: [N, D] whole numbers.
         right: [N, D] whole numbers.
         cells: greater than any number in the product.
-        progress: called with the number of pairs counted so far and the total.
+        progress: callback, called with the number of counted pairs and the total.
 
     Returns:
         The count of each number from 0, [cells].

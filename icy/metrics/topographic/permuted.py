@@ -1,7 +1,7 @@
 """Topographic similarity after permutations of the messages: the values by chance of a Mantel test.
 
-A permutation reorders the distances between messages and changes none of them. So they are computed once, and each
-permutation looks them up: O(N^2) per permutation, whatever the distance costs.
+A permutation reorders the distances between messages and does not change them. So they are computed once, and each
+permutation looks them up: O(N^2) per permutation, for any cost of the distance.
 """
 
 import inspect
@@ -25,10 +25,10 @@ from .pairs import BLOCK, Counts, DistancePair, all_pairs, distances_of_pairs, i
 from .progress import Progress
 from .topsim import pearson_of_counts, spearman_of_counts, topsim, which_pairs
 
-MOST_CELLS = 2**16  # combinations of two distances by which pairs are counted; with more, distances are multiplied
-KEYS_AT_ONCE = 2**17  # of meanings; they stay in a cache while all permutations are counted
+MOST_CELLS = 2**16  # largest number of combinations of two distances to count; with more, distances are multiplied
+KEYS_AT_ONCE = 2**17  # keys of meanings; they stay in a cache while all permutations are counted
 COUNTS_AT_ONCE = 2**18  # numbers of pairs, by permutation and combination of distances
-Permutations = Int32[NDArray[np.int32], "permutation batch"]  # the message of each meaning, by row
+Permutations = Int32[NDArray[np.int32], "permutation batch"]  # the row of each meaning's message
 Values = Float64[NDArray[np.float64], " permutation"]
 Others = Int32[NDArray[np.int32], " pair"]  # the second row of each pair
 XKeys = UInt16[NDArray[np.uint16], " pair"]
@@ -59,15 +59,15 @@ def permuted_topsim(
         table: meanings and messages; no row may be a copy of another one (`Table.drawn_from`).
         permutations: for each permutation the row of the message that each meaning gets, [permutations, N].
         conventions: arguments of `topsim`.
-        progress: called with the number of permutations done and the total.
+        progress: callback, called with the number of finished permutations and the total.
 
     Returns:
-        The values of `topsim` on the permuted tables, up to rounding. None where pairs are drawn, or where
-        distances are real numbers and each row is also compared with itself: call `topsim` for each permutation there.
+        The values of `topsim` on the permuted tables, up to rounding. None if pairs are drawn, or if distances are real
+            numbers and each row is also compared with itself: then call `topsim` for each permutation.
 
     Raises:
         InvalidSettingError: the distances do not fit in memory: N^2 bytes (twice as many for more than 256 different
-            distances of messages), or that of `topsim` and 12 N^2 bytes for real-valued distances.
+            distances of messages), or the memory of `topsim` and 12 N^2 bytes for real-valued distances.
     """
     given = {name: parameter.default for name, parameter in inspect.signature(topsim).parameters.items()}
     given |= conventions
@@ -87,14 +87,14 @@ def permuted_topsim(
 
 
 def _codes(distance: Distance, counts: Int64[Counts, " key"]) -> Codes:
-    """Number the distances that occur, given how many ordered pairs have each key, each row with itself included."""
+    """Number the distances that occur, given the number of ordered pairs (also of a row and itself) of each key."""
     assert distance.values is not None
     values, codes = np.unique(distance.values[counts > 0], return_inverse=True)
     of_key = np.zeros(len(counts), dtype=np.uint8 if len(values) <= 2**8 else np.uint16)
     of_key[counts > 0] = codes
     pairs = np.zeros(len(values), dtype=np.int64)
     np.add.at(pairs, codes, counts[counts > 0])
-    pairs[0] -= math.isqrt(int(counts.sum()))  # N: each row and itself
+    pairs[0] -= math.isqrt(int(counts.sum()))  # N: each row with itself
     return Codes(values, of_key, pairs // 2)
 
 
@@ -107,9 +107,9 @@ def _by_counts(
     workers: int,
     progress: Progress | None,
 ) -> Values:
-    """Return the correlations from joint counts of the pairs i < j, whole numbers in whatever order they are counted.
+    """Return the correlations from joint counts of the pairs i < j, as whole numbers in any order of counting.
 
-    Pairs with the most frequent distance of meanings are not counted: the totals minus all other counts are theirs.
+    Pairs with the most frequent distance of meanings are not counted: their count is the total minus all other counts.
     """
     x, y = codes
     shape, common = (len(x.values), len(y.values)), int(x.pairs.argmax())
@@ -137,7 +137,7 @@ def _by_counts(
                     progress(first + int(len(some) * (1 - left)), len(permutations))
         total[:, common] = y.pairs - total.sum(1)
         total *= 2  # pairs in both orders, as topsim counts them
-        total[:, 0, 0] += two.rows if ordered else 0  # each row and itself
+        total[:, 0, 0] += two.rows if ordered else 0  # each row with itself
         for place, counts in enumerate(total, first):
             spearman = correlation == "spearman"
             found[place] = spearman_of_counts(counts) if spearman else pearson_of_counts(counts, x.values, y.values)
@@ -165,7 +165,7 @@ def _rows_at_once(rows: int) -> Iterator[slice]:
 
 
 def _counting(y: Keys, permutations: Permutations, cells: int) -> CountPairs:
-    """Return the function that counts sums of keys of listed pairs: `native.PermutedCounts.count`, or the same."""
+    """Return the function that counts sums of keys of listed pairs: `native.PermutedCounts.count`, or an equivalent."""
     if native.usable():
         return native.PermutedCounts(y, permutations, cells).count
     flat = y.ravel()

@@ -3,12 +3,12 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-Progress = Callable[[int, int], None]  # takes the number of pairs or permutations done, and the total
+Progress = Callable[[int, int], None]  # called with the number of finished pairs or permutations, and the total
 
 
 @contextlib.contextmanager
 def progress_callback(progress: bool | Progress | None, what: str = "pairs") -> Iterator[Progress | None]:
-    """Yield the function to call with progress: the given one, or for True one that moves a progress bar."""
+    """Yield the function to call with progress: the given function, or for True one that moves a progress bar."""
     if not isinstance(progress, bool):
         yield progress
         return

@@ -24,7 +24,7 @@ CORRELATIONS = ("spearman", "pearson")
 PAIRS = ("all", "ordered", "published")
 PUBLISHED_PAIRS = 10_000
 RowPairs = tuple[Rows, Rows]  # the two rows of each pair, [n] each
-WORTH_A_GPU = 20_000  # rows; fewer are counted in less time than importing torch takes
+WORTH_A_GPU = 20_000  # number of rows; smaller tables are counted in less time than importing torch takes
 
 
 @standard_state()
@@ -61,25 +61,25 @@ def topsim(
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
         correlation: "spearman" or "pearson".
-        meaning: distance of meanings: "hamming"; "cosine", for discrete values that of their concatenated one-hot
-            vectors, which equals the share of attributes that differ; "euclidean", for values that are numbers; or a
-            function of two meanings, [A] each.
+        meaning: distance of meanings: "hamming"; "cosine", for discrete values the cosine distance of their
+            concatenated one-hot vectors, which equals the share of attributes that differ; "euclidean", for values that
+            are numbers; or a function of two meanings, [A] each.
         message: distance of messages: "levenshtein"; "hamming", position by position, with the end of a shorter message
             as one more token; "jaccard" of the sets of their tokens, or "cosine" of the counts of their tokens, in
             which two empty messages have distance 0, and an empty and another one 1; or a function of two messages
             (arrays of tokens).
-        pairs: "all", every two different rows once; "ordered", all N^2, each row with itself too; a number, to draw so
-            many of "all" with replacement; or "published", as in Icy22's program: "ordered" if N^2 is at most 10,000,
-            and otherwise a draw of 10,000 of these.
+        pairs: "all", every two different rows once; "ordered", all N^2 pairs, including each row with itself; a number,
+            to draw that many of "all" with replacement; or "published", as in Icy22's program: "ordered" if N^2 is at
+            most 10,000, and otherwise a draw of 10,000 of these.
         padded: for Levenshtein, compare messages padded to one length, as EGG does.
-        normalise: divide the Levenshtein distance by nothing ("none"), the "mean" of the two lengths, or the larger one
-            ("max").
+        normalise: divide the Levenshtein distance by nothing ("none"), by the "mean" of the two lengths, or by the
+            larger one ("max").
         eos: the token that ends a message, a number or a name; see Table.of.
-        seed: of the draw of pairs.
-        device: where to count pairs if both distances are Hamming: "cpu", "cuda", or "auto" for a GPU if there is one
-            and the table is large.
+        seed: seed of the draw of pairs.
+        device: device for counting pairs if both distances are Hamming: "cpu", "cuda", or "auto" for a GPU if there is
+            one and the table is large.
         workers: number of threads; by default one per core.
-        progress: True shows a progress bar; a function is called with the number of pairs done and the total.
+        progress: True shows a progress bar; a function is called with the number of finished pairs and the total.
 
     Returns:
         A score in [-1, 1], with the number of pairs in its details. If pairs are drawn, its standard error is
@@ -198,7 +198,7 @@ def _of_counts(
     x, rows = np.unique(two.x.values, return_inverse=True)
     y, columns = np.unique(two.y.values, return_inverse=True)
     merged = np.zeros((len(x), len(y)), dtype=counts.dtype)
-    np.add.at(merged, (rows[:, None], columns), counts)  # two keys may mean one distance
+    np.add.at(merged, (rows[:, None], columns), counts)  # two keys may have the same distance
     # A row and itself, or a copy of itself, have distance 0 in both; of rows with weights, each copy and itself.
     copies = np.bincount(table.drawn_from)[table.drawn_from] if table.drawn_from is not None else np.ones(len(table))
     own = int((copies if two.weights is None else copies * two.weights).sum())
@@ -234,12 +234,12 @@ def _of_listed(
 def _weighted_pairs(
     weights: Weights, table: Table, left: Rows, right: Rows, ordered: bool
 ) -> tuple[Rows, Rows, Distances]:
-    """Return the pairs of weighted rows, also of each row with its own copies, and how often each counts: [n] each."""
+    """Return the pairs of weighted rows, also of each row with its copies, and how often each pair counts: [n] each."""
     if not ordered:
         own = np.arange(len(table))
         left, right = np.concatenate([left, own]), np.concatenate([right, own])
     times = weights[left] * weights[right].astype(float)
-    if not ordered or (table.drawn_from is not None and table.has_whole_weights):  # a copy makes no pair with itself
+    if not ordered or (table.drawn_from is not None and table.has_whole_weights):  # a copy has no pair with itself
         source = np.arange(len(table)) if table.drawn_from is None else table.drawn_from
         times -= np.where(source[left] == source[right], weights[left], 0)
     if not ordered:
@@ -269,7 +269,7 @@ def _score(value: float, number: int, rows: int, table: Table, conventions: Opti
     details = {"pairs": number}
     if math.isnan(value):
         alike = "all pairs of meanings, or all pairs of messages, are equally far apart"
-        why = why_unvaried(table.factors) or (alike if number else "there is no pair")
+        why = why_unvaried(table.factors) or (alike if number else "there are no pairs")
         return Score("topsim", value, rows, conventions, details, why=why)
     error = (1 - value**2) / math.sqrt(number) if sampled else None
     return Score(

@@ -1,1 +1,1 @@
-"""Agents that learn S2B: cores, learners, and what trains them."""
+"""Agents that learn S2B: cores, learners and their training."""

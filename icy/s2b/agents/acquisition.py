@@ -1,8 +1,9 @@
 """Ease of acquisition: how well a new, ordinary listener learns the language of a frozen speaker (EoA; MetaRG24).
 
-An ordinary listener remembers nothing of an episode: it learns one language by gradient, from the games of one space.
-A speaker plays an episode and is frozen; a listener is trained on what it says of the stimuli of the support, and read
-on those of the query. The listeners of many episodes train as one stack.
+An ordinary listener has no memory of an episode: it learns one language by gradient descent, from the games of one
+space. The speaker plays an episode and is then frozen. A new listener is trained on the speaker's messages for the
+stimuli of the support, and evaluated on its messages for the stimuli of the query. The listeners of many episodes train
+as one stack.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,24 +40,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LOSSES = ("hinge", "likelihood")
-YES, NO, NOTHING = 0, 1, -1  # decisions, and what fills a batch
+YES, NO, NOTHING = 0, 1, -1  # decisions, and the padding of a batch
 AT_ONCE = 128  # listeners in a stack
 OfLanguages = Float64[Reals, " language"]
 
 
 @dataclass(frozen=True)
 class AcquisitionSettings:
-    """Settings of a listener that acquires one language; those of the authors' script where they are known.
+    """Settings of a listener that acquires one language. The defaults follow the authors' script where it is known.
 
     Attributes:
-        epochs: how often it goes through the support.
+        epochs: number of passes over the support.
         batch: number of games in a batch.
-        learning_rate: of Adam.
-        width: width of the codes of stimuli and messages, and of tokens.
-        hidden: width of the layer between a stimulus and its code.
-        loss: "hinge": the right decision is to score 1 more than the other; "likelihood": of the right decision.
-        impatient: whether it decides after every token, and all of these decisions are trained; else after the last.
-        ratio: how often it sees the target's meaning in training; when it is read, in half of all games.
+        learning_rate: learning rate of Adam.
+        width: width of the embeddings of stimuli, messages and tokens.
+        hidden: width of the hidden layer of the stimulus encoder.
+        loss: "hinge": hinge loss with a margin of 1 between the right and the wrong decision; "likelihood": negative
+            log-likelihood of the right decision.
+        impatient: whether the listener decides after every token and all of these decisions are trained; otherwise it
+            decides only after the last token.
+        ratio: fraction of training games in which the listener sees the target's meaning. In the evaluation it is half
+            of all games.
     """
 
     epochs: int = 512
@@ -83,14 +87,14 @@ Answers = Int[Tensor, "listener game"]
 
 
 class OrdinaryListener(nn.Module):
-    """Scores after each token of a message whether a stimulus is meant: an LSTM's output times the stimulus's code.
+    """Scores after each token whether a message describes a stimulus: LSTM output times stimulus embedding.
 
     Parameters may have leading axes, for a stack of listeners (`icy.models.layers`).
 
     Args:
         width: length of a stimulus.
         length: number of tokens in a message.
-        symbols: number of tokens, with the one that ends a message.
+        symbols: number of tokens, including the end token.
         settings: widths.
     """
 
@@ -104,14 +108,14 @@ class OrdinaryListener(nn.Module):
         self.no = nn.Parameter(torch.ones(1))  # the score of "no"
 
     def forward(self, games: Float[Tensor, "*stack batch number"]) -> Float[Tensor, "*stack batch token decision=2"]:
-        """Return the scores of yes and no for games: the numbers of a stimulus, and behind them the tokens said."""
+        """Return the scores of yes and no. Each row of `games` is a stimulus followed by the tokens of a message."""
         stimuli, tokens = games.split(self.parts, -1)
         code = self.code(self.see(stimuli).relu())
         state = self.cell.start(torch.zeros_like(code))
         scores = []
         for token in tokens.long().unbind(-1):
-            said = self.embed(one_hot(token, self.symbols, code.dtype))
-            state = self.cell.step(self.cell.project(said), state)
+            embedded = self.embed(one_hot(token, self.symbols, code.dtype))
+            state = self.cell.step(self.cell.project(embedded), state)
             scores.append((state[0] * code).sum(-1))
         yes = torch.stack(scores, -1)
         return torch.stack([yes, self.no.unsqueeze(-1).expand_as(yes)], -1)
@@ -122,12 +126,12 @@ class OrdinaryListener(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class CommonGames:
-    """What the stimuli of one split are called, in E languages: padded to the most stimuli.
+    """The stimuli of one split and their messages in E languages, padded to the largest number of stimuli.
 
     Attributes:
-        stimuli: a meaning's samples follow each other, [E, n, W].
-        messages: what is said of each, [E, n, tokens].
-        counts: number of stimuli, [E].
+        stimuli: stimuli; the samples of a meaning are consecutive, [E, n, W].
+        messages: the message for each stimulus, [E, n, tokens].
+        counts: number of stimuli of each language, [E].
         samples: number of stimuli per meaning, O.
     """
 
@@ -138,10 +142,10 @@ class CommonGames:
 
     @classmethod
     def of(cls, languages: Sequence[FrozenLanguage], query: bool, samples: int) -> "CommonGames":
-        """Return the stimuli of the query, or of the support, of some languages.
+        """Return the games of the query, or of the support, of some languages.
 
         Raises:
-            IncompatibleError: a split with a single meaning, of which no other can stand in its place.
+            IncompatibleError: a split has a single meaning, and a game needs two.
         """
         which = [language.query == query for language in languages]
         counts = np.array([rows.sum() for rows in which])
@@ -149,7 +153,7 @@ class CommonGames:
             few = languages[int(counts.argmin())]
             raise IncompatibleError(
                 f"The space {few.space} of the episode {few.seed} has fewer than two meanings in its "
-                f"{'query' if query else 'support'}, so a listener cannot be trained and read there."
+                f"{'query' if query else 'support'}, so a listener cannot be trained and evaluated there."
             )
         tokens = max(language.messages.shape[1] for language in languages)
         stimuli = np.zeros((len(languages), counts.max(), languages[0].stimuli.shape[1]), dtype=np.float32)
@@ -166,13 +170,13 @@ class CommonGames:
         uniform: Float[Reals, "some game 2"],
         rows: Int64[Wholes, " some"],
     ) -> Int64[Wholes, "some game"]:
-        """Return the stimuli that the speaker sees: of the meaning that the listener is shown, or of another.
+        """Return the stimuli that the speaker sees: of the listener's meaning, or of a different meaning.
 
         Args:
             shown: the listener's stimuli.
-            same: where the speaker sees the same meaning: another sample of it, if there is one.
-            uniform: numbers in [0, 1) to draw by.
-            rows: the languages.
+            same: games in which the speaker sees the listener's meaning, in another sample if there is one.
+            uniform: uniform random numbers in [0, 1).
+            rows: indices of the languages.
         """
         samples, meanings = self.samples, (self.counts[rows] // self.samples)[:, None]
         meaning, sample = shown // samples, shown % samples
@@ -184,7 +188,7 @@ class CommonGames:
     def games(
         self, shown: Int64[Wholes, "some game"], targets: Int64[Wholes, "some game"], rows: Int64[Wholes, " some"]
     ) -> Float[Tensor, "some game number"]:
-        """Return games as a listener reads them: its stimuli, and behind them what is said of the speaker's."""
+        """Return the listener's inputs: its stimulus followed by the message for the speaker's stimulus."""
         at = rows[:, None]
         whole = np.concatenate([self.stimuli[at, shown], self.messages[at, targets].astype(np.float32)], -1)
         return torch.as_tensor(whole)
@@ -194,20 +198,21 @@ class CommonGames:
 
 
 class Acquisition:
-    """Ordinary listeners of some frozen languages, one each, in training.
+    """Training of ordinary listeners, one per frozen language.
 
-    Each goes through its own support as often as the settings say, in batches of its own; one with fewer stimuli ends
-    earlier. All that is drawn for a listener depends on its episode's seed alone, so a stack is as each would be alone.
+    Each listener makes the same number of passes over its own support, so a listener with fewer stimuli ends earlier.
+    Its random numbers depend on its episode's seed alone, so the results do not depend on the other listeners of the
+    stack.
 
     Args:
-        languages: what the speakers say.
+        languages: the languages of the frozen speakers.
         samples: number of stimuli per meaning, O.
-        symbols: number of tokens, with the one that ends a message.
-        settings: how to train.
+        symbols: number of tokens, including the end token.
+        settings: settings of the training.
 
     Raises:
-        PluginError: a speaker said what is no token.
-        IncompatibleError: a language of too few meanings.
+        PluginError: a speaker's message has a token outside the vocabulary.
+        IncompatibleError: a language has too few meanings.
     """
 
     def __init__(
@@ -217,11 +222,13 @@ class Acquisition:
         self.support, self.query = (CommonGames.of(languages, query, samples) for query in (False, True))
         for part in (self.support, self.query):
             if part.messages.min() < 0 or part.messages.max() >= symbols:
-                raise PluginError(f"A speaker utters tokens from 0 to {symbols - 1}, and this one said another.")
+                raise PluginError(
+                    f"A speaker's tokens must be from 0 to {symbols - 1}; this speaker used another token."
+                )
         seeds = [language.seed for language in languages]
         self.streams = EpisodeStreams.of_seeds(seeds).within("acquisition")
         self.batches = -(-self.support.counts // settings.batch)  # in an epoch
-        self.rows = np.arange(len(languages))  # those in training
+        self.rows = np.arange(len(languages))  # listeners still in training
         self.updates = 0
         models = [self._new(seed, symbols) for seed in seeds]
         training = TrainingSettings(settings.batch, settings.learning_rate, clip_norm=None)
@@ -240,13 +247,13 @@ class Acquisition:
             return OrdinaryListener(width, tokens, symbols, self.settings)
 
     @one_thread()
-    def train(self, told: Callable[[int], None] | None = None) -> dict[str, OfLanguages]:
-        """Train all listeners, and read each at its end; return `zsct`, `support` and `yes`, [E].
+    def train(self, progress: Callable[[int], None] | None = None) -> dict[str, OfLanguages]:
+        """Train all listeners and evaluate each when its training ends; return `zsct`, `support` and `yes`, [E].
 
         Args:
-            told: progress callback, called with the number of listeners that have just been read.
+            progress: callback, called with the number of listeners that have just been evaluated.
         """
-        found: dict[str, OfLanguages] = {name: np.zeros(len(self.batches)) for name in ("zsct", "support", "yes")}
+        results: dict[str, OfLanguages] = {name: np.zeros(len(self.batches)) for name in ("zsct", "support", "yes")}
         keys = torch.zeros(len(self.rows), dtype=torch.int64, device="cpu")
         while len(self.rows):
             games, answers = self._batch()
@@ -254,16 +261,16 @@ class Acquisition:
             self.updates += 1
             ended = self.updates >= self.batches[self.rows] * self.settings.epochs
             if ended.any():
-                self._read(np.flatnonzero(ended), found)
+                self._read(np.flatnonzero(ended), results)
                 self.rows = self.rows[~ended]
                 if len(self.rows):
                     self._learner.keep(np.flatnonzero(~ended).tolist())
-                if told is not None:
-                    told(int(ended.sum()))
-        return found
+                if progress is not None:
+                    progress(int(ended.sum()))
+        return results
 
     def _batch(self) -> tuple[Tensor, Tensor]:
-        """Return the present games of the listeners in training, and the right decisions."""
+        """Return the next batch of games of the listeners in training, and the right decisions."""
         epoch, place = np.divmod(self.updates, self.batches[self.rows])
         if (place == 0).any():
             self._draw(self.rows[place == 0], epoch[place == 0])
@@ -285,11 +292,11 @@ class Acquisition:
         self._shown[rows], self._same[rows] = shown, uniform[..., 0] < self.settings.ratio
         self._said[rows] = self.support.targets(shown, self._same[rows], uniform[..., 1:], rows)
 
-    def _read(self, places: Wholes, found: dict[str, OfLanguages]) -> None:
-        """Read some of the listeners in training.
+    def _read(self, places: Wholes, results: dict[str, OfLanguages]) -> None:
+        """Evaluate some of the listeners in training.
 
-        Each stimulus is shown twice, once when it is meant and once when another meaning is. So one that does not
-        listen is right in half of all games, to the last one.
+        Each stimulus is shown twice: once with its own message and once with the message of another meaning. So a
+        listener that ignores messages is right in exactly half of all games.
         """
         rows = self.rows[places]
         for name, part in (("zsct", self.query), ("support", self.support)):
@@ -303,13 +310,13 @@ class Acquisition:
             decided = (scores[..., NO] >= scores[..., YES]).numpy().astype(np.int64)
             there = np.arange(2 * count) // 2 < part.counts[rows, None]
             right = decided == np.where(same, YES, NO)
-            found[name][rows] = (right & there).sum(1) / there.sum(1)
+            results[name][rows] = (right & there).sum(1) / there.sum(1)
             if name == "zsct":
-                found["yes"][rows] = ((decided == YES) & there).sum(1) / there.sum(1)
+                results["yes"][rows] = ((decided == YES) & there).sum(1) / there.sum(1)
 
 
 def loss_of(settings: AcquisitionSettings) -> Callable[[Scores, Answers, Noise], Float[Tensor, " listener"]]:
-    """Return the loss of each listener, a function of scores and right decisions; NOTHING is left out."""
+    """Return the loss function: it maps scores and right decisions to one loss per listener and ignores NOTHING."""
 
     def loss(scores: Scores, answers: Answers, noise: Noise) -> Float[Tensor, " listener"]:
         decided = scores if settings.impatient else scores[..., -1:, :]
@@ -335,27 +342,27 @@ def ease_of_acquisition(
 ) -> "pd.DataFrame":
     """Measure how easily new listeners acquire the languages of a speaker (EoA; MetaRG24).
 
-    In each episode the speaker plays to the end and is frozen. A new listener without memory is trained on what it says
-    of the stimuli of the support, tokens unrenamed, and then read in games about those of the query. Without
-    distractors it says whether it is shown the speaker's meaning, in another sample where there is one. Chance, and
-    whatever a listener earns that does not listen, is 0.5.
+    In each episode the speaker plays to the end and is then frozen. A new listener without memory is trained on the
+    speaker's messages for the stimuli of the support, without renaming of tokens. It is then evaluated on the stimuli
+    of the query. These games have one stimulus, without distractors: the listener decides whether it has the speaker's
+    meaning, in another sample if there is one. Chance is 0.5; a listener that ignores messages also scores 0.5.
 
     Args:
         speaker: name of a registered speaker, or a `Player`; it must have `utter`.
         game: settings of the game that the speaker plays; or give them by name.
-        episodes: number of episodes, with a listener each.
+        episodes: number of episodes; each has its own listener.
         seed: seed of the episodes, see `evaluate`.
-        settings: how to train the listeners.
-        told: progress callback, called when listeners have been read with the number of those so far, and of all.
+        settings: settings of the listeners' training.
+        told: progress callback, called after evaluations with the number of evaluated listeners and their total.
         **given: settings by name, see GameSettings.
 
     Returns:
         A row per episode: `episode`, its seed; `space`, its numbers of values; `messages`, the number of different
-        messages; `zsct` and `support`, the listener's accuracy in the query and in the support; and `yes`, how often
-        it said in the query that it saw the target's meaning.
+        messages; `zsct` and `support`, the listener's accuracy in the query and in the support; and `yes`, the fraction
+        of query games in which it decided that it saw the target's meaning.
 
     Raises:
-        IcyError: unknown names, settings that are not accepted, or a speaker without `utter`.
+        IcyError: an unknown name, a setting that is not accepted, or a speaker without `utter`.
 
     Example:
         >>> from icy.s2b.agents.acquisition import AcquisitionSettings, ease_of_acquisition
@@ -366,7 +373,7 @@ def ease_of_acquisition(
     import pandas as pd
 
     chosen, settings = GameSettings.of(game, **given), settings or AcquisitionSettings()
-    done, found = 0, []
+    done, tables = 0, []
 
     def ended(listeners: int) -> None:
         nonlocal done
@@ -378,10 +385,10 @@ def ease_of_acquisition(
     for first in range(0, len(seeds), AT_ONCE):
         languages = frozen_languages(speaker, chosen, seeds[first : first + AT_ONCE])
         scores = Acquisition(languages, chosen.samples, chosen.vocab_size + 1, settings).train(ended)
-        found.append(pd.DataFrame([_facts(language) for language in languages]).assign(**scores))
-    return pd.concat(found, ignore_index=True)
+        tables.append(pd.DataFrame([_facts(language) for language in languages]).assign(**scores))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _facts(language: FrozenLanguage) -> dict[str, object]:
-    said = len(np.unique(regular(language.messages), axis=0))
-    return {"episode": language.seed, "space": language.space, "messages": said}
+    messages = len(np.unique(regular(language.messages), axis=0))
+    return {"episode": language.seed, "space": language.space, "messages": messages}

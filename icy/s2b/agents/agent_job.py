@@ -19,7 +19,7 @@ from .recall.spec import RecallSpec
 from .spec import S2BSpec
 
 QUICK_OBSERVATIONS = 20_000  # of learners that count these
-READINGS = 20  # of a training, unless it is said how often
+READINGS = 20  # default number of evaluations during a training
 ON_AXES = ("shots", "samples", "distractors", "most")
 NAMED = (*ON_AXES, "least")  # settings of the game that are options of their own
 
@@ -30,9 +30,9 @@ class AgentJob(Job):
 
     Attributes:
         task: the core, the learner and the game.
-        episodes: number of episodes of the evaluation at the end.
-        report_every: updates between two readings.
-        eoa: number of episodes whose languages new listeners are to acquire at the end.
+        episodes: number of episodes of the final evaluation.
+        report_every: number of updates between two evaluations.
+        eoa: number of episodes in the final measurement of ease of acquisition; 0 for none.
     """
 
     task: AgentTask
@@ -49,16 +49,16 @@ class AgentJob(Job):
 
     @property
     def name(self) -> str:
-        """Core and learner."""
+        """Names of the core and the learner."""
         return self.task.model + (" (deaf)" if self.task.deaf else "")
 
     @property
     def entries(self) -> list[Entry]:
-        """The core and the speaker, where they are registered."""
+        """Registry entries of the core and the speaker."""
         return [*super().entries, *_registered(self.task)]
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
+        """Return all choices that can change a training's results. Default settings appear in `settings` only."""
         task, game = self.task, self.task.game
         usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
         own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
@@ -92,22 +92,22 @@ class AgentJob(Job):
         return self.task.updates
 
     def limit_text(self) -> str:
-        """Return the word before the time left."""
+        """Return the word that precedes the remaining time."""
         return "at most" if self.task.observations else "about"
 
     def estimate_text(self, steps: str) -> str:
         """Return a sentence on the assumptions of an estimate."""
-        return f"This is an estimate for {steps} updates of every agent, with readings and the evaluation."
+        return f"This is an estimate for {steps} updates of every agent, including all evaluations."
 
     def work(self) -> None:
-        """Return nothing, so that each task is timed: learners differ in more than in sizes."""
+        """Return None, so that each task is timed separately: the cost of learners depends on more than their sizes."""
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all seeds."""
         return float(job_kind(self.kind).function("rehearse")(self, updates)) * len(self.replicates)
 
     def summary(self, record: Record) -> str:
-        """Return the result of an agent in a few words."""
+        """Return a short text with the result of an agent."""
         return (
             f"query {record['accuracy']:.3f}, support {record.get('support', 0):.3f} after "
             f"{counted(record['steps'], 'update')}"
@@ -124,7 +124,7 @@ def _registered(task: AgentTask) -> list[Entry]:
 
 
 def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
-    """Return the jobs of a spec, one per combination of the values along its axes.
+    """Return the jobs of a spec, one per combination of its options' values.
 
     Raises:
         IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
@@ -134,34 +134,34 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
     jobs = jobs_of_each(spec, _jobs, {"speaker": [entry.name for entry in registry.entries(SPEAKER)]})
     if spec.eoa and not any(job.eoa for job in jobs):
         raise InvalidSettingError(
-            "Ease of acquisition (eoa) is measured of speakers that learn, as with the learner 'pair'; for others "
-            "there is `icy s2b eoa`."
+            "Training measures ease of acquisition (eoa) only for a speaker that learns, as with the learner 'pair'; "
+            "for other speakers run `icy s2b eoa`."
         )
     return jobs
 
 
 def check_run(spec: S2BSpec | RecallSpec, agents: str) -> None:
-    """Check the options that trainings of agents share.
+    """Check the options that all trainings of agents have.
 
     Raises:
-        InvalidSettingError: a device that is not the CPU, or a number that is not accepted.
+        InvalidSettingError: the device is not the CPU, or a number is not accepted.
     """
     if spec.device not in ("auto", "cpu"):
         raise InvalidSettingError(f"{agents} train on the CPU; leave out device (--device).")
     whole_number("number of episodes", spec.episodes)
-    for what, given in (("observations", spec.observations), ("updates between readings", spec.report_every)):
-        if given is not None:
-            whole_number(f"number of {what}", given)
+    for name, value in (("observations", spec.observations), ("updates between evaluations", spec.report_every)):
+        if value is not None:
+            whole_number(f"number of {name}", value)
 
 
 def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> Choices:
-    """Return the fields of a job that follow from its spec and its task.
+    """Return the fields of a job that its spec and its task determine.
 
     Raises:
-        IcyError: the task makes no update, or no training of it can be made.
+        IcyError: the task makes no update, or its training cannot be created.
     """
     if not task.updates:
-        raise InvalidSettingError(f"{task.model} makes no update in so few observations; give it more.")
+        raise InvalidSettingError(f"{task.model} makes no update with so few observations; raise `observations`.")
     return {
         "episodes": int(spec.episodes),
         "report_every": spec.report_every or max(1, task.updates // READINGS),
@@ -172,11 +172,11 @@ def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> 
 
 
 def _jobs(spec: S2BSpec) -> list[AgentJob]:
-    """Return the job of a spec with one value along each axis, and that of its deaf twin."""
+    """Return the jobs of a spec with one value per option: the agent and, if requested, its deaf twin."""
     preset, learner = SAME_PRESETS.get(spec.preset, spec.preset), str(spec.learner)
     how, core = find_learner(learner), core_name(str(spec.core), learner)
     game = _game(spec)
-    settings = how.complete(core, asked_settings(spec, core, learner, how), preset, game)
+    settings = how.complete(core, learner_options(spec, core, learner, how), preset, game)
     task = AgentTask(
         core=core,
         learner=learner,
@@ -190,19 +190,19 @@ def _jobs(spec: S2BSpec) -> list[AgentJob]:
     )
     tasks = [replace(task, deaf=deaf) for deaf in ((False, True) if spec.deaf else (False,))]
     eoa = spec.eoa if how.both else 0
-    return [AgentJob(one, eoa=eoa, **run_options(spec, one, one.speaker)) for one in tasks]
+    return [AgentJob(each, eoa=eoa, **run_options(spec, each, each.speaker)) for each in tasks]
 
 
-def asked_settings(spec: S2BSpec | RecallSpec, core: str, learner: str, how: LearningMethod) -> Choices:
-    """Return the settings of a learner that were asked for, with the length of the training where it is one of them."""
-    known = [one.name for one in fields(how.settings_class(core))]
+def learner_options(spec: S2BSpec | RecallSpec, core: str, learner: str, how: LearningMethod) -> Choices:
+    """Return the learner's settings from a spec, including the length of the training if it is one of them."""
+    known = [setting.name for setting in fields(how.settings_class(core))]
     lengths = {"updates": spec.updates, "observations": spec.observations}
     if spec.updates is not None and "updates" not in known:
         if "updates" in spec.given:
-            raise InvalidSettingError(f"The learner '{learner}' is told its length by observations, not by updates.")
+            raise InvalidSettingError(f"Set the length of learner '{learner}' with `observations`, not `updates`.")
         lengths["observations"] = spec.observations or QUICK_OBSERVATIONS
     for name in sorted(set(lengths) & set(spec.settings) & spec.given):
-        raise InvalidSettingError(f"{name} was given twice: as an option of its own, and as a setting of the learner.")
+        raise InvalidSettingError(f"{name} was given twice: as an option and as a setting of the learner.")
     return {**{n: value for n, value in lengths.items() if value is not None and n in known}, **spec.settings}
 
 
@@ -215,16 +215,16 @@ def _game(spec: S2BSpec) -> GameSettings:
 
 
 def count_parameters(task: AgentTask) -> dict[str, int]:
-    """Count the parameters, which shows as well that the task can be made.
+    """Count the parameters. This also checks that the networks of the task can be created.
 
     Raises:
-        IcyError: it cannot.
+        IcyError: they cannot be created.
     """
     try:
         networks = task.training(0).networks().values()
     except IcyError:
         raise
     except (TypeError, ValueError) as error:
-        raise IcyError(f"{task.model} cannot be made: {error}.") from error
+        raise IcyError(f"{task.model} cannot be created: {error}.") from error
     count = sum(weights.numel() for network in networks for weights in network.parameters())
     return {"true": count, "published": count}

@@ -1,4 +1,4 @@
-"""What tells one training of agents from another, as a configuration that a record holds and a training is made of."""
+"""Tasks: the complete configuration of a training of agents, as it is stored in records."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -9,7 +9,7 @@ import torch
 from icy.config.presets import OLD_PRESETS
 from icy.core.entry import CORE
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.fields import checked, differing
+from icy.core.fields import changed_fields, checked
 from icy.core.registry import SPEAKER, registry
 from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
@@ -27,22 +27,22 @@ from .r2d2.r2d2_learning import PRESETS, R2D2Learning, R2D2Settings
 from .training import AgentTraining
 
 MEMORIES = ("pairs", "joint")  # cores that are attention memories of whole games
-SAME_PRESETS = {"metarg24": "metarg22"}  # names of one preset, and the one that records have
+SAME_PRESETS = {"metarg24": "metarg22"}  # second name of a preset: the name that records have
 
 
 @dataclass(frozen=True)
 class LearningMethod:
-    """A way to learn, which turns a task into a training.
+    """A learning algorithm: it creates the training of a task.
 
     Attributes:
         description: one line.
         make: a function of a task and a seed that returns the `AgentTraining`.
-        settings: the class of its settings, a dataclass with the number of `updates`. Where its defaults depend on the
-            game, `usual(game)` of the class makes them.
-        fixed: settings that its name stands for.
-        hidden: settings that stand elsewhere in a setup.
-        presets: such settings by name, besides "default".
-        of_cores: the class of its settings where a registered core learns, if it is another one.
+        settings: the class of its settings, a dataclass with the number of `updates`. If the defaults depend on the
+            game, the class method `usual(game)` returns them.
+        fixed: settings that the name of the learner determines.
+        hidden: settings that other fields of a task determine.
+        presets: settings by the name of the preset, in addition to "default".
+        of_cores: the class of its settings for registered cores, if it differs from `settings`.
         memories: whether it trains attention memories.
         cores: whether it trains registered cores.
         both: whether the speaker learns as well.
@@ -60,53 +60,56 @@ class LearningMethod:
     both: bool = False
 
     def settings_class(self, core: str) -> Any:
-        """Return the class of its settings beside a core."""
+        """Return the class of the learner's settings for a core."""
         return self.settings if core in MEMORIES or self.of_cores is None else self.of_cores
 
-    def made(self, core: str, given: Fields, preset: str, game: GameSettings) -> Any:
-        """Return its settings in a game.
+    def make_settings(self, core: str, options: Fields, preset: str, game: GameSettings) -> Any:
+        """Return the learner's settings in a game.
 
         Raises:
-            IcyError: an unknown preset or setting, or a value that cannot be.
+            IcyError: an unknown preset or setting, or a value that is not accepted.
         """
-        of = self.settings_class(core)
-        usual = of.usual(game) if hasattr(of, "usual") else of()
-        presets = {"default": usual, **self.presets}
+        cls = self.settings_class(core)
+        defaults = cls.usual(game) if hasattr(cls, "usual") else cls()
+        presets = {"default": defaults, **self.presets}
         if preset not in presets:
             raise unknown("preset of this learner", preset, list(presets))
-        own = checked(of, given, "setting of the learner", {*self.fixed, *self.hidden})
+        own = checked(cls, options, "setting of the learner", {*self.fixed, *self.hidden})
         return replace(presets[preset], **self.fixed, **own)
 
-    def complete(self, core: str, given: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return all of its settings that stand nowhere else, by name. Errors as for `made`."""
-        made, left_out = self.made(core, given, preset, game), {*self.fixed, *self.hidden}
-        return {f.name: getattr(made, f.name) for f in fields(made) if f.name not in left_out}
+    def complete(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
+        """Return the settings that are not determined by the learner's name or by other fields of the task.
 
-    def changes(self, core: str, given: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return the settings that differ from the preset's; of one that is several, those that differ from the usual.
-
-        Errors as for `made`.
+        Raises the errors of `make_settings`.
         """
-        made, usual = self.made(core, given, preset, game), self.made(core, {}, preset, game)
-        changed = differing(made, usual)
-        return {n: differing(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
+        settings, excluded = self.make_settings(core, options, preset, game), {*self.fixed, *self.hidden}
+        return {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in excluded}
+
+    def changes(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
+        """Return the settings that differ from the preset. Of a nested group, return the fields without their default.
+
+        Raises the errors of `make_settings`.
+        """
+        settings, usual = self.make_settings(core, options, preset, game), self.make_settings(core, {}, preset, game)
+        changed = changed_fields(settings, usual)
+        return {n: changed_fields(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentTask:
-    """All that can change the numbers of a training, but its seed.
+    """Everything that can change the results of a training, except its seed.
 
     Attributes:
-        core: what the listener remembers an episode with.
-        learner: how it learns.
+        core: name of the listener's core, its memory of an episode.
+        learner: name of the learner.
         game: settings of the game, as a dictionary.
-        speaker: the speaker beside it; "learned" where it learns as well.
-        deaf: whether the listener is given no messages.
+        speaker: name of the speaker; "learned" if it learns as well.
+        deaf: whether the listener gets no messages.
         options: further arguments of the core.
         speaker_options: further arguments of a speaker that learns.
         settings: all settings of the learner.
-        preset: that they started from.
-        observations: after how many training ends, if the updates are not over before.
+        preset: name of the preset that the settings are based on.
+        observations: number of observations after which training ends, if the updates have not ended before.
     """
 
     core: str
@@ -122,39 +125,39 @@ class AgentTask:
 
     @classmethod
     def of_config(cls, config: Fields) -> Self:
-        """Return a task by what `config` gave, also in an older version that named a preset otherwise.
+        """Return the task of a stored configuration. Old names of presets are accepted.
 
         Raises:
-            IcyError: it is of another version of icy.
+            IcyError: the configuration was written by another version of icy.
         """
         preset = config.get("preset", "default")
         return cls(**checked(cls, {**config, "preset": OLD_PRESETS.get(preset, preset)}, "part of a training"))
 
     def config(self) -> Choices:
-        """Return it as JSON has it."""
+        """Return the task as a dictionary for JSON."""
         return asdict(self)
 
     @property
     def how(self) -> LearningMethod:
-        """How it learns."""
+        """The learning method."""
         return find_learner(self.learner)
 
     @property
     def model(self) -> str:
-        """Core and learner."""
+        """Names of the core and the learner."""
         return f"{self.core}+{self.learner}"
 
     @property
     def updates(self) -> int:
-        """Number of updates, if the observations are not over before."""
+        """Number of updates, if the limit of observations does not end training before."""
         return int(self.learner_settings().updates)
 
     def learner_settings(self) -> Any:
         """Return the settings of the learner."""
-        return self.how.made(self.core, self.settings, self.preset, self.game_settings())
+        return self.how.make_settings(self.core, self.settings, self.preset, self.game_settings())
 
     def changes(self) -> Choices:
-        """Return the settings of the learner that differ from the usual ones."""
+        """Return the settings of the learner that differ from the preset."""
         return self.how.changes(self.core, self.settings, self.preset, self.game_settings())
 
     def game_settings(self) -> GameSettings:
@@ -162,10 +165,10 @@ class AgentTask:
         return GameSettings(**checked(GameSettings, self.game, "setting of the game"))
 
     def training(self, seed: int) -> AgentTraining:
-        """Return the training that it says, at its beginning.
+        """Return a new training of the task.
 
         Raises:
-            IcyError: what does not go together.
+            IcyError: settings that are not compatible with each other.
         """
         return self.how.make(self, seed)
 
@@ -174,7 +177,7 @@ class AgentTask:
 
 
 def make_dealt(task: AgentTask, seed: int) -> DealtLearning:
-    """Make the training of a listener on dealt episodes: an attention memory, or a network with a core."""
+    """Create the training of a listener on dealt episodes: an attention memory, or a network with a core."""
     _check_no_speaker_options(task)
     game, settings = task.game_settings(), task.learner_settings()
     with torch.random.fork_rng(devices=[]):
@@ -186,7 +189,7 @@ def make_dealt(task: AgentTask, seed: int) -> DealtLearning:
 
 
 def make_r2d2(task: AgentTask, seed: int) -> R2D2Learning:
-    """Make the training of a listener, or of both players, by R2D2."""
+    """Create the training of a listener, or of both players, by R2D2."""
     _check_no_speaker_options(task)
     settings = task.learner_settings()
     network = network_settings(task, settings.network)
@@ -195,9 +198,9 @@ def make_r2d2(task: AgentTask, seed: int) -> R2D2Learning:
 
 
 def make_pair(task: AgentTask, seed: int) -> PairLearning:
-    """Make the training of a pair that learns both sides."""
-    of_speaker = checked(SpeakerSettings, task.speaker_options, "setting of the speaker")
-    players = {"speaker": SpeakerSettings(**of_speaker), "listener": memory_settings(task)}
+    """Create the training of a speaker and a listener that both learn."""
+    options = checked(SpeakerSettings, task.speaker_options, "setting of the speaker")
+    players = {"speaker": SpeakerSettings(**options), "listener": memory_settings(task)}
     return PairLearning(task.game_settings(), replace(task.learner_settings(), **players, seed=seed))
 
 
@@ -209,8 +212,8 @@ def _check_no_speaker_options(task: AgentTask) -> None:
 def network_settings(task: AgentTask, usual: NetworkSettings) -> NetworkSettings:
     """Return the settings of a network with the core of a task.
 
-    Layers that its core cannot read are left out: all for a core of raw inputs, and the joint layers, which mix stimuli
-    and messages, for a core that takes `parts`.
+    A core with `raw` reads stimuli and messages directly, so the network has no encoding layers. A core that takes
+    `parts` needs stimuli and messages in separate parts of its input, so the network has no joint layers.
     """
     network = replace(usual, core=task.core, options=dict(task.options), deaf=task.deaf)
     entry = registry.get(task.core, CORE)
@@ -220,32 +223,32 @@ def network_settings(task: AgentTask, usual: NetworkSettings) -> NetworkSettings
 
 
 def memory_settings(task: AgentTask) -> MemorySettings:
-    given: Choices = checked(MemorySettings, task.options, "option of an attention memory", ("kind", "deaf"))
-    return MemorySettings(kind=task.core, deaf=task.deaf, **given)
+    options: Choices = checked(MemorySettings, task.options, "option of an attention memory", ("kind", "deaf"))
+    return MemorySettings(kind=task.core, deaf=task.deaf, **options)
 
 
-# A learner comes in with a line here and a function that makes its `AgentTraining`.
+# A new learner needs an entry here and a function that creates its `AgentTraining`.
 LEARNERS: dict[str, LearningMethod] = {
     "ppo": LearningMethod(
-        "By the rewards of its own decisions alone.", make_dealt, DealtLearningSettings, {"learner": "ppo"},
+        "From the rewards of its own decisions only.", make_dealt, DealtLearningSettings, {"learner": "ppo"},
         of_cores=CoreLearningSettings,
     ),
     "supervised": LearningMethod(
-        "On the right decisions.",
+        "From the right decisions.",
         make_dealt, DealtLearningSettings, {"learner": "supervised"}, of_cores=SupervisedCoreSettings,
     ),
     "r2d2": LearningMethod(
-        "By values learned from a replay, step by step.",
+        "By action values learned from a replay buffer, step by step.",
         make_r2d2, R2D2Settings, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
         presets=PRESETS, memories=False,
     ),
     "vdn": LearningMethod(
-        "Speaker and listener together by R2D2, with summed values; with sad=true, each is told the other's choices.",
+        "Speaker and listener together by R2D2, with summed values; with sad=true, each sees the other's choices.",
         make_r2d2, R2D2Settings, {"players": "both"}, ("network", "speaker"),
         presets=PRESETS, memories=False, both=True,
     ),
     "pair": LearningMethod(
-        "Speaker and listener together, by reward alone.",
+        "Speaker and listener together, from rewards only.",
         make_pair, PairSettings, {"estimator": "reinforce"}, ("speaker", "listener", "seed"), cores=False, both=True,
     ),
     "pair-gumbel": LearningMethod(
@@ -256,33 +259,33 @@ LEARNERS: dict[str, LearningMethod] = {
 
 
 def find_learner(name: str) -> LearningMethod:
-    """Return a learner by its name.
+    """Return the learner of a name.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: no learner has this name.
     """
     if name not in LEARNERS:
         raise unknown("learner", name, list(LEARNERS))
     return LEARNERS[name]
 
 
-def core_name(given: str, learner: str) -> str:
-    """Return the name of a core, however its letters are written, that a learner can train.
+def core_name(core: str, learner: str) -> str:
+    """Return the exact name of a core that a learner can train. Upper and lower case are not distinguished.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: the learner cannot train a core of this name.
     """
     how = find_learner(learner)
     known = [*(MEMORIES if how.memories else ()), *(e.name for e in registry.entries(CORE) if how.cores)]
-    if (found := next((name for name in known if name.lower() == given.lower()), None)) is not None:
-        return str(found)
-    raise unknown(f"core of the learner '{learner}'", given, known, registry.plugin_hint(CORE))
+    if (match := next((name for name in known if name.lower() == core.lower()), None)) is not None:
+        return str(match)
+    raise unknown(f"core of the learner '{learner}'", core, known, registry.plugin_hint(CORE))
 
 
-def speaker_name(given: str, learner: str) -> str:
-    """Return the name of a speaker, or "learned" where a learner has its own.
+def speaker_name(speaker: str, learner: str) -> str:
+    """Return the name of a speaker, or "learned" if the learner trains its own speaker.
 
     Raises:
         UnknownNameError: there is none.
     """
-    return "learned" if find_learner(learner).both else registry.get(given, SPEAKER).name
+    return "learned" if find_learner(learner).both else registry.get(speaker, SPEAKER).name

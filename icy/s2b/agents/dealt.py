@@ -1,4 +1,4 @@
-"""Whole episodes as tensors, for training without a step of the game."""
+"""Whole episodes as tensors, for training without playing the game step by step."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
@@ -18,24 +18,24 @@ from icy.s2b.game import BatchedGame
 from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import GameSettings
 
-GROUPS = 8  # of episodes of like length
+GROUPS = 8  # of episodes of similar length
 
 
 @dataclass(frozen=True, eq=False)
 class DealtGames:
-    """The games of B episodes, as their listeners meet them: G of each episode, padded behind its last.
+    """The games of B episodes from the listener's view: G games per episode, padded at the end.
 
     Attributes:
-        stimuli: what the listener sees, [B, G, slots, W].
-        messages: the tokens that it hears, all rounds of a game in a row, [B, G, N * L]; or one-hots of them,
-            [B, G, N * L, V + 1], through which gradients pass to a speaker that learns.
-        feedback: what the listener is shown at the end of a game, which is what the speaker saw, [B, G, slots, W];
-            zeros in slots that the speaker did not see.
+        stimuli: the listener's stimuli, [B, G, slots, W].
+        messages: the tokens that the listener receives, all rounds of a game concatenated, [B, G, N * L]; or the same
+            tokens as one-hots, [B, G, N * L, V + 1], which pass gradients to a speaker that learns.
+        feedback: the speaker's stimuli, which the listener sees at the end of a game, [B, G, slots, W]; zeros in slots
+            that the speaker did not see.
         answers: the right decisions, [B, G].
-        query: which games are of the query, [B, G].
-        there: which games there are, [B, G].
+        query: mask of the games of the query, [B, G].
+        there: mask of the games that exist (not padding), [B, G].
         sizes: number of values of each dimension, [B, N]. Privileged: for evaluation, not for agents.
-        decided: what the listener decided, [B, G]; None if that is not known yet, or of no account.
+        decided: the listener's decisions, [B, G]; None if they are not known yet or not used.
     """
 
     stimuli: Float[Tensor, "batch game slot width"]
@@ -52,19 +52,19 @@ class DealtGames:
 
     @property
     def shown(self) -> Float[Tensor, "batch game width"]:
-        """The target, as the listener is shown it at the end of a game, [B, G, W]."""
+        """The target that the listener sees at the end of a game, [B, G, W]."""
         return self.feedback[:, :, 0]
 
     def __getitem__(self, which: Array) -> "DealtGames":
         return self.take(which)
 
     def take(self, which: Array) -> "DealtGames":
-        """Return some of the episodes, with no more padding than these need."""
+        """Return some of the episodes, without unnecessary padding."""
         games = int(self.there[which].sum(1).max())
         return self._changed(lambda name, x: x[which] if name == "sizes" else x[which][:, :games])
 
     def steps(self, rounds: int) -> int:
-        """Return the number of steps that all games take: a game has its rounds, one before them, and feedback."""
+        """Return the number of steps of all games: a game has a step before its rounds, the rounds, and feedback."""
         return int(self.there.sum()) * (rounds + 2)
 
     def on(self, device: torch.device | str) -> "DealtGames":
@@ -79,14 +79,14 @@ class DealtGames:
 def of_like_length(
     read: Callable[[DealtGames], Shaped[Tensor, "batch game ..."]], games: DealtGames, groups: int
 ) -> Shaped[Tensor, "batch game ..."]:
-    """Return what is read of games [B, G, ...], reading episodes of like length together; zeros behind the last game.
+    """Apply `read` to groups of episodes of similar length; return [B, G, ...] with zeros after the last game.
 
-    What is read of an episode costs as much as the longest beside it, or more.
+    This saves time, because an episode costs at least as much as the longest episode in its group.
 
     Args:
-        read: makes [b, g, ...] of b of the episodes.
+        read: maps b episodes to a tensor [b, g, ...].
         games: the games.
-        groups: number of groups, at most.
+        groups: largest number of groups.
     """
     order, longest = games.there.sum(1).argsort(stable=True), games.there.shape[1]
     parts = [read(games.take(rows)) for rows in order.chunk(groups)]
@@ -97,8 +97,8 @@ def of_like_length(
 def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Player = "posdis") -> DealtGames:
     """Deal whole episodes with the messages of a speaker that does not learn from the listener's decisions.
 
-    What a listener of these games learns equals what it learns step by step, as none of its decisions changes what it
-    is shown later.
+    Learning from these games is equivalent to learning step by step, because the listener's decisions do not change its
+    later inputs.
 
     Args:
         settings: settings of the game; games must end by showing the target, and the listener sends no messages.
@@ -106,8 +106,8 @@ def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Play
         speaker: name of a registered speaker, or a `Player`.
 
     Raises:
-        IncompatibleError: a game in which the listener's actions change what follows.
-        IcyError: a speaker that cannot play this game.
+        IncompatibleError: the listener's actions change later steps of the game.
+        IcyError: the speaker cannot play this game.
     """
     check_dealt(settings)
     numbers = [int(seed) for seed in seeds]
@@ -148,13 +148,14 @@ def _padded(dealt: Episodes, messages: Wholes) -> DealtGames:
 
 
 def deal_silent(settings: GameSettings, seeds: Iterable[int]) -> tuple[DealtGames, Int[Tensor, "batch vocab"]]:
-    """Deal whole episodes in which nothing has been said yet, for a speaker that learns.
+    """Deal whole episodes without messages, for a speaker that learns.
 
     Returns:
-        The games, with empty messages, and the token that the listener hears for each of the speaker's, [B, V + 1].
+        The games, with empty messages, and the token that the listener receives for each of the speaker's tokens,
+        [B, V + 1].
 
     Raises:
-        IncompatibleError: a game in which the listener's actions change what follows.
+        IncompatibleError: the listener's actions change later steps of the game.
     """
     check_dealt(settings)
     numbers = [int(seed) for seed in seeds]
@@ -164,19 +165,20 @@ def deal_silent(settings: GameSettings, seeds: Iterable[int]) -> tuple[DealtGame
 
 
 def check_dealt(settings: GameSettings) -> None:
-    """Require that episodes of a game can be dealt whole.
+    """Check that whole episodes of a game can be dealt.
 
     Raises:
-        IncompatibleError: a game in which the listener's actions change what follows, or without feedback.
+        IncompatibleError: the listener's actions change later steps of the game, or the game has no feedback.
     """
     if settings.listener_messages or not settings.feedback:
-        raise IncompatibleError("Dealt games end with feedback, and their listeners send no messages.")
+        raise IncompatibleError("Dealt games must end with feedback, and their listeners must not send messages.")
 
 
 def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Tensor, "batch game decision"]:
-    """Return the log-probabilities of decisions of whole episodes, 0 behind their last games.
+    """Return the log-probabilities of decisions of whole episodes, 0 after their last games.
 
-    Episodes of like length are read together, as the cost of attention grows with the square of the longest.
+    Episodes of similar length are processed together, because the cost of attention grows with the square of the
+    longest.
 
     Args:
         model: maps dealt games to logits, [B, G, decisions].

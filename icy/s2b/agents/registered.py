@@ -1,4 +1,4 @@
-"""What agents register: the kind of job that trains them, and the one that comes with icy."""
+"""Registrations of agents: the kinds of jobs that train them, and the trained agent that comes with icy."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from icy.records.kinds import JobKind, register_job_kind
 
 
 def language_conventions(config: Fields) -> dict[str, dict[str, Any]]:
-    """Return the conventions of each metric of a language that agents learned: the defaults of icy."""
+    """Return the conventions of each language metric of trained agents: icy's defaults."""
     return {
         "topsim": {
             "correlation": "spearman",
@@ -66,6 +66,6 @@ register_job_kind(
 register_listener(
     "memory",
     f"{__package__}.shipped:memory",
-    description="Has learned by reward alone: an attention memory of dimensions and positions.",
+    description="An attention memory of dimensions and positions, trained from rewards only.",
     source="icy",
 )

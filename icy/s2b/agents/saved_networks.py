@@ -1,4 +1,4 @@
-"""Trained agents in files: weights as safetensors, with a card that says what they are and how well they do."""
+"""Files of trained agents: weights as safetensors, with a card that holds their configuration and scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,18 +43,18 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining
 
 
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
-    """Return the trained networks of a record, by their names. Errors as for `restore`."""
+    """Return the trained networks of a record, by name. Raises the errors of `restore`."""
     setup = AgentTask.of_config(record["config"]["settings"]["setup"])
     return restored(setup, record["seed"], weights).module
 
 
 @dataclass(frozen=True, eq=False)
 class Restored:
-    """A training whose networks are as they were kept; its other state is that of a beginning.
+    """A training with saved networks. The rest of its state is that of a new training.
 
     Attributes:
         training: the training.
-        module: its networks, by their names.
+        module: its networks, by name.
     """
 
     training: AgentTraining
@@ -62,7 +62,7 @@ class Restored:
 
 
 def restored(setup: AgentTask, seed: int, weights: Weights) -> Restored:
-    """Return the training of a setup with these weights. Errors as for `restore`."""
+    """Return the training of a setup with these weights. Raises the errors of `restore`."""
     training = setup.training(seed)
     module = nn.ModuleDict(training.networks())
     return Restored(training, restore(module, weights, setup.model))
@@ -77,24 +77,24 @@ class SavedAgent(SavedModel):
 
     @property
     def game(self) -> GameSettings:
-        """Settings of the game in which it learned."""
+        """Settings of the game that the agent was trained on."""
         return AgentTask.of_config(self.card["setup"]).game_settings()
 
     def player(self, role: str) -> Player:
-        """Return it as a player.
+        """Return a player with the agent.
 
         Args:
             role: "speaker" or "listener".
 
         Raises:
-            StoreError: the file is damaged, of another version, or its speaker did not learn.
+            StoreError: the file is damaged or from another version, or its speaker did not learn.
         """
-        found = restored(AgentTask.of_config(self.card["setup"]), self.card["seed"], self.weights())
-        training = found.training
+        training = restored(AgentTask.of_config(self.card["setup"]), self.card["seed"], self.weights()).training
         player = training.listener() if role == LISTENER else training.speaker()
         if isinstance(player, str):
             raise StoreError(
-                f"{self.label} has learned to listen, and no speaker: name '{player}', beside which it did."
+                f"{self.label} is a listener without a trained speaker. It was trained with the speaker '{player}'; "
+                "give that name."
             )
         return player
 
@@ -103,19 +103,19 @@ def kept_agents(path: str | Path, **where: Any) -> list[SavedAgent]:
     """Return the agents of a results folder, a pack, or a .safetensors file.
 
     Args:
-        path: of them.
-        **where: what they must have, by the names of records: seed=124, model="pairs+ppo", samples=4.
+        path: the folder, pack or file.
+        **where: values that the agents' records must have, for example seed=124, model="pairs+ppo", samples=4.
 
     Raises:
-        StoreError: there are none.
+        StoreError: no agents match.
     """
-    return SavedAgent.found(path, **where)
+    return SavedAgent.find(path, **where)
 
 
 def one_agent(path: str | Path, **where: Any) -> SavedAgent:
-    """Return the one agent that `kept_agents` finds.
+    """Return the agent of a results folder, a pack or a file that matches `where`; see `kept_agents`.
 
     Raises:
-        StoreError: there is none, or several.
+        StoreError: no agent matches, or several do.
     """
-    return SavedAgent.one(path, **where)
+    return SavedAgent.find_one(path, **where)

@@ -1,4 +1,4 @@
-"""What trainings on dealt episodes have in common: which episodes, batches of them, the rate, and their state."""
+"""Shared parts of trainings on dealt episodes: seeds and batches of episodes, learning rates, and their state."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -14,8 +14,8 @@ from icy.s2b.settings import QUERIES, GameSettings, Query
 
 from .training import AgentTraining
 
-DEALT_AT_ONCE = 1024  # episodes, as dealing many at once is faster
-TRAINING = 2**40  # seeds of training episodes begin here, far from those of evaluations
+DEALT_AT_ONCE = 1024  # episodes; dealing many at once is faster
+TRAINING = 2**40  # lower bound of the seeds of training episodes; evaluations use smaller seeds
 
 
 def first_episode(seed: int) -> int:
@@ -24,17 +24,17 @@ def first_episode(seed: int) -> int:
 
 
 def practice(game: GameSettings, query: Query | None = None) -> GameSettings:
-    """Return the game that training episodes are of.
+    """Return the settings of the game for training episodes.
 
-    Where a meaning has several samples, a whole query has up to 211 games; a shorter one teaches the same.
+    If a meaning has several samples, a whole query has up to 211 games. Agents learn the same from a shorter query.
 
     Args:
-        game: the game that is learned.
-        query: how much of the query they show, one of `icy.s2b.settings.QUERIES`; by default as much as it takes to
-            show each value S times where a meaning has several samples ("tss"), and what the game says elsewhere.
+        game: settings of the game that agents learn.
+        query: the query of training episodes, one of `icy.s2b.settings.QUERIES`. The default is "tss" if a meaning has
+            several samples: enough games to show each value S times. Otherwise it is the query of the game.
 
     Raises:
-        UnknownNameError: no such query.
+        UnknownNameError: `query` is not one of these.
     """
     if query is not None and query not in QUERIES:
         raise unknown("query", str(query), QUERIES)
@@ -42,13 +42,13 @@ def practice(game: GameSettings, query: Query | None = None) -> GameSettings:
 
 
 def rate_factor(update: int, updates: int, warm_up: int, decay: float) -> float:
-    """Return the factor of the learning rate at an update, counted from 0.
+    """Return the factor of the learning rate at an update.
 
     Args:
-        update: the update.
-        updates: number of all updates.
-        warm_up: number of updates in which it rises to 1.
-        decay: share of the updates at the end in which it falls to 0.
+        update: number of the update, counted from 0.
+        updates: total number of updates.
+        warm_up: number of updates in which the factor rises to 1.
+        decay: fraction of the updates at the end in which the factor falls to 0.
     """
     rising = (update + 1) / max(warm_up, 1)
     falling = (updates - update) / max(decay * updates, 1)
@@ -58,11 +58,12 @@ def rate_factor(update: int, updates: int, warm_up: int, decay: float) -> float:
 def grouped(
     named: Iterable[tuple[str, nn.Parameter]], times: Mapping[str, float]
 ) -> list[dict[str, list[nn.Parameter] | float]]:
-    """Return the parameters as groups of an optimiser, by the multiple of the learning rate that their names have.
+    """Return parameter groups of an optimizer, one per multiple of the learning rate.
 
     Args:
         named: parameters with their names.
-        times: multiples by name; of all others, 1. A group has its own as "times".
+        times: multiples of the learning rate by parameter name; 1 for all other parameters. A group has its multiple
+            under the key "times".
     """
     parameters = list(named)
     return [
@@ -72,12 +73,12 @@ def grouped(
 
 
 class EpisodeBatches:
-    """Batches of episodes, each of which its number alone determines.
+    """Batches of episodes. The content of a batch depends only on its number.
 
     Args:
         first: seed of the first episode.
         size: number of episodes in a batch.
-        deal: a function from seeds to what is dealt: a tuple of things that can be indexed by episode.
+        deal: a function that maps seeds to dealt episodes: a tuple of objects that can be indexed by episode.
     """
 
     def __init__(self, first: int, size: int, deal: Callable[[range], tuple[Any, ...]]) -> None:
@@ -86,7 +87,7 @@ class EpisodeBatches:
         self._pool: tuple[int, tuple[Any, ...]] | None = None
 
     def __getitem__(self, number: int) -> tuple[Any, ...]:
-        """Return what is dealt for a batch."""
+        """Return the episodes of a batch."""
         chunk, place = divmod(number, self.at_once)
         if self._pool is None or self._pool[0] != chunk:
             begin = self.first + chunk * self.at_once * self.size
@@ -104,15 +105,15 @@ class DealtTraining(AgentTraining):
 
     @property
     def observations(self) -> int:
-        """Number of steps that the episodes had so far, played step by step."""
+        """Number of steps of all episodes so far, as if they were played step by step."""
         return self._observations
 
     def _weights(self) -> dict[str, nn.Module]:
-        """Return the networks by their names in a state."""
+        """Return the networks by their keys in a state."""
         return self.networks()
 
     def state(self) -> SavedState:
-        """Return all that training continues from."""
+        """Return the state to resume from."""
         return {name: network.state_dict() for name, network in self._weights().items()} | {
             "optimiser": self.optimiser.state_dict(),
             "updates": self.updates,
@@ -121,7 +122,7 @@ class DealtTraining(AgentTraining):
         }
 
     def load(self, state: SavedState) -> None:
-        """Continue from a state of a training with the same settings."""
+        """Resume from the state of a training with the same settings."""
         for name, network in self._weights().items():
             network.load_state_dict(state[name])
         self.optimiser.load_state_dict(state["optimiser"])

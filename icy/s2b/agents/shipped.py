@@ -1,4 +1,4 @@
-"""The trained agent that comes with icy. `results/s2b_memory/__main__.py` makes its file."""
+"""The trained agent that comes with icy. `results/s2b_memory/__main__.py` writes its file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,18 +21,19 @@ FILE = Path(__file__).with_name("memory.safetensors")
 def memory() -> Player:
     """Return the attention memory that comes with icy, a listener.
 
-    It was trained by reward alone on 2 to 5 values with 32 tokens, and plays any number of values, stimuli and samples,
-    with up to 32 tokens. In games of other dimensions or messages, position d of a sentence is about dimension d.
+    It was trained from rewards only, on 2 to 5 values with 32 tokens. It plays games with any number of values, stimuli
+    and samples, and with up to 32 tokens. In games with other numbers of dimensions or tokens, position d of a sentence
+    describes dimension d.
     """
     player = one_agent(FILE).player(LISTENER)
     return FittedPlayer(cast(MemoryPlayer, player).model)
 
 
 class FittedPlayer(MemoryPlayer):
-    """A memory that plays games with other dimensions and messages than those that it was trained for.
+    """Player with a trained memory that adapts to other numbers of dimensions and other lengths of messages.
 
     Args:
-        model: the memory, of pairs, as it was trained.
+        model: the trained memory, of the kind "pairs".
     """
 
     def __init__(self, model: MemoryListener) -> None:
@@ -40,34 +41,35 @@ class FittedPlayer(MemoryPlayer):
         self.trained = model
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; stimuli must be of one number per dimension."""
+        """Take a seat. Stimuli must have one number per dimension."""
         if seat.settings.representation != "scs":
-            raise IncompatibleError("This memory was trained on stimuli of one number per dimension (scs).")
+            raise IncompatibleError("This memory needs stimuli of one number per dimension (representation 'scs').")
         self.model = fitted(self.trained, seat.settings)
         super().begin(seat)
 
 
 def fitted(trained: MemoryListener, game: GameSettings) -> MemoryListener:
-    """Return a memory of pairs for the sizes of a game, with what another has learned.
+    """Return a memory of pairs for the sizes of a game, with the weights of a trained memory.
 
-    What it learned of the position that is about a dimension, and of all others, goes to those of the game.
+    In its alignment the position that describes a dimension gets the mean of the trained memory's matching weights, and
+    all other positions get the mean of the other weights.
     """
     tokens = game.rounds * game.length
     if (game.width, tokens) == (trained.dimensions, trained.tokens):
         return trained
     vocabulary = trained.embedding.num_embeddings - 1
     with torch.random.fork_rng(devices=[]):
-        made = MemoryListener(replace(game, vocab_size=vocabulary), trained.settings)
-    learned = trained.alignment.detach()
-    own = torch.eye(*learned.shape, dtype=torch.bool, device="cpu")
-    alignment = learned[~own].mean().repeat(game.width, tokens)
+        memory = MemoryListener(replace(game, vocab_size=vocabulary), trained.settings)
+    weights = trained.alignment.detach()
+    matching = torch.eye(*weights.shape, dtype=torch.bool, device="cpu")
+    alignment = weights[~matching].mean().repeat(game.width, tokens)
     for dimension in range(min(game.width, game.reach)):
-        alignment[dimension, _position(dimension, game)] = learned[own].mean()
-    made.load_state_dict({**trained.state_dict(), "alignment": alignment})
-    return made
+        alignment[dimension, _position(dimension, game)] = weights[matching].mean()
+    memory.load_state_dict({**trained.state_dict(), "alignment": alignment})
+    return memory
 
 
 def _position(dimension: int, game: GameSettings) -> int:
-    """Return where a dimension's token is among those of all rounds, each of which begins one token later."""
+    """Return the index of a dimension's token in the concatenated rounds. Each round starts one dimension later."""
     later = max(0, dimension - game.length + 1)
     return later * game.length + dimension - later

@@ -1,4 +1,4 @@
-"""What to train in S2B, and how: the arguments of the kind of job "s2b"."""
+"""The options of jobs of the kind "s2b": agents to train in S2B."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,35 +11,35 @@ from icy.config.types import Numbers
 
 @dataclass(frozen=True)
 class S2BSpec(RunSpec):
-    """What agents to train in meta-referential games: all combinations of what is several become rows.
+    """Agents to train in meta-referential games, one row per combination of values.
 
     Attributes:
-        core: what the listener remembers an episode with: "pairs" or "joint", attention memories, or a core of
+        core: the listener's memory of an episode: "pairs" or "joint", attention memories, or a core of
             `icy list cores`.
-        learner: how it learns: "ppo", by reward alone; "supervised", on the right decisions; "r2d2", by values learned
-            from a replay, as in the papers; "vdn", speaker and listener together so; "pair", speaker and listener
-            together by reward alone; "pair-gumbel", both with gradients through the messages.
-        speaker: speakers that do not learn, as in `icy list players`; a learner of both sides takes none.
-        shots: how often the support shows each value at least, S; one or several.
+        learner: "ppo": from rewards only; "supervised": from the right decisions; "r2d2": by action values learned from
+            a replay buffer, as in the papers; "vdn": speaker and listener together by R2D2; "pair": speaker and
+            listener together, from rewards only; "pair-gumbel": both with gradients through the messages.
+        speaker: speakers that do not learn, as in `icy list players`; not used if the learner trains the speaker.
+        shots: minimum number of times that the support shows each value, S; one or several.
         samples: number of stimuli per meaning, O; one or several.
-        distractors: number of stimuli beside the target, K; one or several.
+        distractors: number of stimuli in addition to the target, K; one or several.
         most: largest number of values of a dimension, V_max; one or several.
         least: smallest number of values of a dimension, V_min.
-        game: further settings of the game, as in query=tss; see icy.s2b.GameSettings.
-        deaf: also train the deaf twin of every agent, whose listener is given no messages.
-        seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
-        preset: settings of learners by values: "metarg22" or "metarg24", which print the same; "near32", of the
-            authors' later program; or "default".
-        updates: number of updates, in place of the learner's own.
-        observations: number of observations after which training ends, if the updates are not over before.
-        report_every: updates between two readings; by default a twentieth of all.
-        episodes: number of episodes of the evaluation at the end.
-        eoa: number of episodes of the evaluation whose languages new listeners acquire (`icy s2b eoa`), where the
-            speaker learns; 0 for none.
-        options: further arguments of the core, as in heads=4.
+        game: further settings of the game, for example query=tss; see icy.s2b.GameSettings.
+        deaf: also train a deaf twin of every agent: its listener gets no messages.
+        seeds: number of seeds, counted from 123, or a list: [1, 2], "1,2", "123-127".
+        preset: settings of learners by values: "metarg22" or "metarg24", which print the same settings; "near32", of
+            the authors' later program; or "default".
+        updates: number of updates; by default the learner's own number.
+        observations: number of observations after which training ends, if the updates have not ended before.
+        report_every: number of updates between two evaluations; by default a twentieth of all updates.
+        episodes: number of episodes of the final evaluation.
+        eoa: number of final evaluation episodes to measure ease of acquisition on (`icy s2b eoa`), if the speaker
+            learns; 0 for none.
+        options: further arguments of the core, for example heads=4.
         speaker_options: further arguments of a speaker that learns.
-        settings: changes to the learner's settings, as in learning_rate=0.002.
-        quick: few values, seeds and updates wherever these are not given, to try things out; the agents are kept.
+        settings: changes to the learner's settings, for example learning_rate=0.002.
+        quick: use few values, seeds and updates where these are not set, for a quick try; the agents are saved.
     """
 
     function = "icy s2b train"

@@ -1,4 +1,4 @@
-"""What every training of agents can do: go on by some updates, be left and taken up again, play, and be read."""
+"""The interface of trainings of agents: make updates, save and load the state, play, and evaluate."""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,14 +16,14 @@ LANGUAGE = ("topsim", "posdis", "bosdis")
 
 
 class AgentTraining(ABC):
-    """A training of one or two players. All that it goes on from is in `state`.
+    """A training of one or two players. `state` returns everything that is needed to resume it.
 
-    A training that goes on from a state gives the same bits as one that was never left.
+    A resumed training gives the same bits as a training without interruption.
 
     Attributes:
         game: settings of the game.
-        practice: settings of the game that training episodes are of, which may have a shorter query.
-        settings: how to train, with the number of `updates`.
+        practice: settings of the game for training episodes, which may have a shorter query.
+        settings: settings of the training, with the number of `updates`.
         updates: number of updates made.
     """
 
@@ -34,7 +34,7 @@ class AgentTraining(ABC):
 
     @property
     def total(self) -> int:
-        """Number of updates that it takes."""
+        """Total number of updates."""
         return int(self.settings.updates)
 
     @property
@@ -45,42 +45,42 @@ class AgentTraining(ABC):
     @property
     @abstractmethod
     def observations(self) -> int:
-        """Number of observations that the learners were given so far: steps of the game, of all episodes together."""
+        """Number of observations so far: steps of the game, summed over all episodes."""
 
     def run(self, updates: int) -> float:
-        """Make some updates, or those that are left; return the mean loss."""
+        """Make up to `updates` updates, until training ends; return the mean loss."""
         losses = [self.update() for _ in range(min(updates, self.total - self.updates))]
         return sum(losses) / max(len(losses), 1)
 
     @abstractmethod
     def update(self) -> float:
-        """Make one update, with all that comes before it; return the loss."""
+        """Make one update, including the play before it; return the loss."""
 
     @abstractmethod
     def state(self) -> State:
-        """Return all that the training goes on from: tensors, numbers, text, and lists and dicts of these."""
+        """Return the state to resume from: tensors, numbers, text, and lists and dicts of these."""
 
     @abstractmethod
     def load(self, state: State) -> None:
-        """Go on from a state of a training with the same settings."""
+        """Resume from the state of a training with the same settings."""
 
     def networks(self) -> dict[str, nn.Module]:
-        """Return the networks by their names, whose weights are all that players need; they are kept with results."""
+        """Return the networks by name. Players need only their weights, which are saved with results."""
         return {name: value for name, value in vars(self).items() if isinstance(value, nn.Module)}
 
     @abstractmethod
     def listener(self) -> Player:
-        """Return the listener as it is now, to play."""
+        """Return a player with the current listener."""
 
     def speaker(self) -> str | Player:
-        """Return the speaker beside it: the name of one that does not learn, or the learner as it is now."""
+        """Return the name of a speaker that does not learn, or a player with the current speaker."""
         return "posdis"
 
     def language(self, episodes: int = 20, seed: int = 123) -> dict[str, float]:
-        """Return how compositional what is said is (topsim, posdis, bosdis), and how distinct; {} if it is not learned.
+        """Return metrics of the speaker's language: topsim, posdis, bosdis and distinct; {} if it does not learn.
 
-        A code is compositional by position even where different values share a token, so `distinct`, the share of
-        meanings with messages of their own, stands beside it.
+        `distinct` is the number of different messages relative to the number of meanings. It is needed because posdis
+        can be high even if different values share a token.
 
         Args:
             episodes: number of episodes.
@@ -96,12 +96,12 @@ class AgentTraining(ABC):
 
     @abstractmethod
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return accuracies of the likeliest decisions, as `evaluate` would: means over episodes of a seed.
+        """Return accuracies of the most likely decisions: means over episodes, the same as from `evaluate`.
 
         Args:
-            episodes: number of episodes, none of which was trained on.
-            seed: of the evaluation.
-            game: settings of the game; those of the training by default.
+            episodes: number of episodes. Training does not use them.
+            seed: seed of the evaluation.
+            game: settings of the game; by default the game of the training.
 
         Returns:
             `zsct` in the query, and `support`.

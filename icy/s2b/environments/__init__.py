@@ -1,4 +1,4 @@
-"""The game as environments of Gymnasium and PettingZoo, under versioned names, so that other trainers run on it."""
+"""The game as environments of Gymnasium and PettingZoo, under versioned names, for other trainers."""
 
 import gymnasium
 from pettingzoo.env_registry.registration import parallel_registry

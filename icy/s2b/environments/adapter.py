@@ -1,4 +1,4 @@
-"""The batched game behind all environments, with actions, observations and infos as Gymnasium has them."""
+"""The batched game behind all environments, with actions, observations and infos in Gymnasium's form."""
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
@@ -37,13 +37,13 @@ RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES = get_args(RenderMode)
 METADATA: Infos = {"render_modes": list(RENDER_MODES), "render_fps": 1}
 Rendered = str | UInt8[NDArray[np.uint8], "height width 3"] | None
-NO_SCORE = -1.0  # in infos, until an episode has played a game that the score is of
+NO_SCORE = -1.0  # in infos, until an episode has played a game of the scored phase
 
 Settings = TypeVar("Settings", bound=CompatSettings)
 
 
 def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -> str | None:
-    """Return a render mode that is known, or None.
+    """Return a known render mode, or None.
 
     Raises:
         UnknownNameError: an unknown render mode.
@@ -56,7 +56,7 @@ def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -
 def settings_of(
     kind: type[Settings], settings: Settings | None, given: Mapping[str, Any], environment: type
 ) -> Settings:
-    """Return the settings of an environment, whole or by name.
+    """Return the settings of an environment, given as a whole or by name.
 
     Raises:
         UnknownNameError: a name that is not a setting or another option of the environment.
@@ -78,12 +78,12 @@ class GameAdapter:
         episodes: number of episodes to play at once, B.
         form: form of actions, see ActionForm.
         messages: how messages are observed, "one-hot" or as "tokens".
-        latents: whether infos include what no player sees.
+        latents: whether infos include facts that no player sees.
         render_mode: None, "ansi" or "rgb_array".
         observations: form of observations, "dict" or "box", see ObservationForm.
         observe_mask: whether observations include the action mask, see ObservationForm.
         autoreset: see BatchedGame.
-        speaker: an inner speaker, a name or a `Player`; then only the listener acts, by `act`.
+        speaker: an inner speaker, a name or a `Player`; then only the listener acts, through `act`.
 
     Raises:
         IcyError: an option that is not accepted.
@@ -129,7 +129,7 @@ class GameAdapter:
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn:
         """Begin an episode in every slot; see BatchedGame.reset.
 
-        The inner speaker takes a new seat if the seeds are new; otherwise it keeps its seat.
+        With new seeds the inner speaker takes a new seat; otherwise it keeps its seat.
         """
         turn = self.game.reset(seed, seeds)
         if self.speaker is not None and (self._seated is None or seed is not None or seeds is not None):
@@ -143,17 +143,19 @@ class GameAdapter:
         return {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
 
     def step(self, given: Mapping[str, object]) -> Turn:
-        """Let both players act, by actions with a leading axis of episodes.
+        """Play one step; actions have a leading axis of episodes.
 
         Raises:
             InvalidSettingError: actions of another shape, or not whole numbers.
         """
-        speaker, listener = (self.actions[player].given(given[player], self.game.episodes) for player in PLAYERS)
+        speaker, listener = (
+            self.actions[player].checked_actions(given[player], self.game.episodes) for player in PLAYERS
+        )
         self._count_illegal(SPEAKER, speaker)
         return self._step(self.actions[SPEAKER].read(speaker).message, listener)
 
     def act(self, actions: object) -> Turn:
-        """Let the inner speaker act, and the listener act by actions of its form.
+        """Let the inner speaker act, and let the listener take actions of its form.
 
         Raises:
             IcyError: before the first reset, or actions of another shape.
@@ -161,10 +163,10 @@ class GameAdapter:
         if self._seated is None:
             raise IcyError("The game has not begun; call reset() first.")
         said = self._seated.act(self.game.turn.speaker).message
-        return self._step(said, self.actions[LISTENER].given(actions, self.game.episodes))
+        return self._step(said, self.actions[LISTENER].checked_actions(actions, self.game.episodes))
 
     def _step(self, said: Array, listener: NDArray[np.int64]) -> Turn:
-        """Let the speaker say tokens [B, L], and the listener act by an action of its form."""
+        """Let the speaker say tokens [B, L], and let the listener take an action of its form."""
         before = self.game.turn
         self._count_illegal(LISTENER, listener)
         heard = self.actions[LISTENER].read(listener)
@@ -192,7 +194,7 @@ class GameAdapter:
         """Return the last step in words, or a picture of the last lines; None without a render mode."""
         if self.transcript is None:
             return None
-        return self.transcript.text() if self.render_mode == "ansi" else picture(self.transcript.told)
+        return self.transcript.text() if self.render_mode == "ansi" else picture(self.transcript.episode_lines)
 
     def features_of(self, player: str) -> Arrays:
         """Return the features that a player observes, with a leading axis of episodes."""

@@ -19,7 +19,7 @@ gymnasium.make("S2B/Listener-v0", speaker="posdis", actions="role", observations
 ```
 
 `speaker`: the name of a registered speaker (`icy list players`), or an `icy.s2b.Player`. With `actions="role"` the
-agent gives a decision at every step, which counts at round N and is ignored at the others. `messages`, `latents`,
+agent gives a decision at every step. It counts at round N and is ignored at other rounds. `messages`, `latents`,
 `observations`, `observe_mask` and `render_mode` are as in the parallel game.
 
 ### Info
@@ -31,7 +31,7 @@ The infos of the parallel game, at every reset and step: `action_mask`, `game`, 
 
 `gymnasium.make_vec("S2B/Listener-v0", num_envs=4096, vectorization_mode="vector_entry_point")` plays all episodes in
 one batch; the step after an episode has ended begins another (`AutoresetMode.NEXT_STEP`). `reset(seed=...)` takes the
-first of as many consecutive seeds, or a list of a seed per environment. Infos are arrays over environments.
+first of as many consecutive seeds, or a list with one seed per environment. Infos are arrays over environments.
 
 ### Version history
 

@@ -19,7 +19,7 @@
 A speaker and a listener play referential games about stimuli without knowing their meanings (MetaRG22, MetaRG24). Every
 episode has its own symbolic space, of N dimensions with varying numbers of values, and its own vocabulary. The support
 phase shows every value at least S times; the query phase asks for combinations of values that the support never showed.
-All that agents can carry from one episode to the next is how to learn: how to bind tokens to values within an episode,
+Agents can carry only how to learn from one episode to the next: how to bind tokens to values within an episode,
 and how to recombine them.
 
 ### Observation space
@@ -32,7 +32,7 @@ Each agent observes a dictionary:
 | `message`         | MultiBinary(L * (V + 1))      | tokens heard; the speaker's own if the listener sends none    |
 | `role`            | Discrete(2)                   | 0 speaker, 1 listener                                         |
 | `phase`           | Discrete(2)                   | 0 support, 1 query                                            |
-| `round`           | Discrete(N + 2)               | 0..N; N + 1 when the listener sees what the speaker saw       |
+| `round`           | Discrete(N + 2)               | 0..N; N + 1 when the listener sees the speaker's stimuli      |
 | `previous_result` | Discrete(3)                   | result of the previous game: 0 none, 1 failure, 2 success     |
 | `previous_reward` | Box, (1,)                     | reward of the previous game                                   |
 
@@ -85,7 +85,7 @@ icy.s2b.parallel_env(
 ```
 
 `actions`: the form of actions. `messages="tokens"`: agents observe a message as its tokens, MultiDiscrete([V + 1] * L),
-instead of a one-hot block per token. `latents=True` adds to the infos what no agent sees: meanings, numbers of values,
+instead of a one-hot block per token. `latents=True` adds hidden facts to the infos: meanings, numbers of values,
 the right decision. `observations` and `observe_mask`: the form of observations, see above. All others are
 settings, see `icy.s2b.GameSettings`; `compat="near32"` takes the choices of the authors' program.
 
@@ -125,7 +125,7 @@ from .spaces import (
     one_of,
 )
 
-OF_API_TESTS = ("options",)  # PettingZoo's API tests call reset(options={"options": 1})
+API_TEST_OPTIONS = ("options",)  # PettingZoo's API tests call reset(options={"options": 1})
 
 
 Outcome = tuple[dict[str, OneObserved], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Infos]]
@@ -183,7 +183,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         Raises:
             InvalidSettingError: a seed that is not a whole number from 0 to 2**64 - 1, or any option.
         """
-        checked_options(options, OF_API_TESTS)
+        checked_options(options, API_TEST_OPTIONS)
         self.adapter.reset(seed)
         if seed is not None:
             self.np_random, _ = seeding.np_random(checked_seed(seed))
@@ -238,7 +238,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         return self.adapter.render()
 
     def close(self) -> None:
-        """Do nothing, as nothing is open."""
+        """Do nothing: there is nothing to close."""
 
     def _observations(self) -> dict[str, OneObserved]:
         return {player: one_of(self.adapter.observed(player)) for player in PLAYERS}

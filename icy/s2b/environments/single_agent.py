@@ -32,7 +32,7 @@ Seeds = int | Sequence[int] | None
 
 
 class AgentAdapter(Protocol):
-    """What one agent of B episodes observes and does; arrays have a leading axis of episodes."""
+    """Observations and actions of one agent in B episodes; arrays have a leading axis of episodes."""
 
     render_mode: str | None
 
@@ -109,8 +109,8 @@ class AgentEnv(gymnasium.Env[OneObserved, object]):
 class AgentVectorEnv(VectorEnv[Observed, object, AnyArray]):
     """Many episodes for one agent, in one batch.
 
-    Infos are arrays over episodes, each with a mask (`_zsct` for `zsct`) that is always True, as Gymnasium's own vector
-    environments have them. Scores are complete where the step's `terminated` is True.
+    Infos are arrays over episodes, each with a mask (`_zsct` for `zsct`) that is always True, as in Gymnasium's own
+    vector environments. Scores are complete where the step's `terminated` is True.
 
     Args:
         adapter: adapter of the episodes.

@@ -23,8 +23,8 @@ ActionsName = Literal["factored", "flat", "role"]
 MessagesName = Literal["one-hot", "tokens"]
 ObservationsName = Literal["dict", "box"]
 FORMS, MESSAGES, OBSERVATIONS = map(get_args, (ActionsName, MessagesName, ObservationsName))
-MOST_SENTENCES = 100_000  # in the flat form, at most
-WIDE = 2.0  # bound of stimuli whose samples may leave their section
+MOST_SENTENCES = 100_000  # in the flat form
+WIDE = 2.0  # bound of stimuli with samples that may leave their section
 Space = spaces.Space[Any]
 AnyArray = NDArray[Any]
 PerEpisode = Shaped[AnyArray, " batch"]
@@ -42,10 +42,10 @@ OneObserved = Infos | Float32[NDArray[np.float32], " _"]  # of one episode
 def observation_space(settings: GameSettings, player: str, messages: str = "one-hot") -> spaces.Dict:
     """Return the observation space of a player.
 
-    `stimulus` holds the numbers of all stimuli that it sees; `message` the tokens that it hears, as a one-hot block
-    each or as "tokens"; `role` is 0 for the speaker and 1 for the listener; `phase` is 0 in the support and 1 in the
-    query; `round` is 0..N + 1; `previous_result` is 0 before the first result, 1 for a failure and 2 for a success;
-    `previous_reward` is the reward that came with it.
+    `stimulus` holds the numbers of all stimuli that the player sees; `message` the tokens that it hears, each as a
+    one-hot block or as "tokens"; `role` is 0 for the speaker and 1 for the listener; `phase` is 0 in the support and 1
+    in the query; `round` is 0..N + 1; `previous_result` is 0 before the first result, 1 for a failure and 2 for a
+    success; `previous_reward` is the reward of that game.
     """
     slots = settings.speaker_slots if player == SPEAKER else settings.slots
     low, high = (0.0, 1.0) if settings.representation == "ohe" else (-1.0, 1.0)
@@ -69,7 +69,7 @@ def observation_space(settings: GameSettings, player: str, messages: str = "one-
 
 
 def observed(seen: Seen, player: str, settings: GameSettings, messages: str = "one-hot") -> Arrays:
-    """Return what a player sees as arrays of its observation space, with a leading axis of episodes."""
+    """Return a player's observations as arrays of its observation space, with a leading axis of episodes."""
     count, heard = len(seen.round), seen.message
     if messages == "one-hot":
         heard = np.eye(settings.vocab_size + 1, dtype=np.int8)[heard].reshape(count, -1)
@@ -157,7 +157,7 @@ class RowMultiDiscrete(spaces.MultiDiscrete):
 
 
 def whole_actions(actions: object, shape: tuple[int, ...]) -> Int64[NDArray[np.int64], "..."]:
-    """Return actions as whole numbers of a shape.
+    """Return actions as whole numbers, and check their shape.
 
     Raises:
         InvalidSettingError: another shape, or not whole numbers.
@@ -167,22 +167,22 @@ def whole_actions(actions: object, shape: tuple[int, ...]) -> Int64[NDArray[np.i
     except ValueError:  # lists of unequal lengths
         found = np.asarray(actions, dtype=object)
     if found.dtype.kind not in "iubf" or not ((np.trunc(found) == found) & (np.abs(found) < 2**53)).all():
-        raise InvalidSettingError(f"Actions are whole numbers, not {quoted(actions)}.")
+        raise InvalidSettingError(f"Actions must be whole numbers, not {quoted(actions)}.")
     if found.shape != shape:
         one = shape[0] == 1 and found.shape[:1] == (1,)  # an environment of one episode adds this axis
         wanted, other = (shape[1:], found.shape[1:]) if one else (shape, found.shape)
-        raise InvalidSettingError(f"Actions have the shape {wanted}, not {other}.")
+        raise InvalidSettingError(f"Actions must have the shape {wanted}, not {other}.")
     return found.astype(np.int64)
 
 
 def checked_options(options: Mapping[str, object] | None, known: Sequence[str] = ()) -> None:
-    """Require that `reset` gets no options, as these environments have none.
+    """Require that `reset` gets no options: these environments have none.
 
     Raises:
         InvalidSettingError: any option that is not in `known`, or not a dictionary.
     """
     if options is not None and not isinstance(options, Mapping):
-        raise InvalidSettingError(f"Options of reset() are a dictionary, not {quoted(options)}.")
+        raise InvalidSettingError(f"Options of reset() must be a dictionary, not {quoted(options)}.")
     for name in options or ():
         if name not in known:
             raise InvalidSettingError(
@@ -198,7 +198,7 @@ class ActionForm:
         player: "speaker" or "listener".
         form: "factored": a decision and a token per position (MultiDiscrete), the same for both players; "flat": one
             number for a decision and a sentence, the same for both, the last number for no action (as in MetaRG22);
-            "role": only what the player can do: the speaker's tokens, the listener's decision.
+            "role": only the player's own choices: the speaker's tokens, the listener's decision.
 
     Raises:
         UnknownNameError: an unknown form.
@@ -246,7 +246,7 @@ class ActionForm:
         """Number of choices in the action mask."""
         return int(self.space.n) if isinstance(self.space, spaces.Discrete) else sum(self.sizes)
 
-    def given(self, actions: object, episodes: int) -> Int64[NDArray[np.int64], "..."]:
+    def checked_actions(self, actions: object, episodes: int) -> Int64[NDArray[np.int64], "..."]:
         """Return actions of this form, with a leading axis of episodes, as whole numbers.
 
         Raises:
@@ -255,7 +255,7 @@ class ActionForm:
         return whole_actions(actions, (episodes, *(self.space.shape or ())))
 
     def read(self, given: Int64[NDArray[np.int64], "batch ..."]) -> Action:
-        """Convert actions of this form, with a leading axis of episodes, to a player's."""
+        """Convert actions of this form, with a leading axis of episodes, to actions of a player."""
         if self.form == "flat":
             count = len(self._sentences)
             given = np.where((given < 0) | (given >= self.settings.decisions * count), 0, given)
@@ -276,9 +276,10 @@ class ActionForm:
         return ~allowed
 
     def masks(self, seen: Seen) -> Masks:
-        """Return the legal choices, [B, choices], for a flat action, or for the decision and then each token.
+        """Return the legal choices, [B, choices], of a flat action, or of the decision and then each token.
 
-        There is always a legal choice: if a player has nothing to decide or say, 0, or in the flat form the last.
+        There is always a legal choice: a player without a decision or message may choose 0, or the last action of the
+        flat form.
         """
         if self.form == "flat":
             return self._flat_masks(seen)
@@ -293,7 +294,7 @@ class ActionForm:
     def _flat_masks(self, seen: Seen) -> NDArray[np.int8]:
         count, decisions = len(self._sentences), self.settings.decisions
         decide, speak = seen.may_decide[:, None], seen.may_speak[:, None]
-        if self.settings.masks == "near32":  # every action but "no action", or that alone
+        if self.settings.masks == "near32":  # every action except "no action", or only "no action"
             legal = np.repeat(decide | speak, decisions * count, axis=1)
         else:
             silent = np.arange(decisions * count) % count == END
@@ -303,7 +304,7 @@ class ActionForm:
 
 
 def privileged(game: BatchedGame) -> Arrays:
-    """Return what no player sees: the meanings of both players' stimuli, the space, and the right decision."""
+    """Return hidden facts: the meanings of both players' stimuli, the space, and the right decision."""
     return {
         "speaker_latents": game.latents(SPEAKER),
         "listener_latents": game.latents(LISTENER),

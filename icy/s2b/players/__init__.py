@@ -1,32 +1,32 @@
-"""Players without learning. They register like plug-ins, and each is imported on first use."""
+"""Players without learning. Each is imported on first use, like a plug-in."""
 
 from icy.core.register import register_listener, register_speaker
 
 _SPEAKERS = {
-    "posdis": ("PosdisSpeaker", "A token per dimension, at its position: the value.", "MetaRG24, Posdis-Speaker"),
-    "bosdis": ("BosdisSpeaker", "A token of its own for every value, in an order that means nothing.", "icy"),
-    "holistic": ("HolisticSpeaker", "A sentence of its own for every meaning, drawn anew in every episode.", "icy"),
-    "digital": ("DigitalSpeaker", "The cheating language: in which of V equal parts each number lies.", "MetaRG22"),
+    "posdis": ("PosdisSpeaker", "One token per dimension, at its position: the value.", "MetaRG24, Posdis-Speaker"),
+    "bosdis": ("BosdisSpeaker", "A different token for every value of every dimension, in arbitrary order.", "icy"),
+    "holistic": ("HolisticSpeaker", "A different random sentence for every meaning in every episode.", "icy"),
+    "digital": ("DigitalSpeaker", "The cheating language: the index of each number among V equal bins.", "MetaRG22"),
     "random": ("RandomSpeaker", "Random tokens.", "icy"),
 }
 _LISTENERS = {
     "binding": (
         "binding:BindingListener",
-        "Binds tokens to numbers by memory and inference alone.",
+        "Binds tokens to numbers by memory and inference, without learning.",
         "icy",
     ),
-    "nearest": ("nearest:NearestListener", "Takes a number for the value of the nearest one heard of so far.", "icy"),
-    "oracle": ("listeners:OracleListener", "Knows all meanings, and is always right.", "icy"),
-    "posdis": ("listeners:PosdisListener", "Reads the posdis speaker, unpermuted; never says none.", "MetaRG24"),
+    "nearest": ("nearest:NearestListener", "Gives a number the value of the nearest known number.", "icy"),
+    "oracle": ("listeners:OracleListener", "Knows all meanings and is always right.", "icy"),
+    "posdis": ("listeners:PosdisListener", "Reads the posdis speaker, unpermuted; never decides none.", "MetaRG24"),
     "digital": ("listeners:DigitalListener", "Reads the cheating language, unpermuted.", "MetaRG22"),
-    "always-no": ("listeners:AlwaysNo", "Always says that the target's meaning is not there.", "icy"),
-    "novelty": ("deaf:NoveltyListener", "Never listens: no to a stimulus that it was shown before.", "icy"),
+    "always-no": ("listeners:AlwaysNo", "Always decides none: no stimulus has the target's meaning.", "icy"),
+    "novelty": ("deaf:NoveltyListener", "Ignores messages: no to a stimulus that it has seen before.", "icy"),
     "novelty-meaning": (
         "deaf:MeaningNoveltyListener",
-        "Never listens: no to a meaning that it was shown before.",
+        "Ignores messages: no to a meaning that it has seen before.",
         "icy",
     ),
-    "order": ("deaf:OrderListener", "Never listens: yes to the meaning that comes next by index.", "icy"),
+    "order": ("deaf:OrderListener", "Ignores messages: yes to the next meaning by index.", "icy"),
     "random": ("listeners:RandomListener", "Decides at random.", "icy"),
 }
 

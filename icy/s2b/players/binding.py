@@ -1,9 +1,9 @@
-"""The binding listener: memory and inference without any learning.
+"""The binding listener: memory and inference without learning.
 
-Within an episode it remembers which numbers it has seen in every dimension, and with which token. It infers how many
-values a dimension has: under every possible number of values (a hypothesis) the numbers fall into sections, and the
-better they fit, the likelier the hypothesis. A section holds the numbers of one value, and a value has one token, so
-under each hypothesis a token heard before identifies a section.
+In each episode it remembers the numbers that it has seen in every dimension, and their tokens. It infers the number of
+values of a dimension. Every possible number of values is a hypothesis that divides the range of numbers into sections;
+the better the numbers fit these sections, the more likely is the hypothesis. A section has the numbers of one value,
+and a value has one token. So under each hypothesis a known token identifies a section.
 """
 
 import numpy as np
@@ -17,28 +17,31 @@ from icy.s2b.turn import SUCCESS, Seen
 from .interface import Action, Seat
 from .listeners import Decider
 
-Rows = Int64[Wholes, " some"]  # some of the episodes
+Rows = Int64[Wholes, " some"]  # indices of episodes
 Numbers = Float64[Reals, "some dimension"]
 Tokens = Int64[Wholes, "some dimension"]
 
-UNLIKELY = -30.0  # log-likelihood of a fault: a section with two tokens, or with more numbers than samples
-NARROW, PLACES = 6, 12  # numbers of standard deviations and of means that evidence is averaged over
+UNLIKELY = -30.0  # log-likelihood of a contradiction: a section with two tokens, or with more numbers than samples
+NARROW, PLACES = 6, 12  # sizes of the grid of standard deviations and means that evidence is averaged over
 
 
 class BindingListener(Decider):
-    """Remembers which numbers came with which token, infers how many values there are, and decides by likelihood.
+    """Remembers numbers with their tokens, infers the numbers of values, and takes the most likely decision.
 
-    It knows how stimuli are drawn, and that each position of a message is about one dimension, so it is a reference for
-    speakers of such languages. It does not know the meanings, the numbers of values or the vocabulary of the episode.
-    It does not use that a stimulus has the same sample in all dimensions, nor the order in which targets are drawn.
+    It knows the distribution of stimuli, and that each position of a message describes one dimension. So it is a
+    reference for speakers of these languages. It does not know the meanings, the numbers of values or the vocabulary of
+    the episode. It makes no use of two facts: a stimulus has the same sample in all dimensions, and targets come in a
+    fixed order.
     """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; messages must have a token per dimension."""
+        """Take a seat. Messages must have one token per dimension."""
         super().begin(seat)
         settings = seat.settings
         if settings.reach < settings.dimensions:
-            raise IncompatibleError("The binding listener needs a token per dimension (length), or as many rounds.")
+            raise IncompatibleError(
+                "The binding listener needs one token per dimension: raise length or the number of rounds."
+            )
         one_hot = settings.representation == "ohe"
         self.memory = Memory(
             seat.episodes,
@@ -51,24 +54,24 @@ class BindingListener(Decider):
         self.own: Reals = np.zeros((seat.episodes, settings.slots, settings.dimensions))
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, remember what is shown at the end of a game, and decide."""
+        """Listen, remember the target at the end of a game, and decide."""
         settings = self.seat.settings
         self.memory.forget(np.flatnonzero(seen.fresh))
         if not settings.feedback:
             self._learn_from_success(seen)
         self.hear(seen)
         stimuli = self.numbers_of(seen)
-        told = np.flatnonzero(seen.feedback)
-        self.memory.bind(told, stimuli[told, 0], self.sentence()[told])
-        asked = np.flatnonzero(seen.may_decide)
+        feedback = np.flatnonzero(seen.feedback)
+        self.memory.bind(feedback, stimuli[feedback, 0], self.sentence()[feedback])
+        deciding = np.flatnonzero(seen.may_decide)
         decision = np.zeros(self.seat.episodes, dtype=np.int64)
-        if len(asked):
-            decision[asked] = self._decide(asked, stimuli[asked])
-            self.own[asked], self.last_decision[asked] = stimuli[asked], decision[asked]
+        if len(deciding):
+            decision[deciding] = self._decide(deciding, stimuli[deciding])
+            self.own[deciding], self.last_decision[deciding] = stimuli[deciding], decision[deciding]
         return Action(decision=decision)
 
     def _learn_from_success(self, seen: Seen) -> None:
-        """Remember the stimuli of right choices, where games do not end by showing the target."""
+        """Remember the stimuli of right choices, in games that do not show the target at their end."""
         settings = self.seat.settings
         chosen = (self.last_decision < settings.slots) & (seen.round == 0) & (seen.result == SUCCESS) & ~seen.fresh
         rows = np.flatnonzero(chosen)
@@ -76,7 +79,7 @@ class BindingListener(Decider):
         self.last_decision[seen.fresh | (seen.round == 0)] = settings.slots
 
     def _decide(self, rows: Wholes, stimuli: Reals) -> Wholes:
-        """Return the likeliest decision in some episodes, [n], for the stimuli seen in them, [n, slots, N]."""
+        """Return the most likely decisions, [n], for stimuli [n, slots, N] of some episodes."""
         settings, tokens = self.seat.settings, self.sentence()[rows]
         for slot in range(settings.slots):
             self.memory.see(rows, stimuli[:, slot])
@@ -89,7 +92,7 @@ class BindingListener(Decider):
 
 
 class Memory:
-    """What has been seen and heard in every dimension of some episodes, under every hypothesis.
+    """Numbers and tokens of every dimension of some episodes, under every hypothesis.
 
     Axes: B episodes, N dimensions, D hypotheses (numbers of values), at most S sections, V tokens.
     """
@@ -100,29 +103,29 @@ class Memory:
         self.counts, self.samples = counts, samples
         most, hypotheses = int(counts[-1]), len(counts)
         shape = episodes, dimensions, hypotheses
-        self.numbers = np.full((episodes, dimensions, most * samples), np.nan)  # the different numbers seen
-        self.seen = np.zeros((episodes, dimensions), dtype=np.int64)  # how many different numbers
+        self.numbers = np.full((episodes, dimensions, most * samples), np.nan)  # the different numbers so far
+        self.seen = np.zeros((episodes, dimensions), dtype=np.int64)  # count of different numbers
         self.sums = np.zeros((*shape, most, 3))  # per section: count, sum and sum of squares of its numbers
         self.evidence = np.zeros((*shape, most))  # log-density of a section's numbers
-        self.faults = np.zeros(shape)  # contradictions of a hypothesis
-        self.picked = np.zeros((episodes, dimensions))  # targets shown, each with one of d values
-        self.owner = np.zeros((*shape, most), dtype=np.int64)  # token of a section; 0 if not known
-        self.section = np.full((*shape, vocab_size + 1), -1)  # section of a token; -1 if not known
-        self.blank = {n: v.flat[0] for n, v in vars(self).items() if isinstance(v, np.ndarray) and n != "counts"}
+        self.faults = np.zeros(shape)  # number of contradictions to a hypothesis
+        self.targets = np.zeros((episodes, dimensions))  # number of targets, each with one of d values
+        self.owner = np.zeros((*shape, most), dtype=np.int64)  # token of a section; 0 if unknown
+        self.section = np.full((*shape, vocab_size + 1), -1)  # section of a token; -1 if unknown
+        self.initial = {n: v.flat[0] for n, v in vars(self).items() if isinstance(v, np.ndarray) and n != "counts"}
 
     def forget(self, rows: Rows) -> None:
         """Forget everything in some episodes."""
         if len(rows):
-            for name, value in self.blank.items():
+            for name, value in self.initial.items():
                 getattr(self, name)[rows] = value
 
     def see(self, rows: Rows, numbers: Numbers) -> None:
-        """Remember numbers [n, N] seen in some episodes [n]; those seen before add nothing."""
+        """Remember numbers [n, N] of some episodes [n]. Repeated numbers have no effect."""
         fresh = ~(self.numbers[rows] == numbers[..., None]).any(-1)
         which, dimension = np.nonzero(fresh)
         b, x = rows[which], numbers[which, dimension]
         place = self.seen[b, dimension]
-        room = place < self.numbers.shape[2]  # there is always room, unless stimuli are not drawn as they should be
+        room = place < self.numbers.shape[2]  # always true, unless a game has other stimuli than it should
         self.numbers[b[room], dimension[room], place[room]] = x[room]
         self.seen[b, dimension] += 1
         section, inside = self._sections(x)
@@ -133,11 +136,11 @@ class Memory:
         self.evidence[at] = evidence(sums)
 
     def bind(self, rows: Rows, numbers: Numbers, tokens: Tokens) -> None:
-        """Remember that tokens [n, N] stood for numbers [n, N]."""
+        """Remember tokens [n, N] as the names of numbers [n, N]."""
         if not len(rows):
             return
         self.see(rows, numbers)
-        self.picked[rows] += 1
+        self.targets[rows] += 1
         section, _ = self._sections(numbers)
         at = rows[:, None, None], np.arange(numbers.shape[1])[:, None], np.arange(len(self.counts))
         owner, before = self.owner[(*at, section)], self.section[(*at, tokens[..., None])]
@@ -149,49 +152,49 @@ class Memory:
         self.section[(*at, tokens[..., None])] = np.where(heard, section, -1)
 
     def ratio(self, rows: Rows, numbers: Numbers, tokens: Tokens) -> Float64[Reals, " some"]:
-        """Return the likelihood ratio of stimuli [n, N] having the meaning of tokens [n, N], against any other: [n]."""
+        """Return the likelihood ratio, [n], of "stimuli [n, N] have the meaning of tokens [n, N]" to the opposite."""
         weights = self._weights(rows)
-        meant = self._meant(rows, numbers, tokens)
-        same = (weights * meant).sum(-1).prod(-1)
-        whatever = (weights / self.counts).sum(-1).prod(-1)
-        together = (weights * meant / self.counts).sum(-1).prod(-1)
-        found: Reals = same / np.maximum(whatever - together, 1e-12)
-        return found
+        matches = self._match_probability(rows, numbers, tokens)
+        same = (weights * matches).sum(-1).prod(-1)
+        any_meaning = (weights / self.counts).sum(-1).prod(-1)
+        together = (weights * matches / self.counts).sum(-1).prod(-1)
+        ratio: Reals = same / np.maximum(any_meaning - together, 1e-12)
+        return ratio
 
     def sizes(self, rows: Rows) -> Int64[Wholes, "some dimension"]:
-        """Return the likeliest number of values of each dimension in some episodes, [n, N]."""
-        found: Wholes = self.counts[self._weights(rows).argmax(-1)]
-        return found
+        """Return the most likely number of values of each dimension in some episodes, [n, N]."""
+        sizes: Wholes = self.counts[self._weights(rows).argmax(-1)]
+        return sizes
 
     def _weights(self, rows: Wholes) -> Reals:
         """Return the probability of every number of values, [n, N, D]."""
         scores = self.evidence[rows].sum(-1) + UNLIKELY * self.faults[rows]
         # Densities are relative to a section of width 2 / d, and each target shows one of d values.
-        scores += (self.seen[rows] - self.picked[rows])[..., None] * np.log(self.counts)
+        scores += (self.seen[rows] - self.targets[rows])[..., None] * np.log(self.counts)
         likely = np.exp(scores - scores.max(-1, keepdims=True))
-        found: Reals = likely / likely.sum(-1, keepdims=True)
-        return found
+        weights: Reals = likely / likely.sum(-1, keepdims=True)
+        return weights
 
-    def _meant(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> Reals:
-        """Return how probably tokens mean the sections that numbers lie in, under every hypothesis, [n, N, D]."""
+    def _match_probability(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> Reals:
+        """Return the probability that a token names the section of a number, under every hypothesis, [n, N, D]."""
         section, _ = self._sections(numbers)
         at = rows[:, None, None], np.arange(numbers.shape[1])[:, None], np.arange(len(self.counts))
         known = self.section[(*at, tokens[..., None])]
         owner = self.owner[(*at, section)]
         free = np.maximum(self.counts - (self.owner[rows] > 0).sum(-1), 1)
-        unheard = np.where((owner > 0) & (owner != tokens[..., None]), 0.0, 1 / free)
-        found: Reals = np.where(known >= 0, known == section, unheard)
-        return found
+        new_token = np.where((owner > 0) & (owner != tokens[..., None]), 0.0, 1 / free)
+        probability: Reals = np.where(known >= 0, known == section, new_token)
+        return probability
 
     def _sections(self, numbers: Reals) -> tuple[Wholes, Reals]:
-        """Return the section of numbers [...] under every hypothesis, and the place in it, from 0 to 1: [..., D]."""
+        """Return the section of numbers [...] under every hypothesis, and the position in it from 0 to 1: [..., D]."""
         place = (np.asarray(numbers)[..., None] + 1) / 2 * self.counts
         section = np.clip(np.floor(place), 0, self.counts - 1).astype(np.int64)
         return section, place - section
 
 
 def _grid() -> tuple[Reals, Reals]:
-    """Return a grid of standard deviations and means that a value's density may have, in a section from 0 to 1."""
+    """Return a grid of possible standard deviations and means of a value's density in a section from 0 to 1."""
     deviation = (1 + (np.arange(NARROW) + 0.5) / NARROW) / (2 * WIDEST)
     place = (np.arange(PLACES) + 0.5) / PLACES
     mean = SAFE * deviation[:, None] + place * (1 - 2 * SAFE * deviation[:, None])
@@ -202,13 +205,13 @@ _DEVIATIONS, _MEANS = _grid()
 
 
 def evidence(sums: Float64[Reals, "*lead 3"]) -> Float64[Reals, "*lead"]:
-    """Return the log-density of a section's numbers, averaged over the densities that a value may have.
+    """Return the log-density of a section's numbers, averaged over the possible densities of a value.
 
     Args:
-        sums: count, sum and sum of squares of the numbers, as places in the section from 0 to 1, [..., 3].
+        sums: count, sum and sum of squares of the numbers' positions in the section from 0 to 1, [..., 3].
     """
     count, total, squares = (sums[..., i, None] for i in range(3))
     scores = -count * np.log(_DEVIATIONS) - (squares - 2 * _MEANS * total + count * _MEANS**2) / (2 * _DEVIATIONS**2)
     top = scores.max(-1, keepdims=True)
-    found: Reals = top[..., 0] + np.log(np.exp(scores - top).mean(-1)) - count[..., 0] * np.log(2 * np.pi) / 2
-    return found
+    density: Reals = top[..., 0] + np.log(np.exp(scores - top).mean(-1)) - count[..., 0] * np.log(2 * np.pi) / 2
+    return density

@@ -1,6 +1,6 @@
-"""Listeners that never listen: what a schedule gives away without a word.
+"""Listeners that ignore messages. Their scores show how much the schedule of stimuli reveals without messages.
 
-A score says something about communication only above theirs.
+Only scores above theirs are evidence of communication.
 """
 
 from dataclasses import replace
@@ -20,22 +20,22 @@ from .binding import BindingListener, Rows
 from .interface import Action, Decisions, Player, Seat
 from .listeners import Decider
 
-Chosen = Bool[NDArray[np.bool_], "some slot"]
+SlotMask = Bool[NDArray[np.bool_], "some slot"]
 OfSlots = Int64[Wholes, "some slot"]
 Sizes = Int64[Wholes, "some dimension"]  # number of values of each dimension
 
 
 class NoveltyListener(Decider):
-    """Chooses the first stimulus that it was not shown before at the end of a game; "none" if there is none."""
+    """Chooses the first stimulus that it has not seen in earlier feedback; "none" without a new stimulus."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; games must end by showing the target."""
+        """Take a seat. Games must end by showing the target."""
         super().begin(seat)
         _require_feedback(seat)
         self.before: list[set[bytes]] = [set() for _ in range(seat.episodes)]
 
     def acting(self, seen: Seen) -> Action:
-        """Decide, and remember what the speaker saw."""
+        """Decide, and remember the target at the feedback."""
         for episode in np.flatnonzero(seen.fresh):
             self.before[episode].clear()
         decision = np.where(seen.may_decide, self.decide(seen), 0)
@@ -44,7 +44,7 @@ class NoveltyListener(Decider):
         return Action(decision=decision)
 
     def decide(self, seen: Seen) -> Decisions:
-        """Return the first slot that is new, or "none"."""
+        """Return the first slot with a new stimulus, or "none"."""
         new = np.zeros(seen.stimulus.shape[:2], dtype=bool)
         for episode in np.flatnonzero(seen.may_decide):
             new[episode] = [stimulus.tobytes() not in self.before[episode] for stimulus in seen.stimulus[episode]]
@@ -52,34 +52,34 @@ class NoveltyListener(Decider):
 
 
 class ValuesListener(BindingListener):
-    """Base class of listeners that infer the values of stimuli, as `binding` does, from numbers alone.
+    """Base class of listeners that infer the values of stimuli like `binding`, but from numbers only.
 
-    A subclass implements `chosen`.
+    A subclass implements `candidates`.
     """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; games must end by showing the target."""
+        """Take a seat. Games must end by showing the target."""
         super().begin(seat)
         _require_feedback(seat)
 
     def acting(self, seen: Seen) -> Action:
-        """Act as `binding` does on silence."""
+        """Act like `binding` without messages."""
         return super().acting(replace(seen, message=np.zeros_like(seen.message)))
 
-    def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
-        """Return which slots may be chosen in some episodes [n].
+    def candidates(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> SlotMask:
+        """Return a mask of the slots that may be chosen in some episodes [n].
 
         Args:
-            rows: the episodes.
-            meanings: number of the meaning inferred of each slot.
-            sizes: number of values inferred of each dimension, [n, N].
+            rows: indices of the episodes.
+            meanings: number of the inferred meaning of each slot.
+            sizes: inferred number of values of each dimension, [n, N].
         """
         raise NotImplementedError
 
     def meanings(
         self, numbers: Float64[Reals, "some stimulus dimension"], sizes: Sizes
     ) -> Int64[Wholes, "some stimulus"]:
-        """Return the numbers of the meanings [n, slots] of numbers [n, slots, N] in spaces of these sizes [n, N]."""
+        """Return the indices of the meanings, [n, slots], of numbers [n, slots, N] in spaces of sizes [n, N]."""
         values = np.clip((numbers + 1) / 2 * sizes[:, None], 0, sizes[:, None] - 1).astype(np.int64)
         return meaning_numbers(values, self.seat.settings.most)
 
@@ -87,47 +87,48 @@ class ValuesListener(BindingListener):
         for slot in range(self.seat.settings.slots):
             self.memory.see(rows, stimuli[:, slot])
         sizes = self.memory.sizes(rows)
-        return _first(self.chosen(rows, self.meanings(stimuli, sizes), sizes), self.seat.settings)
+        return _first(self.candidates(rows, self.meanings(stimuli, sizes), sizes), self.seat.settings)
 
 
 class MeaningNoveltyListener(ValuesListener):
-    """Chooses the first stimulus whose meaning, as inferred, it was not shown before; "none" if there is none."""
+    """Chooses the first stimulus with a new inferred meaning; "none" without a new meaning."""
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; see `ValuesListener`."""
         super().begin(seat)
-        self.shown: list[list[Reals]] = [[] for _ in range(seat.episodes)]
-        self.known: list[set[int]] = [set() for _ in range(seat.episodes)]  # meanings of these, by the sizes below
-        self.by = np.zeros((seat.episodes, seat.settings.dimensions), dtype=np.int64)
+        self.targets: list[list[Reals]] = [[] for _ in range(seat.episodes)]
+        self.known: list[set[int]] = [set() for _ in range(seat.episodes)]  # inferred meanings of these targets
+        self.known_sizes = np.zeros((seat.episodes, seat.settings.dimensions), dtype=np.int64)  # sizes used for these
 
     def acting(self, seen: Seen) -> Action:
-        """Act, and remember what the speaker saw."""
+        """Act, and remember the target at the feedback."""
         for episode in np.flatnonzero(seen.fresh).tolist():
-            self.shown[episode], self.known[episode] = [], set()
+            self.targets[episode], self.known[episode] = [], set()
         action = super().acting(seen)
         numbers = self.numbers_of(seen)
         for episode in np.flatnonzero(seen.feedback).tolist():
-            self.shown[episode].append(numbers[episode, 0])
-            self._learn(episode, self.shown[episode][-1:])
+            self.targets[episode].append(numbers[episode, 0])
+            self._learn(episode, self.targets[episode][-1:])
         return action
 
-    def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
+    def candidates(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> SlotMask:
         """Return the slots with a new meaning."""
         for episode, size in zip(rows.tolist(), sizes, strict=True):
-            if (self.by[episode] != size).any():  # it now takes what was shown for something else
-                self.by[episode], self.known[episode] = size, set()
-                self._learn(episode, self.shown[episode])
+            if (self.known_sizes[episode] != size).any():  # the inferred meanings of earlier targets have changed
+                self.known_sizes[episode], self.known[episode] = size, set()
+                self._learn(episode, self.targets[episode])
         return np.array([[m not in self.known[e] for m in of] for e, of in zip(rows, meanings.tolist(), strict=True)])
 
-    def _learn(self, episode: int, shown: list[Reals]) -> None:
-        if shown:
-            self.known[episode].update(self.meanings(np.stack(shown)[None], self.by[episode][None])[0].tolist())
+    def _learn(self, episode: int, targets: list[Reals]) -> None:
+        if targets:
+            meanings = self.meanings(np.stack(targets)[None], self.known_sizes[episode][None])
+            self.known[episode].update(meanings[0].tolist())
 
 
 class OrderListener(ValuesListener):
-    """Counts the games of the query, and chooses the stimulus whose meaning comes next by index; "none" if none does.
+    """Counts the games of the query and chooses the stimulus with the next meaning by index; otherwise "none".
 
-    It infers the values from numbers alone, and knows which meanings the query has.
+    It infers the values from numbers only, and knows the meanings of the query.
     """
 
     def begin(self, seat: Seat) -> None:
@@ -136,35 +137,35 @@ class OrderListener(ValuesListener):
         self.count = np.zeros(seat.episodes, dtype=np.int64)  # games of the query so far
 
     def acting(self, seen: Seen) -> Action:
-        """Count, and act."""
+        """Count the games of the query, and act."""
         self.count[seen.fresh] = 0
         self.count += seen.query & seen.may_decide
         return super().acting(seen)
 
-    def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
-        """Return the slots with the meaning that is next."""
+    def candidates(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> SlotMask:
+        """Return the slots with the next meaning."""
         settings = self.seat.settings
         spaces = Spaces(sizes, settings.most)
         in_query = spaces.valid & query_meanings(spaces, settings.threshold)
         place = (self.count[rows, None] - 1) // settings.samples
         following = (in_query.cumsum(1) == place + 1) & in_query & (place >= 0)
-        found: NDArray[np.bool_] = np.take_along_axis(following, meanings, 1)
-        return found
+        mask: NDArray[np.bool_] = np.take_along_axis(following, meanings, 1)
+        return mask
 
 
 def _require_feedback(seat: Seat) -> None:
     if not seat.settings.feedback:
-        raise IncompatibleError("What was shown before is seen at the end of a game; this one has no feedback.")
+        raise IncompatibleError("This listener learns targets from the feedback, and the game has no feedback.")
 
 
-def _first(which: Chosen, settings: GameSettings) -> Decisions:
-    """Return the first of the slots that may be chosen; where none may, "none", or the first if it cannot be said."""
+def _first(which: SlotMask, settings: GameSettings) -> Decisions:
+    """Return the first slot of a mask. For an empty mask return "none", or slot 0 if the game has no "none"."""
     first: Wholes = which.argmax(1)
     return np.where(which.any(1), first, settings.slots) if settings.descriptive else first
 
 
 class Deaf(Player):
-    """The deaf twin of a listener: the same player, given no messages.
+    """The deaf twin of a listener: the same player without messages.
 
     Args:
         player: the listener.
@@ -175,10 +176,10 @@ class Deaf(Player):
         self.privileged = player.privileged
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat, with the player."""
+        """Seat the player."""
         super().begin(seat)
         self.player.begin(seat)
 
     def acting(self, seen: Seen) -> Action:
-        """Act as the player does on silence."""
+        """Act like the player without messages."""
         return self.player.act(replace(seen, message=np.zeros_like(seen.message)))

@@ -1,4 +1,4 @@
-"""The interface of players, which play many episodes at once."""
+"""The interface of players. A player plays many episodes at once."""
 
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
@@ -22,13 +22,13 @@ Sentences = Int64[Wholes, "stimulus length"]
 
 @dataclass(frozen=True, eq=False)
 class Seat:
-    """What a player is given before it plays.
+    """The information that a player gets before it plays.
 
     Attributes:
         settings: settings of the game.
-        episodes: number of episodes it plays at once, B.
-        streams: random numbers of its own for every episode.
-        game: the game itself, with its latents, for privileged players only; its arrays are of NumPy in any case.
+        episodes: number of episodes that it plays at once, B.
+        streams: the player's random numbers, with a separate stream for every episode.
+        game: the game with its latents, for privileged players only. Its arrays are always NumPy arrays.
     """
 
     settings: GameSettings
@@ -42,8 +42,8 @@ class Action:
     """A player's action, in all B episodes.
 
     Attributes:
-        message: tokens, [B, L]; None is the empty message.
-        decision: a listener's decision, [B]; None is decision 0.
+        message: tokens, [B, L]; None for empty messages.
+        decision: a listener's decisions, [B]; None for decision 0.
     """
 
     message: Int64[Wholes, "batch length"] | None = None
@@ -53,17 +53,17 @@ class Action:
 class Player:
     """Base class of speakers and listeners.
 
-    A player implements `acting`; a speaker whose language is to be probed also implements `utter`.
+    A player implements `acting`. A speaker also implements `utter` if its language is to be probed.
 
     Attributes:
-        privileged: whether the player is given the game and its latents, as `Seat.game`.
+        privileged: whether the player gets the game and its latents, as `Seat.game`.
     """
 
     privileged = False
     steps = 0  # steps played since the last `begin`
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; called before the first observation of every batch of episodes, and of new seeds.
+        """Take a seat. Called before the first observation of every batch of episodes, and after a change of seeds.
 
         Raises:
             IncompatibleError: the player cannot play this game.
@@ -72,19 +72,19 @@ class Player:
         self.steps = 0
 
     def act(self, seen: Seen) -> Action:
-        """Act on an observation; called at every step until all episodes of the batch are over."""
+        """Act on an observation. Called at every step until all episodes of the batch have ended."""
         self.steps += 1
-        found = self.acting(on_cpu(seen))
-        if not isinstance(found, Action):
-            raise PluginError(f"{type(self).__name__}.acting answers with an Action, not with {type(found).__name__}.")
-        return found
+        action = self.acting(on_cpu(seen))
+        if not isinstance(action, Action):
+            raise PluginError(f"{type(self).__name__}.acting must return an Action, not {type(action).__name__}.")
+        return action
 
     def acting(self, seen: Seen) -> Action:
-        """Return the action for an observation; every player implements this."""
+        """Return the action for an observation. Every player implements this."""
         raise NotImplementedError
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return what a speaker would say now of stimuli of one episode, [n, tokens], without changing its state.
+        """Return the speaker's present messages for stimuli of one episode, [n, tokens], without changing its state.
 
         Args:
             stimuli: the stimuli, [n, W].
@@ -100,12 +100,12 @@ class Player:
     def game(self) -> BatchedGame:
         """The game, for privileged players."""
         if self.seat.game is None:
-            raise IcyError(f"{type(self).__name__} is privileged and must be given the game.")
+            raise IcyError(f"{type(self).__name__} uses the game: set `privileged = True` and give its seat the game.")
         return self.seat.game
 
 
 class GameOnCpu:
-    """A game on a torch device, as privileged players know games: what they ask it for comes in arrays of NumPy."""
+    """Wrapper of a game on a torch device for privileged players: it returns NumPy arrays."""
 
     device = None
 
@@ -113,19 +113,19 @@ class GameOnCpu:
         self._game = game
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the game has by this name."""
-        if name.startswith("_"):  # also while it is copied, when it has no game yet
+        """Return the game's attribute, with NumPy arrays in place of tensors."""
+        if name.startswith("_"):  # also needed while a copy has no game yet
             raise AttributeError(name)
-        found = getattr(self._game, name)
-        return (lambda *given: on_cpu(found(*given))) if callable(found) else on_cpu(found)
+        value = getattr(self._game, name)
+        return (lambda *args: on_cpu(value(*args))) if callable(value) else on_cpu(value)
 
     def cpu(self, array: Array) -> Any:
-        """Return an array of NumPy as it is."""
+        """Return a NumPy array unchanged."""
         return array
 
 
 def on_cpu(thing: Any) -> Any:
-    """Return a tensor, or a dataclass of tensors, with arrays of NumPy in their place; anything else as it is."""
+    """Convert a tensor, or the tensors of a dataclass, to NumPy arrays; return any other object unchanged."""
     if hasattr(thing, "cpu") and hasattr(thing, "numpy"):
         return thing.cpu().numpy()
     if is_dataclass(thing) and not isinstance(thing, (type, GameSettings)):
@@ -136,20 +136,22 @@ def on_cpu(thing: Any) -> Any:
 
 
 def seated(player: str | Player, role: str, game: BatchedGame) -> Player:
-    """Create a player by name, or take it as it is, and seat it at a game.
+    """Seat a player at a game. If it is given by name, create it first.
 
     Raises:
-        UnknownNameError: no player in that role has this name.
+        UnknownNameError: no player in this role has this name.
         InvalidSettingError: not a name or a player.
         IncompatibleError: the player cannot play this game.
     """
-    made: Player = registry.get(player, role).create() if isinstance(player, str) else player
-    if not isinstance(made, Player):
-        raise InvalidSettingError(f"A {role} is the name of a player, or an icy.s2b.Player; not {quoted(made)}.")
+    seated_player: Player = registry.get(player, role).create() if isinstance(player, str) else player
+    if not isinstance(seated_player, Player):
+        raise InvalidSettingError(
+            f"A {role} is the name of a player, or an icy.s2b.Player; not {quoted(seated_player)}."
+        )
     streams = EpisodeStreams.of_seeds(game.seeds).within("player", role)
     own = game if game.device is None else cast(BatchedGame, GameOnCpu(game))
-    made.begin(Seat(game.settings, game.episodes, streams, own if made.privileged else None))
-    return made
+    seated_player.begin(Seat(game.settings, game.episodes, streams, own if seated_player.privileged else None))
+    return seated_player
 
 
 def name_of(player: str | Player) -> str:

@@ -25,12 +25,12 @@ class Decider(Player):
         raise NotImplementedError
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, and decide where a decision is asked for."""
+        """Listen, and decide in the episodes that expect a decision."""
         self.hear(seen)
         return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
 
     def hear(self, seen: Seen) -> None:
-        """Append the message of this round to those of the game."""
+        """Append the message of this round to the earlier messages of the game."""
         settings = self.seat.settings
         self.words[seen.round == 0] = 0
         for place in range(settings.rounds):
@@ -38,17 +38,17 @@ class Decider(Player):
             self.words[now, place * settings.length : (place + 1) * settings.length] = seen.message[now]
 
     def numbers_of(self, seen: Seen) -> Float64[Reals, "batch slot dimension={self.seat.settings.dimensions}"]:
-        """Return one number per dimension, [B, slots, N]; for a one-hot block, the middle of its value's section."""
+        """Return one number per dimension, [B, slots, N]. A one-hot block becomes the middle of its value's section."""
         settings = self.seat.settings
         if settings.representation == "scs":
             numbers: Reals = seen.stimulus.astype(np.float64)
             return numbers
         blocks = seen.stimulus.reshape(*seen.stimulus.shape[:2], settings.dimensions, settings.most)
-        found: Reals = -1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most
-        return found
+        middles: Reals = -1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most
+        return middles
 
     def sentence(self) -> Int64[Wholes, "batch dimension={self.seat.settings.dimensions}"]:
-        """Return the token for each dimension, [B, N], from one message, or several that each begin one token later."""
+        """Return the token for each dimension, [B, N]. With several rounds, each message begins one dimension later."""
         settings = self.seat.settings
         if settings.length >= settings.dimensions:
             return self.words[:, : settings.dimensions]
@@ -58,19 +58,19 @@ class Decider(Player):
 
 
 class PosdisListener(Decider):
-    """Chooses the stimulus with most values as the posdis speaker would say them, unpermuted; never says "none"."""
+    """Chooses the stimulus that matches most tokens of the posdis speaker, unpermuted; never decides "none"."""
 
     privileged = True
 
     def decide(self, seen: Seen) -> Decisions:
-        """Return the first slot that agrees in most positions."""
+        """Return the first slot with the most matching positions."""
         agree = self.game.latents(LISTENER) == self.sentence()[:, None] - 1
         best: Wholes = agree.sum(-1).argmax(1)
         return best
 
 
 class OracleListener(Decider):
-    """Knows all meanings, and is always right."""
+    """Knows all meanings and is always right."""
 
     privileged = True
 
@@ -89,13 +89,13 @@ class RandomListener(Decider):
 
 
 class AlwaysNo(Decider):
-    """Always says that the target's meaning is not there."""
+    """Always decides "none": no stimulus has the target's meaning."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; the game must be descriptive."""
+        """Take a seat. The game must be descriptive."""
         super().begin(seat)
         if not seat.settings.descriptive:
-            raise IncompatibleError("In a game that is not descriptive nobody can answer that the target is not there.")
+            raise IncompatibleError("This listener always decides 'none', which a game that is not descriptive lacks.")
 
     def decide(self, seen: Seen) -> Decisions:
         """Return K + 1, "none"."""
@@ -106,12 +106,12 @@ class DigitalListener(Decider):
     """Chooses the stimulus that the digital speaker would describe with the message, unpermuted."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; see `check_digital` for the games that it can play."""
+        """Take a seat. `check_digital` has the conditions on the game."""
         super().begin(seat)
         check_digital(seat.settings)
 
     def decide(self, seen: Seen) -> Decisions:
-        """Return the slot that agrees in most positions; in a descriptive game "none", unless it agrees in all."""
+        """Return the slot with the most matching positions; in a descriptive game "none" unless all match."""
         settings = self.seat.settings
         agree = (digits(seen.stimulus, settings.vocab_size) == self.sentence()[:, None]).sum(-1)
         best: Wholes = agree.argmax(1)

@@ -11,26 +11,25 @@ from .listeners import Decider
 
 
 class NearestListener(Decider):
-    """Reads each number as the value of the nearest number heard of so far, whatever the sections are.
+    """Gives each number the token of the nearest known number, without inference of sections.
 
-    In every dimension it remembers which numbers were shown at the end of a game with which token. A stimulus has the
-    target's meaning if in every dimension the nearest number came with the token that is heard; a token that was never
-    heard before stands for a number that was never seen before.
+    In every dimension it remembers the numbers at the end of games, with their tokens. A stimulus has the target's
+    meaning if in every dimension the nearest known number has the present token. A new token matches a new number.
     """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; messages must have a token per dimension, and games must end by showing the target."""
+        """Take a seat. Messages must have one token per dimension, and games must end by showing the target."""
         super().begin(seat)
         settings = seat.settings
         if not settings.feedback or settings.reach < settings.dimensions:
             raise IncompatibleError(
-                "The nearest listener needs feedback at the end of a game, and a token per dimension (length)."
+                "The nearest listener needs feedback at the end of a game and one token per dimension (length)."
             )
         self.numbers = np.full((seat.episodes, 0, settings.dimensions), np.nan)
         self.tokens = np.zeros((seat.episodes, 0, settings.dimensions), dtype=np.int64)
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, remember what is shown at the end of a game, and decide."""
+        """Listen, remember the target at the end of a game, and decide."""
         if seen.fresh.any():
             self.numbers[seen.fresh] = np.nan
             used = ~np.isnan(self.numbers).all((0, 2))
@@ -45,7 +44,7 @@ class NearestListener(Decider):
         return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
 
     def decide(self, seen: Seen) -> Decisions:
-        """Return the slot that agrees in most dimensions; in a descriptive game "none", unless it agrees in all."""
+        """Return the slot with the most matching dimensions; in a descriptive game "none" unless all match."""
         settings, heard = self.seat.settings, self.sentence()
         known = (self.tokens == heard[:, None]) & ~np.isnan(self.numbers)
         agree = np.stack([self._agrees(row, heard, known.any(1)) for row in self.numbers_of(seen).swapaxes(0, 1)], 1)
@@ -54,7 +53,7 @@ class NearestListener(Decider):
         return np.where(total.max(1) == settings.dimensions, best, settings.slots) if settings.descriptive else best
 
     def _agrees(self, numbers: np.ndarray, heard: Wholes, known: np.ndarray) -> np.ndarray:
-        """Return in which dimensions the nearest number came with the token that is heard, [B, N]."""
+        """Return a mask of the dimensions that match: the nearest known number has the present token, [B, N]."""
         if not self.numbers.shape[1]:
             return ~known
         distance = np.nan_to_num(np.abs(self.numbers - numbers[:, None]), nan=np.inf)

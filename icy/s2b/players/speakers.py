@@ -1,7 +1,7 @@
 """Speakers without learning.
 
-Most of them are privileged: they are given the meanings that learning players have to infer, and say them in a language
-whose structure is known.
+Most of them are privileged: they know the meanings, which learning players must infer, and express them in a language
+of known structure.
 """
 
 from typing import Any
@@ -22,10 +22,10 @@ from .interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 
 
 class LanguageSpeaker(Player):
-    """Base class of speakers that say the target's meaning in a language; a subclass implements `say`.
+    """Base class of speakers that express the target's meaning in a language; a subclass implements `say`.
 
-    If a message is too short for a sentence, round r says the tokens from r on: N rounds of one token say a sentence of
-    N.
+    If a message is too short for a sentence, the message of round r starts at token r of the sentence. For example, N
+    rounds of one token send a sentence of N tokens.
     """
 
     privileged = True
@@ -39,17 +39,17 @@ class LanguageSpeaker(Player):
         raise NotImplementedError
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; the rounds of a game must have room for a sentence."""
+        """Take a seat. The rounds of a game must have enough tokens for a sentence."""
         super().begin(seat)
         settings, needed = seat.settings, self.sentence_length()
         if settings.reach < needed:
             raise IncompatibleError(
-                f"This speaker needs messages of {counted(needed, 'token')} (length), or as many rounds; the game has "
-                f"{counted(settings.rounds, 'round')} of {settings.length}."
+                f"This speaker needs {counted(needed, 'token')} per game: raise length or the number of rounds. "
+                f"The game has {counted(settings.rounds, 'round')} of length {settings.length}."
             )
 
     def acting(self, seen: Seen) -> Action:
-        """Say the target's sentence wherever a message is legal, except at the end of a game."""
+        """Send the target's sentence in every step with a legal message, except at the end of a game."""
         meanings = self.game.latents(SPEAKER)[:, 0]
         sentences = self.say(meanings, np.arange(len(meanings)))
         length = self.seat.settings.length
@@ -65,41 +65,41 @@ class LanguageSpeaker(Player):
         return self.say(meanings, np.full(len(meanings), episode))
 
     def needs_tokens(self, count: int, why: str) -> None:
-        """Refuse a vocabulary that is too small.
+        """Check that the vocabulary is large enough.
 
         Raises:
-            IncompatibleError: fewer than `count` tokens.
+            IncompatibleError: the vocabulary has fewer than `count` tokens.
         """
         if self.seat.settings.vocab_size < count:
             raise IncompatibleError(
-                f"This speaker needs {why}: a vocabulary of {counted(count, 'token')} (vocab_size), and the game has "
+                f"This speaker needs {why}: a vocabulary of {counted(count, 'token')} (vocab_size). The game has "
                 f"{self.seat.settings.vocab_size}."
             )
 
 
 class PosdisSpeaker(LanguageSpeaker):
-    """Says one token per dimension: the token at position i is the value of dimension i."""
+    """Sends one token per dimension: the token at position i is the value of dimension i."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; there must be a token per value."""
+        """Take a seat. The vocabulary must have a token per value."""
         super().begin(seat)
         self.needs_tokens(seat.settings.most, "a token per value")
 
     def say(self, meanings: Meanings, rows: Shaped[NDArray[Any], " stimulus"]) -> Sentences:
-        """Say value v as token v + 1."""
+        """Return token v + 1 for value v."""
         return meanings + 1
 
 
 class BosdisSpeaker(LanguageSpeaker):
-    """Says a bag of symbols: every value of every dimension has its own token, and their order means nothing."""
+    """Sends a bag of symbols: every value of every dimension has its own token, and their order is arbitrary."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; there must be a token per value of every dimension."""
+        """Take a seat. The vocabulary must have a token per value of every dimension."""
         super().begin(seat)
         self.needs_tokens(seat.settings.most * seat.settings.dimensions, "a token per value of every dimension")
 
     def say(self, meanings: Meanings, rows: Shaped[NDArray[Any], " stimulus"]) -> Sentences:
-        """Say the tokens in an arbitrary order, always the same for a meaning."""
+        """Return the tokens in an arbitrary order that is fixed for each meaning."""
         settings = self.seat.settings
         tokens = meanings + 1 + settings.most * np.arange(settings.dimensions)
         place = meaning_numbers(meanings, settings.most)
@@ -108,10 +108,10 @@ class BosdisSpeaker(LanguageSpeaker):
 
 
 class HolisticSpeaker(LanguageSpeaker):
-    """Says a sentence per meaning, drawn anew in every episode, whose parts mean nothing."""
+    """Sends a different random sentence for every meaning in every episode. Parts of a sentence have no meaning."""
 
     def sentence_length(self) -> int:
-        """Return the smallest number of tokens that tells all meanings apart."""
+        """Return the smallest length with enough sentences for all meanings."""
         settings = self.seat.settings
         length = 1
         while settings.vocab_size**length < settings.most**settings.dimensions:
@@ -119,13 +119,13 @@ class HolisticSpeaker(LanguageSpeaker):
         return length
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; there must be at least two tokens."""
+        """Take a seat. The vocabulary must have at least two tokens."""
         self.seat = seat
         self.needs_tokens(2, "at least two tokens")
         super().begin(seat)
-        self._played: Wholes | None = None  # the episodes that the sentences below were drawn for
-        self._drawn: Wholes = np.zeros((0, 0), dtype=np.int64)
-        self._tokens = 2  # the smallest number of different tokens that makes enough sentences of that length
+        self._episode: Wholes | None = None  # numbers of the episodes that the sentences below are for
+        self._numbers: Wholes = np.zeros((0, 0), dtype=np.int64)
+        self._tokens = 2  # the smallest number of different tokens that gives enough sentences of this length
         while self._tokens ** self.sentence_length() < seat.settings.most**seat.settings.dimensions:
             self._tokens += 1
 
@@ -138,54 +138,56 @@ class HolisticSpeaker(LanguageSpeaker):
 
     def _sentences(self) -> Wholes:
         """Return the number of every meaning's sentence in the present episodes, [B, M]."""
-        played = self.game.cpu(self.game.episode_number)
-        if self._played is None or not np.array_equal(played, self._played):
+        episode = self.game.cpu(self.game.episode_number)
+        if self._episode is None or not np.array_equal(episode, self._episode):
             count = self._tokens ** self.sentence_length()
-            self._played, self._drawn = played.copy(), self.seat.streams.nth(played).order("sentences", count)
-        return self._drawn
+            self._episode, self._numbers = episode.copy(), self.seat.streams.nth(episode).order("sentences", count)
+        return self._numbers
 
 
 class DigitalSpeaker(Player):
-    """Says in which of V equal parts of [-1, 1] each number of the target lies: a code that ignores the episode."""
+    """Sends the index of each number of the target among V equal bins of [-1, 1]. The code ignores the episode."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; see `check_digital` for the games that it can play."""
+        """Take a seat. `check_digital` has the conditions on the game."""
         super().begin(seat)
         check_digital(seat.settings)
 
     def acting(self, seen: Seen) -> Action:
-        """Say the parts, one per position."""
+        """Send the indices of the bins, one per position."""
         settings = self.seat.settings
         said = np.zeros((self.seat.episodes, settings.length), dtype=np.int64)
         said[:, : settings.dimensions] = digits(seen.stimulus[:, 0], settings.vocab_size)
         return Action(message=said * seen.may_speak[:, None])
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return the parts of each stimulus; see Player."""
+        """Return the indices of the bins for each stimulus; see Player."""
         return digits(stimuli, self.seat.settings.vocab_size)
 
 
 def check_digital(settings: GameSettings) -> None:
-    """Refuse a game that the digital players cannot play.
+    """Check that the digital players can play a game.
 
     Raises:
         IncompatibleError: stimuli are not continuous, or messages have fewer tokens than dimensions.
     """
     if settings.representation != "scs" or settings.length < settings.dimensions:
-        raise IncompatibleError("The digital players need continuous stimuli (scs) and a token per dimension (length).")
+        raise IncompatibleError(
+            "The digital players need continuous stimuli (scs) and one token per dimension (length)."
+        )
 
 
 def digits(stimuli: Float[NDArray[Any], "*lead dimension"], vocab_size: int) -> Int64[Wholes, "*lead dimension"]:
-    """Return in which of V equal parts of [-1, 1] numbers lie, counted from 1."""
-    found: Wholes = np.clip(np.floor((stimuli + 1) / 2 * vocab_size), 0, vocab_size - 1).astype(np.int64) + 1
-    return found
+    """Return the indices of numbers among V equal bins of [-1, 1], counted from 1."""
+    bins: Wholes = np.clip(np.floor((stimuli + 1) / 2 * vocab_size), 0, vocab_size - 1).astype(np.int64) + 1
+    return bins
 
 
 class RandomSpeaker(Player):
-    """Says random tokens."""
+    """Sends random tokens."""
 
     def acting(self, seen: Seen) -> Action:
-        """Draw tokens uniformly from 0..V, so sentences may end early."""
+        """Sample tokens uniformly from 0..V, so sentences may end early."""
         settings = self.seat.settings
         said = self.seat.streams.integers(
             "say", settings.vocab_size + 1, (settings.length,), self.steps * settings.length
@@ -193,7 +195,7 @@ class RandomSpeaker(Player):
         return Action(message=said * seen.may_speak[:, None])
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return random tokens, independent of those of `acting`."""
+        """Return random tokens, independent of the tokens of `acting`."""
         settings = self.seat.settings
         streams = self.seat.streams.rows(np.array([episode])).within("utter")
         said: Wholes = streams.integers("say", settings.vocab_size + 1, (len(stimuli), settings.length))[0]

@@ -12,7 +12,7 @@ _MODELS = {
     "scripted-yes": ("scripted:YesModel", "Always answers 0; for tests.", "icy"),
     "scripted-reader": (
         "scripted:ReadingModel",
-        "Reads the prompt alone and plays as the player after #, by default nearest; for tests.",
+        "Reads only the prompt, and plays as the player after #, by default nearest; for tests.",
         "icy",
     ),
 }

@@ -11,15 +11,15 @@ from icy.core.errors import InvalidSettingError, quoted
 
 ROUTE = "/chat/completions"
 VERSION = r"(?:api-version=[\w.-]+)?"  # the query that Azure asks for
-NO_SECRET = "The URL of a server holds no password and no query; name the variable with its key by --key-variable."
+NO_SECRET = "The URL of a server must not hold a password or a query; pass the key's variable with --key-variable."
 
 
 class Address(NamedTuple):
-    """Where a model is.
+    """Address of a model.
 
     Attributes:
         url: the server's URL as the user wrote it, without the route to chat completions.
-        model: its name of the model.
+        model: the server's name for the model.
         target: the URL that requests go to, in ASCII.
     """
 
@@ -33,12 +33,12 @@ class Proxy(NamedTuple):
 
     Attributes:
         url: its URL, which may hold a password.
-        shown: the URL without a password.
+        display_url: the URL without a password.
         source: where it is named, such as "HTTP_PROXY".
     """
 
     url: str
-    shown: str
+    display_url: str
     source: str
 
 
@@ -46,7 +46,7 @@ def read_address(name: str) -> Address:
     """Return the address in `URL#MODEL`.
 
     Raises:
-        InvalidSettingError: the name is not a URL and a model, or the URL holds what may be a secret.
+        InvalidSettingError: the name is not a URL and a model, or the URL may hold a secret.
     """
     url, _, model = name.partition("#")
     if "@" in url.partition("//")[2].partition("/")[0]:
@@ -115,12 +115,12 @@ def _ascii_netloc(parts: SplitResult) -> str:
 
 
 def proxy_to(target: str) -> Proxy | None:
-    """Return the proxy through which a URL is reached, if there is one.
+    """Return the proxy for a URL, or None.
 
     The environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY determine it, or the system's settings.
 
     Raises:
-        InvalidSettingError: it is not an http proxy, or its address cannot be.
+        InvalidSettingError: it is not an http proxy, or its address is not possible.
     """
     parts, known = urlsplit(target), urllib.request.getproxies()
     named = next((name for name in (parts.scheme, "all") if known.get(name)), None)
@@ -130,12 +130,12 @@ def proxy_to(target: str) -> Proxy | None:
     source = next((one for one in variables if os.environ.get(one) == known[named]), "the settings of the system")
     url = known[named] if "://" in known[named] else f"http://{known[named]}"
     scheme, _, rest = url.partition("://")
-    shown = f"{scheme}://{rest.rpartition('@')[2]}"
+    display_url = f"{scheme}://{rest.rpartition('@')[2]}"
     try:
-        _split(shown)
+        _split(display_url)
     except ValueError as fault:
         raise InvalidSettingError(
-            f"The proxy {quoted(shown)} of {source} has {fault}. "
+            f"The proxy {quoted(display_url)} of {source} has {fault}. "
             f"Correct {source}, or list {parts.hostname} in NO_PROXY."
         ) from None
-    return Proxy(url, shown.rstrip("/"), source)
+    return Proxy(url, display_url.rstrip("/"), source)

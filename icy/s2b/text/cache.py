@@ -1,4 +1,4 @@
-"""Answers on disk: a text model is asked the same question once, so that an interrupted run goes on where it ended."""
+"""Answers on disk: a text model answers each question once, and an interrupted run continues where it ended."""
 
 import contextlib
 import hashlib
@@ -16,23 +16,23 @@ from .prompt import parse
 from .requests import CUT, TextReply, TextRequest, Usage
 from .text_model import TextModel
 
-FORM = 1  # of the files
+FORM = 1  # version of the files
 
 
 def keeping(model: TextModel, folder: str | Path | None) -> TextModel:
-    """Return a model whose answers are kept in a folder, if there is one and they are worth keeping."""
+    """Return a model that saves its answers in a folder, if there is a folder and the answers are worth saving."""
     return model if folder is None or not model.worth_keeping else CachedModel(model, folder)
 
 
 class CachedModel(TextModel):
-    """A text model whose answers are kept in a folder, a file each, under a hash of model, settings and request.
+    """A text model with saved answers: one file per answer, under a hash of model, settings and request.
 
-    Files hold the answer and its count of tokens; neither the prompt nor a key. Answers that are invalid are kept as
-    they are, and not asked for again.
+    Files hold the answer and its count of tokens, but not the prompt or a key. Invalid answers are saved too, and not
+    asked for again.
 
     Args:
         model: the model.
-        folder: where to keep its answers.
+        folder: folder for its answers.
 
     Raises:
         IncompatibleError: the model is privileged, so that its answers depend on more than the request.
@@ -43,31 +43,31 @@ class CachedModel(TextModel):
         self.model, self.folder = model, Path(folder)
         self.name = model.name
         if model.privileged:
-            raise IncompatibleError(f"Answers of {model.name} depend on more than their prompts, and cannot be kept.")
+            raise IncompatibleError(f"Answers of {model.name} depend on more than their prompts, and cannot be saved.")
         with _by_its_option():
             require_room(self.folder)
         self._identity = model.identity()
 
     def begin(self, seat: Seat) -> None:
-        """Tell the model."""
+        """Begin a batch of the model."""
         self.model.begin(seat)
 
     @property
     def retried(self) -> int:  # type: ignore[override]
-        """Number of tries of the model that failed and were made again."""
+        """Number of the model's failed tries that were repeated."""
         return self.model.retried
 
     def identity(self) -> dict[str, object]:
-        """Return that of the model."""
+        """Return the model's identity."""
         return self._identity
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Answer one request, from the folder if it is there."""
+        """Answer one request, from the folder if it has the answer."""
         ((_, found),) = self.answer([request])
         return found
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
-        """Yield the replies that are in the folder, and then those of the model, each once it is kept."""
+        """Yield the saved replies, then the model's, each after it is saved."""
         missing: list[int] = []
         for place, request in enumerate(requests):
             if (found := self._found(request)) is None:
@@ -79,7 +79,7 @@ class CachedModel(TextModel):
                 self._keep(requests[missing[which]], reply)
                 yield missing[which], reply
         except ServerError as error:
-            rest = f"What it answered before is kept in {self.folder}: the same command goes on from there."
+            rest = f"Earlier answers are saved in {self.folder}: run the same command again to continue."
             raise ServerError(f"{error} {rest}") from None
 
     def path(self, request: TextRequest) -> Path:
@@ -90,7 +90,7 @@ class CachedModel(TextModel):
         return self.folder / key[:2] / f"{key}.json"
 
     def _found(self, request: TextRequest) -> TextReply | None:
-        """Return the answer on file; None if there is none, or a file that cannot be read as one."""
+        """Return the saved answer; None if there is none, or its file cannot be read."""
         try:
             data = json.loads(self.path(request).read_bytes())
             usage = None if data["usage"] is None else Usage(*data["usage"])
@@ -100,7 +100,7 @@ class CachedModel(TextModel):
             return None
         if usage is not None and not all(map(is_count, usage)):
             return None
-        if self.model.reads_text:  # as an earlier version of icy may have read it otherwise
+        if self.model.reads_text:  # an earlier version of icy may have read it differently
             read = parse(raw, cut=finish == CUT)
             decision, message = read.decision, read.message
         return TextReply(decision, message, raw, usage=usage, cached=True, finish=finish)
@@ -114,7 +114,7 @@ class CachedModel(TextModel):
 
 @contextlib.contextmanager
 def _by_its_option() -> Iterator[None]:
-    """Have errors name the option that the folder is given by."""
+    """Make errors name the option that sets the folder."""
     try:
         yield
     except StoreError as error:

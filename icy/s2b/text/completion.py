@@ -13,15 +13,15 @@ from icy.core.checks import LARGEST_NUMBER
 from .requests import CUT, Usage
 
 LARGEST_ANSWER = 16_000_000  # bytes, also after decompression
-TEXT_PARTS = (None, "text", "output_text")  # types of a content's parts; others are thoughts, images or tools
-UNREAD = frozenset({"br", "zstd", "compress"})  # ways to compress a response that Python does not read
-REASONS = {  # names of reasons why an answer ends, by the names that servers give them
+TEXT_PARTS = (None, "text", "output_text")  # types of a content's parts; other parts are thoughts, images or tools
+UNREAD = frozenset({"br", "zstd", "compress"})  # compressions that Python cannot read
+REASONS = {  # standard names of reasons why an answer ends, by the servers' names
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length"), CUT),
 }
-EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")  # how a stream of server-sent events begins
+EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")  # the start of a stream of server-sent events
 TAG = re.compile(r"<(style|script)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
-SAID = 300  # letters of a server's own words in a sentence
+MOST_QUOTED = 300  # number of letters of a server's own words in an error
 
 
 class NoChoice(ValueError):
@@ -43,7 +43,7 @@ class Completion(NamedTuple):
 
 
 def read_completion(text: str) -> Completion:
-    """Read the body of a response: a JSON object, or the events of a stream that nobody asked for.
+    """Read the body of a response: a JSON object, or the events of a stream that was not requested.
 
     Separate fields for reasoning are not read.
 
@@ -66,7 +66,7 @@ def read_completion(text: str) -> Completion:
 
 
 def _choice(data: object) -> dict[str, object] | None:
-    """Return the first choice of a completion or of a piece of it; None if there is none."""
+    """Return the first choice of a completion, or of a piece of a completion; None if there is none."""
     if not isinstance(data, dict) or data.get("error"):
         return None
     choices = data.get("choices")
@@ -81,14 +81,14 @@ def _content(choice: dict[str, object]) -> str:
 
 
 def _text(content: object) -> str:
-    """Return a content as text; it may come in parts."""
+    """Return a content as text; it may have several parts."""
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) and part.get("type") in TEXT_PARTS else part for part in parts]
     return "".join(str(one) for one in texts if isinstance(one, (str, int, float)) and not isinstance(one, bool))
 
 
 def _finish(given: object) -> str | None:
-    """Return the reason why an answer ends by one name; None if the server reports none."""
+    """Return the standard name of the reason why an answer ends; None if the server reports none."""
     if not isinstance(given, str) or not given:
         return None
     name = given.lower()
@@ -96,7 +96,7 @@ def _finish(given: object) -> str | None:
 
 
 def _assembled(text: str) -> dict[str, object]:
-    """Put the events of a stream together to one completion.
+    """Join the events of a stream to one completion.
 
     Raises:
         ValueError: an event is not JSON or reports an error, or the stream ends early.
@@ -111,7 +111,7 @@ def _assembled(text: str) -> dict[str, object]:
             break
         data = json.loads(value)
         if not isinstance(data, dict) or data.get("error"):
-            raise ValueError("an event without a piece")
+            raise ValueError("an event holds no piece of text")
         usage = data.get("usage") or usage
         choice = _choice(data)
         if choice is not None and choice.get("index", 0) == 0:
@@ -123,7 +123,7 @@ def _assembled(text: str) -> dict[str, object]:
 
 
 def _usage(usage: object) -> Usage | None:
-    """Return the tokens that a server counts. Reasoning counts as written, also where the server lists it apart."""
+    """Return the tokens that a server counts. Reasoning counts as written, even if the server lists it separately."""
     if not isinstance(usage, dict):
         return None
     read, written, total = (usage.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
@@ -139,7 +139,7 @@ def _usage(usage: object) -> Usage | None:
 
 
 def is_count(value: object) -> TypeGuard[int]:
-    """Whether a value is a number of tokens that can be."""
+    """Return whether a value is a possible number of tokens."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_NUMBER
 
 
@@ -147,20 +147,20 @@ def is_count(value: object) -> TypeGuard[int]:
 
 
 def decoded(body: bytes, encoding: str) -> str:
-    """Return the text of a body, which a server may have compressed unasked, or begun with a byte order mark.
+    """Return the text of a body, which a server may compress without a request, or begin with a byte order mark.
 
     Args:
         body: its bytes.
         encoding: the header Content-Encoding.
 
     Raises:
-        ValueError: it is damaged, too large, or compressed in another way than gzip and deflate.
+        ValueError: it is damaged, too large, or compressed with a method other than gzip and deflate.
     """
     how = re.findall(r"[\w-]+", encoding.lower())
     if unknown := UNREAD.intersection(how):
         raise ValueError(f"is {min(unknown)}, not gzip or deflate")
     try:
-        if body.startswith(b"\x1f\x8b"):  # whatever the header says
+        if body.startswith(b"\x1f\x8b"):  # whatever the header is
             with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
                 body = file.read(LARGEST_ANSWER + 1)
         elif "deflate" in how and body:
@@ -186,4 +186,4 @@ def words_of(text: str) -> str:
     if said.lstrip().startswith("<"):
         said = TAG.sub(" ", said[:10_000])
     line = " ".join(said.split())
-    return line if len(line) <= SAID else f"{line[: SAID - 3]}..."
+    return line if len(line) <= MOST_QUOTED else f"{line[: MOST_QUOTED - 3]}..."

@@ -1,9 +1,9 @@
 """OpenAI-compatible servers as text models: vLLM, llama.cpp, Ollama, TGI, OpenAI and others.
 
-Requests go through Python's own `urllib`, from threads: it takes the proxies and certificates of the system, and
-nothing else is needed to post a few kilobytes and wait for seconds. The client of the package openai brings 13 other
-packages (46 MB in all) and does not help with odd completions: it returns null messages, HTML pages and streams as they
-are, retries wrong addresses, and does not name a proxy that fails.
+Requests use Python's own `urllib`, in threads. It takes the proxies and certificates of the system, and nothing else is
+needed to post a few kilobytes and wait for seconds. The client of the package openai brings 13 other packages (46 MB in
+all) and does not help with odd completions: it returns null messages, HTML pages and streams unchanged, retries wrong
+addresses, and does not name a proxy that fails.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ from icy.core.text import duration
 from icy.version import __version__
 
 from .address import proxy_to, read_address
-from .completion import LARGEST_ANSWER, SAID, NoChoice, decoded, read_completion, words_of
+from .completion import LARGEST_ANSWER, MOST_QUOTED, NoChoice, decoded, read_completion, words_of
 from .prompt import parse
 from .requests import CUT, Choices, TextReply, TextRequest
 from .text_model import TextModel, TextSettings, in_threads
 
-BUSY = (408, 409, 425, 429)  # besides all statuses from 500 on
-LONGEST_WAIT = 300.0  # seconds between two tries, whatever a server asks for
-MOST_ANSWERS = 10_000  # that a request may list
-FILTERED = "content_filter"  # the finish reason, and Azure's code of a refusal
-API_KEY, COMPLETION_TOKENS = "api-key", "max_completion_tokens"  # ways to ask that some servers want
+BUSY = (408, 409, 425, 429)  # and all statuses from 500
+LONGEST_WAIT = 300.0  # limit of the seconds between two tries, even if a server asks for more
+MOST_ANSWERS = 10_000  # limit of the answers that a request lists
+FILTERED = "content_filter"  # the finish reason, and Azure's code for a refusal
+API_KEY, COMPLETION_TOKENS = "api-key", "max_completion_tokens"  # request fields that some servers require
 
 
 class ServerError(IcyError):
@@ -44,7 +44,7 @@ class ServerError(IcyError):
 
 
 class _Busy(Exception):
-    """A try that failed and may be made again; `wait` is how long the server asks to wait, in seconds."""
+    """A failed try that may be repeated; `wait` is the number of seconds that the server asks to wait."""
 
     def __init__(self, what: str, wait: float | None = None) -> None:
         super().__init__(what)
@@ -52,19 +52,19 @@ class _Busy(Exception):
 
 
 class _Empty(_Busy):
-    """A try that brought a completion without choices."""
+    """A try that returned a completion without choices."""
 
 
 class _Filtered(Exception):
-    """A prompt that the server's content filter refuses, and would refuse again."""
+    """A prompt that the server's content filter refuses, now and later."""
 
 
 class _Differently(Exception):
-    """A try that a server refused, and that may be made in another way."""
+    """A try that a server refused, and that may be repeated in another form."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect, which would take the key to another server."""
+    """Follows no redirect: a redirect would send the key to another server."""
 
     def http_error_302(self, *refused: object) -> None:  # type: ignore[override]
         """Return no response, so that the status is an error."""
@@ -76,8 +76,8 @@ class HttpModel(TextModel):
     """A model behind an OpenAI-compatible server.
 
     Args:
-        name: `URL#MODEL`: the server's URL, as in http://localhost:8000/v1, and its name of the model.
-        settings: how to sample and to ask.
+        name: `URL#MODEL`: the server's URL, as in http://localhost:8000/v1, and its name for the model.
+        settings: settings of sampling and requests.
     """
 
     reads_text = True
@@ -87,15 +87,15 @@ class HttpModel(TextModel):
         self.url, self.model, self._target = read_address(name)
         self.name = name
         self._reached = False
-        self._ways: frozenset[str] = frozenset()  # of API_KEY and COMPLETION_TOKENS, which this server wants
+        self._required_fields: frozenset[str] = frozenset()  # the fields above that this server requires
         self._counting = threading.Lock()
         self._proxy = proxy_to(self._target)
         proxies = {urlsplit(self._target).scheme: self._proxy.url} if self._proxy else {}
         self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler(proxies))
-        self._key()  # a key that is missing is reported before the first game
+        self._key()  # report a missing key before the first game
 
     def identity(self) -> dict[str, object]:
-        """Return server, model and all that goes into a request beside its prompt; never the key."""
+        """Return the server, the model and all fields of a request except the prompt and the key."""
         chosen = self.settings
         return {
             "model": self.model,
@@ -106,7 +106,7 @@ class HttpModel(TextModel):
         }
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
-        """Yield replies as they come, to as many requests at once as the settings say."""
+        """Yield replies as they come, for as many concurrent requests as the settings allow."""
         return in_threads(self._persistently, requests, self.settings.concurrency)
 
     def reply(self, request: TextRequest) -> TextReply:
@@ -114,7 +114,7 @@ class HttpModel(TextModel):
         return self._persistently(request, threading.Event())
 
     def body(self, request: TextRequest) -> dict[str, object]:
-        """Return what is posted for a request."""
+        """Return the JSON body of a request."""
         found: dict[str, object] = {
             "model": self.model,
             "messages": [{"role": "user", "content": request.prompt}],
@@ -124,19 +124,19 @@ class HttpModel(TextModel):
             **constraint(self.settings.constrain, request.choices),
             **self.settings.body,
         }
-        if COMPLETION_TOKENS in self._ways:
+        if COMPLETION_TOKENS in self._required_fields:
             found.setdefault(COMPLETION_TOKENS, found.pop("max_tokens", None))
         return {name: value for name, value in found.items() if value is not None}
 
     # -- one request ---------------------------------------------------------------------------------------------------
 
     def _persistently(self, request: TextRequest, ending: threading.Event) -> TextReply:
-        """Ask until there is an answer; wait longer after every failure.
+        """Ask until there is an answer; wait longer after each failure.
 
         Raises:
-            ServerError: it fails again and again, or refuses.
+            ServerError: it fails on every try, or refuses.
         """
-        chance = random.Random(request.seed)  # so that requests that failed together do not all come back together
+        chance = random.Random(request.seed)  # spreads the next tries of requests that failed together
         tries = 1
         while True:
             try:
@@ -148,7 +148,7 @@ class HttpModel(TextModel):
             except _Busy as failure:
                 if tries > self.settings.retries or ending.is_set():
                     if isinstance(failure, _Empty) and self._reached and not ending.is_set():
-                        return TextReply(None)  # this prompt alone is blocked
+                        return TextReply(None)  # only this prompt is blocked
                     raise ServerError(f"{self._subject()} {failure}, {_times(tries)}.") from None
                 waits = self.settings.backoff * 2 ** (tries - 1) * (0.5 + chance.random() / 2)
                 with self._counting:
@@ -163,32 +163,37 @@ class HttpModel(TextModel):
         """Ask once.
 
         Raises:
-            _Busy: it may be asked again.
-            _Differently: likewise, and at once, as the server wants to be asked in another way.
-            _Filtered: the server refuses this prompt alone.
-            ServerError: it may not.
+            _Busy: the request may be repeated.
+                _Differently: the request may be repeated at once, in another form.
+                _Filtered: the server refuses only this prompt.
+                ServerError: the request must not be repeated.
         """
-        ways, headers = self._ways, {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"}
+        required_fields, headers = (
+            self._required_fields,
+            {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"},
+        )
         if key := self._key():
-            headers |= {API_KEY: key} if API_KEY in ways else {"Authorization": f"Bearer {key}"}
+            headers |= {API_KEY: key} if API_KEY in required_fields else {"Authorization": f"Bearer {key}"}
         post = urllib.request.Request(self._target, json.dumps(self.body(request)).encode(), headers)
-        text = self._fetched(post, ways)
+        text = self._fetched(post, required_fields)
         try:
             content, finish, usage = read_completion(text)
         except ValueError as fault:
             kind = _Empty if isinstance(fault, NoChoice) else _Busy
-            raise kind(f"answers with no completion but {quoted(self._without_key(text)[:SAID])}") from None
+            raise kind(
+                f"does not answer with a completion but with {quoted(self._without_key(text)[:MOST_QUOTED])}"
+            ) from None
         read = parse(self._without_key(content), cut=finish == CUT)
         return TextReply(read.decision, read.message, read.raw, usage=usage, finish=finish)
 
-    def _fetched(self, post: urllib.request.Request, ways: frozenset[str]) -> str:
-        """Post a request, made in these ways, and return the text of the response."""
+    def _fetched(self, post: urllib.request.Request, required_fields: frozenset[str]) -> str:
+        """Post a request, with these fields, and return the text of the response."""
         deadline = time.monotonic() + self.settings.timeout
         try:
             with self._opener.open(post, timeout=self.settings.timeout) as answer:
                 return _read(answer, deadline)
         except urllib.error.HTTPError as error:
-            raise self._refusal(error, ways) from None
+            raise self._refusal(error, required_fields) from None
         except urllib.error.URLError as error:
             raise self._unreached(error.reason) from None
         except TimeoutError:
@@ -197,7 +202,7 @@ class HttpModel(TextModel):
             raise _Busy(f"cuts the connection ({type(error).__name__})") from None
 
     def _unreached(self, reason: object) -> Exception:
-        """Return the error for a server that cannot be reached; a wrong address is no reason to wait."""
+        """Return the error for a server that cannot be reached; a wrong address is not worth a retry."""
         if isinstance(reason, TimeoutError):
             return _Busy(f"gives no answer within {duration(self.settings.timeout)}")
         why = getattr(reason, "strerror", None) or reason
@@ -209,12 +214,12 @@ class HttpModel(TextModel):
         return _Busy(said) if self._reached or cut else ServerError(f"{self._subject()} {said}.{advice}")
 
     def _subject(self) -> str:
-        """Return the server, and the proxy on the way to it, as the subject of a sentence."""
-        through = f" (through the proxy {self._proxy.shown} of {self._proxy.source})" if self._proxy else ""
+        """Return the server, and the proxy in front of it, as the subject of a sentence."""
+        through = f" (through the proxy {self._proxy.display_url} of {self._proxy.source})" if self._proxy else ""
         return f"{self.url}{through}"
 
-    def _refusal(self, error: urllib.error.HTTPError, ways: frozenset[str]) -> Exception:
-        """Return the error for a status other than success, after a request that was made in these ways."""
+    def _refusal(self, error: urllib.error.HTTPError, required_fields: frozenset[str]) -> Exception:
+        """Return the error for a status other than success, after a request with these fields."""
         status, text = error.code, ""
         with contextlib.suppress(OSError, http.client.HTTPException, _Busy):
             text = _read(error, time.monotonic() + self.settings.timeout)
@@ -223,9 +228,9 @@ class HttpModel(TextModel):
             wanted = {COMPLETION_TOKENS}
         if status == 400 and f'"{FILTERED}"' in text:
             return _Filtered()
-        if wanted - ways:
+        if wanted - required_fields:
             with self._counting:
-                self._ways |= wanted
+                self._required_fields |= wanted
             return _Differently()
         said = self._without_key(words_of(self._without_key(text)))
         what = f"answers with status {status}{f' ({said})' if said else ''}"
@@ -239,18 +244,18 @@ class HttpModel(TextModel):
             return f" The proxy asks for a password: {self._proxy.source}=http://NAME:PASSWORD@HOST:PORT."
         if status in (401, 403):
             where = self.settings.key_variable
-            return f" The key is that of {where}." if where else " Name the variable with its key by --key-variable."
+            return f" The key comes from {where}." if where else " Name the variable with its key by --key-variable."
         if 300 <= status < 400:
-            return " Give the URL that it redirects to."
+            return " Use the URL that it redirects to."
         if status == 404:
             return " The URL ends before /chat/completions, as in http://localhost:8000/v1#MODEL."
         constrain = self.settings.constrain
         if status in (400, 422) and constrain != "none":
             return (
-                f" If it does not know answers constrained by {constrain}, choose another --constrain, or none; --body "
-                "NAME=null takes out another field that it does not know."
+                f" If it does not know answers constrained by {constrain}, choose another --constrain, or none. --body "
+                "NAME=null removes another field that it does not know."
             )
-        return " --body NAME=null takes out a field that it does not know." if status in (400, 422) else ""
+        return " --body NAME=null removes a field that it does not know." if status in (400, 422) else ""
 
     # -- the key -------------------------------------------------------------------------------------------------------
 
@@ -261,20 +266,21 @@ class HttpModel(TextModel):
             return ""
         key = os.environ.get(variable, "").strip()
         if not key:
-            raise InvalidSettingError(f"The environment variable {variable} holds no key.")
+            raise InvalidSettingError(f"The environment variable {variable} is not set, or is empty.")
         if not (key.isascii() and key.isprintable() and " " not in key):
             raise InvalidSettingError(
-                f"The environment variable {variable} holds no key: it has blanks or other letters."
+                f"The environment variable {variable} does not hold a key: its value has blanks or characters that no "
+                "key has."
             )
         return key
 
     def _without_key(self, text: str) -> str:
-        """Return a text without the key; a server may repeat the key that it was sent."""
+        """Return a text without the key; a server may repeat the key of a request."""
         key = self._key()
         return text.replace(key, "(the key)") if key else text
 
 
-# -- what is posted ----------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def constraint(how: str, choices: Choices) -> dict[str, object]:
@@ -313,7 +319,7 @@ def all_answers(choices: Choices) -> list[str]:
     """Return every answer, as JSON.
 
     Raises:
-        InvalidSettingError: there are too many.
+        InvalidSettingError: there are too many answers.
     """
     options: dict[str, Sequence[object]] = {}
     if "decision" in choices:
@@ -325,7 +331,7 @@ def all_answers(choices: Choices) -> list[str]:
             count *= len(tokens)
         if count > MOST_ANSWERS:
             raise InvalidSettingError(
-                f"A list of all {count:,} answers is too long, as {MOST_ANSWERS:,} are listed at most; take "
+                f"A list of all {count:,} answers is too long (the limit is {MOST_ANSWERS:,}); take "
                 "--constrain json-schema or grammar."
             )
         options["message"] = [list(one) for one in itertools.product(*each)]
@@ -354,18 +360,18 @@ def _either(options: Sequence[str]) -> str:
     return f"({' | '.join(quotes)})"
 
 
-# -- what is answered --------------------------------------------------------------------------------------------------
+# -- responses ---------------------------------------------------------------------------------------------------------
 
 
 def _read(answer: Any, deadline: float) -> str:
     """Read an answer to its end, and return its text.
 
     Raises:
-        TimeoutError: it takes too long, a piece at a time.
+        TimeoutError: it takes too long, although pieces arrive.
         _Busy: it is too large, damaged, or ends early.
     """
     parts, size = [], 0
-    chunked = answer.headers.get("Transfer-Encoding") is not None  # which goes before a length
+    chunked = answer.headers.get("Transfer-Encoding") is not None  # which has precedence over a length
     length = None if chunked else parse_whole(answer.headers.get("Content-Length") or "")
     while part := answer.read1(1 << 16):
         parts.append(part)
@@ -383,7 +389,7 @@ def _read(answer: Any, deadline: float) -> str:
 
 
 def _retry_after(given: str | None) -> float | None:
-    """Return the seconds that a server asks to wait, which it tells as a number or as a date."""
+    """Return the seconds that a server asks to wait; the header holds a number or a date."""
     if given is None:
         return None
     try:

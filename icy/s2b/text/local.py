@@ -1,6 +1,6 @@
 """Models of the library transformers, on this machine: an extra, imported on first use.
 
-Models are read from a folder, as safetensors: nothing is downloaded, no pickle is opened and no code of theirs is run.
+Models are read from a folder, as safetensors: nothing is downloaded, no pickle is opened and none of their code runs.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class TransformersModel(TextModel):
     """A causal language model of transformers, from a folder.
 
-    With answers constrained (anything but "none"), the decision and each symbol of the message are drawn from the
-    choices alone, by the likelihood of their text; otherwise the model writes freely, and its answer is read.
+    With constrained answers (any `constrain` except "none"), the decision and each symbol of the message are drawn from
+    the choices alone, by the likelihood of their text. Otherwise the model writes freely, and its answer is read.
 
     Args:
         name: the folder of the model, with its tokenizer.
@@ -37,14 +37,14 @@ class TransformersModel(TextModel):
         folder = Path(name)
         if not name or not folder.is_dir():
             raise InvalidSettingError(
-                f"A local model is named by its folder, as in transformers#FOLDER; {quoted(name)} is none."
+                f"A local model is named by its folder, as in transformers#FOLDER; {quoted(name)} is not a folder."
             )
         self.settings, self.name = settings, folder.name
         self.folder = folder.resolve()
         self.tokenizer, self.model = _loaded(folder)
 
     def identity(self) -> dict[str, object]:
-        """Return the folder and how it samples."""
+        """Return the folder and the settings of sampling."""
         return {
             "model": str(self.folder),
             **self.settings.sampling,
@@ -52,7 +52,7 @@ class TransformersModel(TextModel):
         }
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Answer one request; what is drawn depends on its seed alone."""
+        """Answer one request; the draw depends only on its seed."""
         import torch
 
         text = self._prompt(request.prompt)
@@ -85,7 +85,7 @@ class TransformersModel(TextModel):
         written = whole[length:]
         raw, marked = (self.tokenizer.decode(written, skip_special_tokens=skip) for skip in (True, False))
         finish = CUT if len(written) >= max_tokens and int(written[-1]) != self.tokenizer.eos_token_id else "stop"
-        rest = without_thoughts(open_thought(text) + marked)  # as markers of thoughts may be special tokens
+        rest = without_thoughts(open_thought(text) + marked)  # because markers of thoughts may be special tokens
         for token in self.tokenizer.all_special_tokens:
             rest = rest and rest.replace(token, "")
         read = parse(rest or "", cut=finish == CUT)
@@ -94,10 +94,10 @@ class TransformersModel(TextModel):
     def _is_chat(self) -> bool:
         return bool(getattr(self.tokenizer, "chat_template", None))
 
-    # -- chosen answers ------------------------------------------------------------------------------------------------
+    # -- constrained answers -------------------------------------------------------------------------------------------
 
     def _chosen(self, text: str, request: TextRequest) -> TextReply:
-        """Write the answer as JSON, and choose at each place among what may stand there."""
+        """Write the answer as JSON, and choose from the options at each place."""
         raw, between, decision, logprobs = "{", "", None, None
         if "decision" in request.choices:
             raw += '"decision": '
@@ -129,22 +129,22 @@ class TransformersModel(TextModel):
         return int(options[which]), logprobs.tolist()
 
     def _likelihoods(self, context: str, options: Sequence[str]) -> list[float]:
-        """Return the log-likelihoods of numbers after the context; the tokens that all of them share count in none."""
-        end = "," if len(set(map(len, options))) > 1 else ""  # or 1 would be at least as likely as 10
+        """Return the log-likelihoods of numbers after the context; the tokens that they share are not counted."""
+        end = "," if len(set(map(len, options))) > 1 else ""  # otherwise 1 would be at least as likely as 10
         whole = [self._ids(context + option + end) for option in options]
         shared = next(i for i, column in enumerate(zip(*whole, strict=False)) if len(set(column)) > 1)
-        if all(len(one) == shared + 1 for one in whole):  # one token each, which the model scores at once
+        if all(len(one) == shared + 1 for one in whole):  # one token each: the model scores all at once
             last = self._scores(whole[0][:shared])[-1]
             return [float(last[one[-1]]) for one in whole]
         return [self._likelihood(one, shared) for one in whole]
 
     def _likelihood(self, ids: list[int], shared: int) -> float:
-        """Return the log-likelihood of tokens from a place on."""
+        """Return the log-likelihood of the tokens from a place to the end."""
         scores = self._scores(ids[:-1])[shared - 1 :]
         return sum(float(step[token]) for step, token in zip(scores, ids[shared:], strict=True))
 
     def _scores(self, ids: list[int]) -> "Tensor":
-        """Return the log-probabilities of the token after each of these."""
+        """Return the log-probabilities of the token after each token."""
         import torch
 
         scores = self.model(torch.tensor([ids], dtype=torch.int64, device=self.model.device)).logits[0]

@@ -25,7 +25,7 @@ COUNTED = (
     "requests", "asked", "invalid", "letters", "estimated_tokens", "told", "prompt_tokens", "answer_tokens", "cached",
     "cached_prompt_tokens", "cached_answer_tokens", "ended", "cut",
 )  # fmt: skip
-FALLBACK = 0  # the decision in place of an invalid one; an invalid message is replaced by the empty one
+FALLBACK = 0  # the decision in place of an invalid one; the empty message replaces an invalid one
 AskedCallback = Callable[[TextRequest], None]  # called with every request
 RepliedCallback = Callable[[int], None]  # called with the number of replies that have come
 
@@ -34,10 +34,11 @@ RepliedCallback = Callable[[int], None]  # called with the number of replies tha
 class Tally:
     """Counts per episode of a batch, each [B].
 
-    `requests` to the model; answers `asked`, a decision and a message counting one each, and how many were `invalid`;
-    `letters` and `estimated_tokens` of the prompts; how many requests the model has `told` its tokens of, and the
-    `prompt_tokens` and `answer_tokens`; how many were `cached`, and their tokens; how many answers have `ended` for a
-    reason that the model reports, and how many were `cut` at the largest number of tokens.
+    Fields: `requests` to the model; answers `asked` for, where a decision and a message count as one each, and how many
+        were
+    `invalid`; `letters` and `estimated_tokens` of the prompts; `told`, the requests with tokens that the model reports,
+    and their `prompt_tokens` and `answer_tokens`; how many requests were `cached`, and their tokens; how many answers
+    `ended` for a reason that the model reports, and how many were `cut` at the largest number of tokens.
 
     Attributes:
         counts: the counts.
@@ -75,8 +76,8 @@ class Tally:
 class TextPlayer(Player):
     """Base class of players that ask a text model.
 
-    A request holds the whole episode so far, so the model keeps nothing. All episodes ask at once. Answers that are not
-    among the choices are counted, and replaced: a decision by 0, a message by the empty one.
+    A request holds the whole episode so far, so the model needs no memory. All episodes ask at once. Answers that are
+    not among the choices are counted, and replaced: a decision by 0, a message by the empty one.
 
     Args:
         model: the model.
@@ -114,13 +115,13 @@ class TextPlayer(Player):
         """Take a seat; see Player."""
         super().begin(seat)
         self.scripts = [Script(seat.settings, self.role, self.prompt) for _ in range(seat.episodes)]
-        self.waiting = np.zeros(seat.episodes, dtype=bool)  # for the outcome of a game
+        self.waiting = np.zeros(seat.episodes, dtype=bool)  # whether the outcome of a game is still to come
         self.tallies.append(Tally.of(seat.episodes))
         self._asides: dict[tuple[bool, bool], tuple[Choices, int]] = {}
         self.model.begin(seat)
 
     def acting(self, seen: Seen) -> Action:
-        """Take down what is seen, ask wherever an answer is needed, and take down what is answered."""
+        """Record the observation, ask where an answer is needed, and record the answer."""
         settings = self.seat.settings
         decisions: Wholes = np.zeros(self.seat.episodes, dtype=np.int64)
         messages: Wholes = np.full((self.seat.episodes, settings.length), END, dtype=np.int64)
@@ -141,16 +142,14 @@ class TextPlayer(Player):
         """Yield each request with its reply, as they come.
 
         Raises:
-            PluginError: the model answers with something else, or not each request once.
+            PluginError: the model returns something else, or does not answer each request once.
         """
         waiting = set(range(len(requests)))
         for place, reply in self.model.answer(requests) if requests else ():
             if not isinstance(reply, TextReply):
-                raise PluginError(f"{self.model.name} answers with a {type(reply).__name__}, not with a TextReply.")
+                raise PluginError(f"{self.model.name} must return a TextReply, not {type(reply).__name__}.")
             if place not in waiting:
-                raise PluginError(
-                    f"{self.model.name} answers request {place} of {len(requests)}, which waits for none."
-                )
+                raise PluginError(f"{self.model.name} answers request {place} of {len(requests)}, which is not open.")
             waiting.discard(place)
             yield requests[place], reply
             if self.replied is not None:
@@ -165,13 +164,13 @@ class TextPlayer(Player):
         return self.role == SPEAKER or self.seat.settings.listener_messages
 
     def _speaks(self, seen: Seen, row: int) -> bool:
-        """Whether the player is asked for a message: never after the decision, where nobody hears it in time."""
+        """Return whether the player is asked for a message: never after the decision, because nobody would hear it."""
         rounds = self.seat.settings.rounds
         latest = rounds if self.role == LISTENER else rounds - 1
         return self._may_send and bool(seen.may_speak[row]) and int(seen.round[row]) <= latest
 
     def _take_down(self, seen: Seen, row: int) -> None:
-        """Add to the script what an observation shows."""
+        """Add an observation to the script."""
         script, settings, round_ = self.scripts[row], self.seat.settings, int(seen.round[row])
         if seen.fresh[row]:
             script.clear()
@@ -214,7 +213,7 @@ class TextPlayer(Player):
         return self._asides[decides, speaks]
 
     def _take(self, request: TextRequest, reply: TextReply, seen: Seen, decisions: Wholes, messages: Wholes) -> None:
-        """Check a reply, take what is valid of it, and the fallback in place of the rest."""
+        """Check a reply: take its valid parts, and the fallback for the rest."""
         row, script = request.episode_id, self.scripts[request.episode_id]
         decides, speaks = bool(seen.may_decide[row]), self._speaks(seen, row)
         tokens, valid = script.tokens + self._aside(decides, speaks)[1], 0
@@ -246,14 +245,14 @@ class TextSpeaker(TextPlayer):
     role = SPEAKER
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Ask for the message about each stimulus, as the first step of a further game of the query; see Player.
+        """Ask for the message about each stimulus, as at the first step of another game of the query; see Player.
 
         Raises:
-            IncompatibleError: a game has several messages, which a single request cannot ask for.
+            IncompatibleError: a game has several messages, which one request cannot ask for.
         """
         settings = self.seat.settings
         if settings.rounds > 1:
-            raise IncompatibleError("The language of a text model can be probed in games of one round only.")
+            raise IncompatibleError("The language of a text model can only be probed in games of one round.")
         streams = self.seat.streams.rows(np.array([episode])).within("utter")
         seeds = streams.integers("text", 2**31, (len(stimuli),))[0].tolist()
         choices, _ = self._aside(self.prompt == PRINTED, True)

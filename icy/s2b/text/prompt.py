@@ -1,7 +1,7 @@
-"""Prompts: the rules, all games so far and a question, as text; and what a text says in answer.
+"""Prompts and answers as text: the rules, all games so far and a question; and the reading of an answer.
 
 Both forms of a prompt have the parts that MetaRG24 prints (appendix B): rules, history (stimuli with three decimals,
-messages as they are heard, decisions, whether they were right, the partner's stimulus), the present game, and
+messages as the player hears them, decisions, whether they were right, the partner's stimulus), the present game, and
 multiple-choice questions. The form "metarg24" also has the printed structure, step by step. The words are icy's.
 """
 
@@ -23,7 +23,7 @@ from .requests import Choices, TextReply
 from .thoughts import without_thoughts
 
 FORMS: dict[str, str] = {
-    "icy": "a line per fact of a game, and a request where an answer counts",
+    "icy": "one line per fact of a game, and a request where an answer counts",
     "metarg24": "the structure that MetaRG24 prints: 10 symbols, messages of up to 5, and both questions at every step",
 }
 PRINTED = "metarg24"
@@ -37,11 +37,11 @@ HEADING = "Phase {phase}, game {game}"
 STEP = "Step "
 TOKEN = re.compile(r"\d{1,3}|[^\W\d_]+|[^\w\s]|_")
 SPECIAL = re.compile(r"<\|[^<>|]*\|>")  # tokens that a server left in the text
-MOST_OBJECTS = 1000  # braces of an answer that are looked at
+MOST_OBJECTS = 1000  # limit of the braces in an answer that are examined
 
 
 def estimated_tokens(text: str) -> int:
-    """Estimate how many tokens a model reads in a text: one per word, up to three digits, or sign.
+    """Estimate how many tokens a model reads in a text: one per word, per group of up to three digits, and per sign.
 
     Example:
         >>> estimated_tokens("You see: [-0.312 0.540]")
@@ -78,7 +78,7 @@ class Script:
         self.letters = self.tokens = self.phase = self.game = self.step = 0
 
     def copy(self) -> "Script":
-        """Return a script of the same games, that grows by itself."""
+        """Return an independent copy of the script."""
         made = copy.copy(self)
         made._lines = list(self._lines)
         return made
@@ -109,7 +109,7 @@ class Script:
             self.add(f"{STEP}{self.step}")
 
     def shown(self, slots: Shown) -> str:
-        """Format stimuli, [slots, W]; numbered if the listener sees several of them."""
+        """Format stimuli, [slots, W]; numbered if the listener sees several."""
         if self.role == LISTENER and len(slots) > 1:
             each = [stimuli(slots[i : i + 1], self.settings, DECIMALS) for i in range(len(slots))]
             return "  ".join(f"{place}: {one}" for place, one in enumerate(each))
@@ -133,7 +133,7 @@ class Script:
         self.add(f"{ANSWERED}{decision}")
 
     def outcome(self, right: bool) -> None:
-        """Add whether the listener's decision was right."""
+        """Add the result of the listener's decision."""
         self.add(RIGHT if right else WRONG)
 
     def prompt(self, choices: Choices) -> str:
@@ -219,7 +219,7 @@ def _phases() -> str:
 
 
 def question(settings: GameSettings, role: str, choices: Choices) -> str:
-    """Return the questions that are asked now, and the form of the answer."""
+    """Return the present questions, and the form of the answer."""
     asked, form = [], {}
     if "decision" in choices:
         what = _decision_question(settings) if role == LISTENER else "does your partner understand you?"
@@ -263,10 +263,10 @@ def choices_of(settings: GameSettings, role: str, decides: bool, speaks: bool) -
 
 
 def parse(raw: str, cut: bool = False) -> TextReply:
-    """Read an answer: the last JSON object in it with a decision or a message, or a number alone as a decision.
+    """Read an answer: the last JSON object in it with a decision or a message, or a lone number as a decision.
 
     Decision and message are not checked. They are read only after the last thought (`icy.s2b.text.thoughts`). A thought
-    that is not closed has no answer after it.
+    that is not closed is not followed by an answer.
 
     Args:
         raw: the text.
@@ -293,10 +293,10 @@ def parse(raw: str, cut: bool = False) -> TextReply:
 
 
 def _objects(text: str) -> list[tuple[dict[str, object], int]]:
-    """Return the JSON objects in a text and where they end, the last first."""
+    """Return the JSON objects in a text and the places of their ends, the last object first."""
     decoder, found, end = json.JSONDecoder(), [], 0
     for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
-        if place < end:  # within one that was read
+        if place < end:  # inside an object that was read
             continue
         try:
             one, end = decoder.raw_decode(text, place)
@@ -319,7 +319,7 @@ def _wholes(value: object) -> list[int] | None:
 
 
 def rounded(shown: ArrayLike) -> Float64[NDArray[np.float64], "..."]:
-    """Return numbers as a prompt shows them, with three decimals."""
+    """Round numbers to three decimals, as in a prompt."""
     array = np.asarray(shown)
     texts = [float(format(x, DECIMALS)) for x in array.ravel().tolist()]
     return np.array(texts).reshape(array.shape)

@@ -1,15 +1,15 @@
-"""What a text model is asked, and what it answers (s2b-facts 11b)."""
+"""Requests to text models, and their replies (s2b-facts 11b)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
-CUT = "length"  # why a text ends that has the largest number of tokens
+CUT = "length"  # why a text ends when it reaches the largest number of tokens
 
 
 class Choices(TypedDict, total=False):
     """The answers to choose from: texts of decisions, and for each token of a message the texts of symbols.
 
-    A question that is not asked has no entry.
+    A question that is not asked is left out.
     """
 
     decision: list[str]
@@ -17,7 +17,7 @@ class Choices(TypedDict, total=False):
 
 
 class Usage(NamedTuple):
-    """Tokens that a model read and wrote, as it counts them itself."""
+    """Tokens that a model read and wrote, by its own count."""
 
     prompt_tokens: int
     answer_tokens: int
@@ -31,12 +31,12 @@ class TextRequest:
         prompt: the text to answer.
         choices: the answers to choose from.
         role: "speaker" or "listener".
-        episode_id: row of the episode in the batch that is played.
+        episode_id: row of the episode in its batch.
         phase: "support" or "query".
         game: number of the game in its phase, from 1.
-        round: number of the message that was heard last, from 0.
+        round: number of the last message that was heard, from 0.
         max_tokens: largest number of tokens of the answer.
-        seed: seed for a model that samples, another for every request.
+        seed: seed for a model that samples; it differs between requests.
     """
 
     prompt: str
@@ -52,17 +52,17 @@ class TextRequest:
 
 @dataclass(frozen=True)
 class TextReply:
-    """An answer of a text model, as it is; the player checks it.
+    """An unchecked answer of a text model; the player checks it.
 
     Attributes:
         decision: the decision that was read in the answer, or None.
         message: the tokens that were read in the answer, or None.
         raw: the text of the answer.
-        option_logprobs: log-probabilities of the decisions to choose from, if the model tells them.
-        usage: tokens that it took, if the model tells them.
-        cached: whether it was answered before, and comes from the disk.
-        finish: why the text ends, if the model reports it, as servers name it: "stop"; "length" where it has the
-            largest number of tokens; "content_filter" and others.
+        option_logprobs: log-probabilities of the decisions to choose from, if the model reports them.
+        usage: tokens of the request and its answer, if the model reports them.
+        cached: whether the answer was saved before, and comes from the disk.
+        finish: why the text ends, in the words of servers, if the model reports it: "stop"; "length" at the largest
+            number of tokens; "content_filter" and others.
     """
 
     decision: int | None
@@ -75,12 +75,12 @@ class TextReply:
 
 
 def valid_decision(request: TextRequest, decision: object) -> bool:
-    """Whether a decision is one of those to choose from."""
+    """Return whether a decision is one of the choices."""
     return _is_whole(decision) and str(decision) in request.choices.get("decision", [])
 
 
 def valid_message(request: TextRequest, message: object) -> bool:
-    """Whether a message has at most as many tokens as were asked for, and each of them exists."""
+    """Return whether a message has at most the requested number of tokens, and each token exists."""
     known = request.choices.get("message", [])
     if not isinstance(message, list) or len(message) > len(known):
         return False

@@ -18,7 +18,7 @@ from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, Shown, parse
 from .requests import TextReply, TextRequest
 from .text_model import TextModel, TextSettings
 
-READERS = {LISTENER: "nearest", SPEAKER: "digital"}  # a prompt has all that they need
+READERS = {LISTENER: "nearest", SPEAKER: "digital"}  # a prompt has all the facts that these players need
 
 
 def as_json(decision: int | None, message: Sequence[int] | None = None) -> TextReply:
@@ -42,18 +42,18 @@ class OracleModel(ScriptedModel):
     privileged = True
 
     def begin(self, seat: Seat) -> None:
-        """Take the game."""
+        """Store the game."""
         self.seat = seat
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Answer what is right now."""
+        """Give the right answer."""
         assert self.seat.game is not None
         answer = int(self.seat.game.answer[request.episode_id])
         return as_json(min(answer, self.seat.settings.decisions - 1), [0] * len(request.choices.get("message", [])))
 
 
 class YesModel(ScriptedModel):
-    """Always answers 0, which says yes in a game without distractors, and says nothing."""
+    """Always answers 0, which means yes in a game without distractors, and sends empty messages."""
 
     def reply(self, request: TextRequest) -> TextReply:
         """Answer 0."""
@@ -61,15 +61,15 @@ class YesModel(ScriptedModel):
 
 
 class ReadingModel(ScriptedModel):
-    """Reads the prompt alone, and plays as a player of icy: the given one, else that of READERS for its role."""
+    """Reads only the prompt, and plays as a player of icy: the given player, or the one in READERS for its role."""
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Let a new player play what the prompt tells, and answer with its last action."""
-        settings, course = told_by(request.prompt, request.role)
+        """Let a new player play the game of the prompt, and answer with its last action."""
+        settings, course = read_prompt(request.prompt, request.role)
         name = self.given or READERS[request.role]
         player: Player = registry.get(name, request.role).create()
         if player.privileged:
-            raise InvalidSettingError(f"{name} plays by what no prompt tells.")
+            raise InvalidSettingError(f"{name} needs facts that a prompt does not contain.")
         player.begin(Seat(settings, 1, EpisodeStreams.of_seeds([request.seed])))
         action = Action()
         for seen in course:
@@ -83,8 +83,8 @@ class ReadingModel(ScriptedModel):
 
 
 @dataclass
-class _Told:
-    """A game as a prompt tells it."""
+class _PromptGame:
+    """A game as a prompt describes it."""
 
     query: bool
     sees: Shown | None = None
@@ -95,16 +95,16 @@ class _Told:
     steps: int = 0  # in the printed form
 
 
-def told_by(prompt: str, role: str) -> tuple[GameSettings, list[Seen]]:
-    """Return the settings that the rules of a prompt tell, and what a player in this role has seen until now.
+def read_prompt(prompt: str, role: str) -> tuple[GameSettings, list[Seen]]:
+    """Return the settings in the rules of a prompt, and a player's observations up to now in this role.
 
-    For games with numbers as stimuli, in which the listener sends no messages.
+    Only for games with numbers as stimuli and without messages of the listener.
     """
     settings = _settings(prompt)
-    games: list[_Told] = []
+    games: list[_PromptGame] = []
     for line in prompt.splitlines():
         if found := re.fullmatch(r"Phase (\d), game \d+", line):
-            games.append(_Told(found[1] == "2"))
+            games.append(_PromptGame(found[1] == "2"))
         elif games:
             _note(games[-1], line)
     course, before = [], UNKNOWN
@@ -136,15 +136,15 @@ def _settings(prompt: str) -> GameSettings:
     )
 
 
-def _note(game: _Told, line: str) -> None:
-    """Take a line of a game to heart."""
+def _note(game: _PromptGame, line: str) -> None:
+    """Add a line to a game."""
     if line.startswith((SEE, SAW)):
         rows = [[float(x) for x in one.split()] for one in re.findall(r"\[([^\]]*)\]", line)]
         setattr(game, "sees" if line.startswith(SEE) else "saw", np.array([rows], dtype=np.float64))
     elif line.startswith(STEP):
         game.steps += 1
     elif line.startswith(HEARD) and game.steps == 1:
-        pass  # nothing is heard before the first message
+        pass  # there is no message before the first one
     elif line.startswith((HEARD, SAID)):
         tokens = [int(one) for one in line.partition(": ")[2].split()]
         (game.heard if line.startswith(HEARD) else game.said).append(tokens)
@@ -152,8 +152,8 @@ def _note(game: _Told, line: str) -> None:
         game.result = SUCCESS if line == RIGHT else FAILURE
 
 
-def _steps(settings: GameSettings, role: str, game: _Told, before: int, last: bool) -> list[Seen]:
-    """Return what the player sees at each step of a game; of the last game, up to now."""
+def _steps(settings: GameSettings, role: str, game: _PromptGame, before: int, last: bool) -> list[Seen]:
+    """Return the player's observations at each step of a game; of the last game, up to now."""
     here = role == LISTENER
     reached = game.steps - 1 if game.steps else len(game.heard if here else game.said)
     steps = [

@@ -1,4 +1,4 @@
-"""Evaluate text models as listeners or speakers, and draft their prompts without asking anyone."""
+"""Evaluate text models as listeners or speakers, and draft their prompts without a model."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ from .text_model import TextModel, TextSettings, text_model
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN_GAME = {"support": 2, "query": 1}  # of a draft: the first in its phase with a history
+DRAFT_GAME = {"support": 2, "query": 1}  # games of a draft: the first in each phase with a history
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +39,7 @@ class TextEvaluation(Evaluation):
     Attributes:
         counts: counts per episode, seed by seed; see `icy.s2b.text.player.Tally`.
         finish_reasons: number of answers per reason why their text ends ("stop", "length", ...), where the model
-            reports one.
+            reports reasons.
         prompt: form of the prompts, see `evaluate_text`.
     """
 
@@ -68,7 +68,7 @@ class TextEvaluation(Evaluation):
         return rows.assign(requests=total["requests"], cached=total["cached"], form=self.prompt)
 
     def cost(self, prompt: float, answer: float) -> tuple[float, float]:
-        """Return what all tokens cost, and what those cost that were not answered from the disk.
+        """Return the cost of all tokens, and the cost without the answers from the disk.
 
         Args:
             prompt: price of a million tokens that are read.
@@ -115,11 +115,11 @@ def evaluate_text(
         prompt: form of the prompts: "icy"; or "metarg24", the printed structure, with 10 symbols (vocab_size=9) and
             messages of up to 5 (length=5) where settings are given by name and do not say otherwise.
         episodes: number of episodes per seed; all of them ask at once.
-        seeds: how many seeds, from 123 on, or which.
-        text_settings: how a model that is given by name samples, and how a server is asked.
+        seeds: number of seeds, starting at 123, or the seeds.
+        text_settings: settings of sampling and of requests to a server, for a model given by name.
         max_tokens: largest number of tokens of an answer.
-        cache: folder to keep answers in, so that the same call goes on after an interruption.
-        told: progress callback, called with the number of replies that have come.
+        cache: folder for answers; with it, the same call continues after an interruption.
+        told: progress callback, called with the number of replies so far.
         **given: settings by name, see GameSettings.
 
     Raises:
@@ -144,7 +144,7 @@ def evaluate_text(
 
 
 def game_of_prompt(prompt: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """Return settings of the game by name, with the settings of the printed prompts if their form is asked for."""
+    """Return settings of the game by name, with the settings of the printed prompts if the prompt has their form."""
     return {**(PRINTED_GAME if prompt == PRINTED else {}), **given}
 
 
@@ -157,16 +157,16 @@ def count_requests(
 ) -> int:
     """Return the number of requests of an evaluation; see `evaluate_text`."""
     games, rounds = count_games(settings, episodes, seeds), settings.rounds
-    if prompt == PRINTED:  # every step but the last of an episode, after which nothing is played
+    if prompt == PRINTED:  # every step of an episode except the last, after which nothing is played
         return games * (rounds + 1 + settings.feedback) - settings.feedback * episodes * len(seed_list(seeds))
     if role == SPEAKER:
         return games * rounds
-    early = settings.listener_messages and settings.masks == "paper"  # messages that are asked for before the decision
+    early = settings.listener_messages and settings.masks == "paper"  # messages that are requested before the decision
     return games * (1 + early * rounds)
 
 
 def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterable[int]) -> int:
-    """Return how many games the episodes of an evaluation have."""
+    """Return the number of games in the episodes of an evaluation."""
     todo = np.concatenate([episode_seeds(seed, episodes) for seed in seed_list(seeds)])
     total = 0
     for game, batch in batches(settings, todo):
@@ -176,27 +176,27 @@ def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterab
 
 
 class DraftModel(TextModel):
-    """Asks nobody: answers 0, and keeps a prompt of each phase.
+    """Sends no requests: answers 0, and stores a prompt of each phase.
 
     Attributes:
-        shown: the prompt of one game of the first episode, by phase.
+        prompts: the prompt of one game of the first episode, by phase.
         longest: the longest prompt.
     """
 
     name = "draft"
 
     def __init__(self) -> None:
-        self.shown: dict[str, str] = {}
+        self.prompts: dict[str, str] = {}
         self.longest = ""
-        self._wanted = True
+        self._stores_prompts = True
 
     def begin(self, seat: Seat) -> None:
-        """Keep prompts of the first batch alone."""
-        self._wanted = not self.shown
+        """Store prompts of the first batch only."""
+        self._stores_prompts = not self.prompts
 
     def reply(self, request: TextRequest) -> TextReply:
         """Answer 0."""
         self.longest = max(self.longest, request.prompt, key=len)
-        if self._wanted and request.episode_id == 0 and request.game <= SHOWN_GAME[request.phase]:
-            self.shown[request.phase] = request.prompt
+        if self._stores_prompts and request.episode_id == 0 and request.game <= DRAFT_GAME[request.phase]:
+            self.prompts[request.phase] = request.prompt
         return as_json(0, [0] * len(request.choices.get("message", [])))

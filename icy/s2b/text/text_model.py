@@ -1,4 +1,4 @@
-"""Text models: their interface, their settings, and how they are named."""
+"""Text models: their interface, their settings and their names."""
 
 import queue
 import threading
@@ -21,25 +21,25 @@ CONSTRAINTS: dict[str, str] = {
     "grammar": "grammar, in GBNF (llama.cpp)",
     "none": "unconstrained",
 }
-SERVER = "http"  # the text model that a URL stands for
+SERVER = "http"  # the text model for URLs
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextSettings:
-    """Settings of a text model: how it samples, and how a server is asked.
+    """Settings of a text model: sampling, and requests to a server.
 
     Attributes:
         temperature: temperature of sampling; 0 takes the likeliest answer.
-        top_p: share of the probability that is sampled from.
-        top_k: number of tokens that are sampled from; None for the server's default, as not all servers know it.
-        repetition_penalty: penalty on repeated tokens; None likewise.
-        constrain: how answers are constrained to those that are asked for.
-        body: further fields of a request to a server by name; None takes a field out.
-        key_variable: environment variable that holds the key of the server; without one, none is sent.
+        top_p: fraction of the probability to sample from.
+        top_k: number of tokens to sample from; None for the server's default, as not all servers know this field.
+        repetition_penalty: penalty on repeated tokens; None for the server's default.
+        constrain: how answers are constrained to the choices.
+        body: further fields of a request to a server by name; None removes a field.
+        key_variable: environment variable that holds the key of the server; None sends no key.
         timeout: seconds to wait for an answer.
-        retries: how often to ask again where a server is busy, fails, or cuts the connection.
+        retries: number of times to ask again if a server is busy, fails, or cuts the connection.
         backoff: seconds before the first retry; doubled for each further one.
         concurrency: number of requests to a server at once.
 
@@ -68,13 +68,15 @@ class TextSettings:
             whole_number("top_k", self.top_k)
         for name, least, most in (("temperature", 0, 10), ("top_p", 0, 1), ("timeout", 0, 86400), ("backoff", 0, 3600)):
             if not least <= getattr(self, name) <= most:
-                raise InvalidSettingError(f"The {name} is a number from {least} to {most}, not {getattr(self, name)}.")
+                raise InvalidSettingError(f"{name} must be a number from {least} to {most}, not {getattr(self, name)}.")
         if self.repetition_penalty is not None and not 0 < self.repetition_penalty <= 10:
-            raise InvalidSettingError(f"The repetition penalty is a number up to 10, not {self.repetition_penalty}.")
+            raise InvalidSettingError(
+                f"repetition_penalty must be above 0 and up to 10, not {self.repetition_penalty}."
+            )
 
     @property
     def sampling(self) -> dict[str, float]:
-        """The settings that answers depend on, by the names that servers know."""
+        """The settings that answers depend on, under the servers' names."""
         chosen = {name: getattr(self, name) for name in ("temperature", "top_p", "top_k", "repetition_penalty")}
         return {name: value for name, value in chosen.items() if value is not None}
 
@@ -84,11 +86,11 @@ class TextModel:
 
     Attributes:
         name: name in tables.
-        privileged: whether the model is given the game and its latents, by `begin`; for tests.
-        worth_keeping: whether `icy s2b text` keeps its answers on the disk.
-        retried: number of tries that failed and were made again.
-        reads_text: whether decision and message are what `icy.s2b.text.prompt.parse` reads in the text of an answer, so
-            that kept answers are read again.
+        privileged: whether `begin` gives the model the game and its latents; for tests.
+        worth_keeping: whether `icy s2b text` saves its answers on the disk.
+        retried: number of failed tries that were repeated.
+        reads_text: whether decision and message are the ones that `icy.s2b.text.prompt.parse` reads in the text of an
+            answer, so that saved answers are read again.
     """
 
     name = ""
@@ -98,19 +100,19 @@ class TextModel:
     reads_text = False
 
     def begin(self, seat: Seat) -> None:
-        """Take note of a batch of episodes that begins. A model that reads its prompts alone needs nothing of it."""
+        """Begin a batch of episodes. A model that reads only its prompts needs nothing from it."""
 
     def reply(self, request: TextRequest) -> TextReply:
         """Answer one request; it must not depend on others."""
         raise NotImplementedError
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
-        """Yield the place of each request and its reply, in any order, as they come."""
+        """Yield the place of each request and its reply, in any order, as replies come."""
         for place, request in enumerate(requests):
             yield place, self.reply(request)
 
     def identity(self) -> dict[str, object]:
-        """Return what answers depend on beside the request, as JSON: the cache files them under it."""
+        """Return everything that answers depend on except the request, as JSON. The cache includes it in its keys."""
         return {"model": self.name}
 
 
@@ -130,8 +132,8 @@ def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
 
     Args:
         name: `URL#MODEL` for an OpenAI-compatible server, as in "http://localhost:8000/v1#llama"; or the name of a
-            registered one (`icy list text-models`), with what it is given after `#`, as in "transformers#FOLDER".
-        settings: how it samples, and how a server is asked.
+            registered text model (`icy list text-models`), with its argument after `#`, as in "transformers#FOLDER".
+        settings: settings of sampling, and of requests to a server.
 
     Raises:
         UnknownNameError: no text model has this name.
@@ -151,7 +153,7 @@ def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is a URL, right or wrong, and not that of a registered text model."""
+    """Return whether a name is a URL, right or wrong, and not the name of a registered text model."""
     before = name.partition("#")[0]
     host, slash, _ = before.partition("/")
     return ":" in before or bool(slash and "." in host)
@@ -162,11 +164,11 @@ def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
 
     Args:
         entry: its entry in the registry.
-        which: what follows # in its name.
-        settings: how it samples, and how a server is asked.
+        which: the text after # in its name.
+        settings: settings of sampling, and of requests to a server.
 
     Raises:
-        PluginError: the factory makes neither a TextModel nor a function.
+        PluginError: the factory does not return a TextModel or a function.
     """
     name = f"{entry.name}#{which}" if which else entry.name
     made = entry.create(which, settings)
@@ -184,15 +186,15 @@ def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
 def in_threads(
     function: Callable[[T, threading.Event], R], things: Sequence[T], threads: int
 ) -> Iterator[tuple[int, R]]:
-    """Yield the place of each thing and what the function makes of it, as they come from several threads.
+    """Yield the place of each thing and the function's result, as they come from several threads.
 
-    After the first error nothing new is begun; what is under way is still yielded, and then the error is raised. The
-    threads end with the process, so that Ctrl-C waits for no server.
+    After the first error no new calls begin. Results of running calls are still yielded; then the error is raised. The
+    threads end with the process, so Ctrl-C does not wait for a server.
 
     Args:
-        function: called with a thing, and an event that is set once nothing should be tried again.
-        things: what to call it with.
-        threads: how many at once.
+        function: called with a thing, and an event that is set when failed tries should not be repeated.
+        things: the arguments of the calls.
+        threads: number of calls at once.
     """
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[int, R | None, BaseException | None]] = queue.SimpleQueue()
@@ -225,7 +227,7 @@ def in_threads(
 def _until_all_end(
     done: queue.SimpleQueue[tuple[int, Any, BaseException | None]], workers: int
 ) -> Iterator[tuple[int, Any]]:
-    """Yield results until each worker has said that it ended; then raise the first error."""
+    """Yield results until each worker has reported its end; then raise the first error."""
     first: BaseException | None = None
     while workers:
         place, result, error = done.get()

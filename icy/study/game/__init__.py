@@ -1,11 +1,11 @@
-"""The core of Secret Spy Codes: pure and deterministic. What a web service, a simulated player or a model calls.
+"""The core of Secret Spy Codes. It is pure and deterministic; the web service, simulated players and models call it.
 
 A `StudyGame` holds the rules of one person's game: `StudyGameSettings` (dataset, grammar, preset), an `Instance`
 (language and held-out items, from the list of the condition), and the person's seed (0..2**63-1). A `GameState` is a
-value. Nothing here knows a clock, a database or the web.
+value. The core uses no clock, no database and no web server.
 
     settings = StudyGameSettings.of("clean", dataset="eng", grammar="perm")
-    instance = instance_of(settings, 7, seed=1)          # of the fixed list of the cell; people and machines share it
+    instance = instance_of(settings, 7, seed=1)          # from the fixed list that people and machines share
     game = StudyGame(settings, instance, seed=person_seed)
     state = game.new()                                   # phase "new"
     state = game.apply(state, Event("start"))            # phase "open", the first item waits
@@ -13,20 +13,20 @@ value. Nothing here knows a clock, a database or the web.
     state = game.apply(state, Event("next", at=0))       # after the last item: phase "closed"
 
 - Events: start, answer (text), next, train_view, tab (text "test" or "train"; opening Train draws a card), add, remove,
-  blur, paste, finish. `at` is what the page showed: the example of answer and next, the cards of add and remove, the
-  view of train_view.
-- An event that cannot happen now, or is of an older page, changes nothing: `apply` returns the very same object (`after
-  is before`). So a repeated answer keeps the first verdict, a repeated next or add does nothing, and a closed game
-  never changes.
-- `fault_of(text)` says why something typed is no answer ("empty", "long", "letters"); it costs nothing.
-- `game.shown(state)` is what the page may show, as `Shown` (`.to_json()`): phase, example, score, cards, points,
+  blur, paste, finish. `at` is the number on the page when the event happened: the example for answer and next, the
+  number of cards for add and remove, the view for train_view.
+- An event that cannot happen now, or that comes from an outdated page, changes nothing: `apply` returns the same object
+  (`after is before`). So a repeated answer keeps the first verdict, a repeated next or add does nothing, and a closed
+  game never changes.
+- `fault_of(text)` returns why a text is not an answer ("empty", "long", "letters"). The item then stays open.
+- `game.shown(state)` returns the content of the page, as `Shown` (`.to_json()`): phase, example, score, cards, points,
   buttons, tab, the code that Train shows, and feedback once graded. Nothing in it is secret.
 - `game.picture(state)` and `game.train_picture(state)` go to `icy.study.stimuli.svg(picture, palette)`. They, the
   state, the trials, `game.codes` and `game.order` are secret: they hold meanings, codes and held-out items.
 - `state.trials` is the log of items: meaning, code, cards, held_out, exposures, answer, correct, points. `state.score`
-  is the sum of points; `settings.bonus_cents(state.score)` the bonus.
+  is the sum of points; `settings.bonus_cents(state.score)` is the bonus.
 - JSON: `game.to_json()` and `StudyGame.of_json`, `state.to_json()` and `GameState.of_json`, `event.to_json()` and
-  `Event.of_json`. `game.replay(events)` gives the state of a log again, which an audit compares with the stored one.
+  `Event.of_json`. `game.replay(events)` computes the state from a log; an audit compares it with the stored state.
 """
 
 import warnings

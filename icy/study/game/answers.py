@@ -1,14 +1,14 @@
-"""Answers that are typed: how they are read, and what is no answer."""
+"""Typed answers: normalization and validation."""
 
 import unicodedata
 
 from icy.languages.language import LETTERS
 
-MOST_LETTERS = 64  # of an answer
+MOST_LETTERS = 64  # maximum length of an answer
 
 
 def normalised(raw: str) -> str:
-    """Return an answer as it is compared with the code: compatible letters, no space around it, lower case.
+    """Normalize an answer for comparison with the code: Unicode NFKC, without surrounding space, lower case.
 
     Example:
         >>> normalised("  RedCir ")
@@ -18,9 +18,9 @@ def normalised(raw: str) -> str:
 
 
 def fault_of(raw: str) -> str:
-    """Say why something typed is no answer: "empty", "long", "letters" for others than a to z, or "" if it is one.
+    """Return why a text is not a valid answer: "empty", "long", or "letters" (other than a to z); "" if it is valid.
 
-    What is no answer costs nothing: the item stays open.
+    An invalid answer has no effect on the game: the item stays open.
 
     Example:
         >>> fault_of("redcir"), fault_of(" "), fault_of("red cir"), fault_of("a" * 65)

@@ -1,4 +1,4 @@
-"""The order of a game's cards, and what is drawn from them."""
+"""The order of a game's cards, and the draws from them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,26 +14,27 @@ from .state import Bag
 def card_order(settings: StudyGameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
     """Return the meanings of all cards, in the order in which they are added.
 
-    Where held-out items are the next cards of the player's own course, these are all meanings.
+    If the held-out items are the next cards of the order (`held_out="next"`), the order contains all meanings.
 
     Args:
-        settings: of the game.
-        instance: with the held-out items.
-        seed: of the person.
+        settings: settings of the game.
+        instance: instance with the held-out items.
+        seed: seed of the person.
     """
     cards = [m for m in range(settings.content.space.size) if m not in instance.held_out]
     if settings.card_order == "by-colour":
         return tuple(cards)
-    first = designed(settings, instance, seed) if settings.card_order == "designed" else ()
+    first = designed_cards(settings, instance, seed) if settings.card_order == "designed" else ()
     rest = [m for m in cards if m not in first]
     return (*first, *_shuffled(rest, seed, "cards"))
 
 
-def designed(settings: StudyGameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
-    """Return the cards that show every colour and shape of the held-out items in two cards.
+def designed_cards(settings: StudyGameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
+    """Return cards that show every colour and every shape of the held-out items twice.
 
-    Held-out item i has colour i and shape i, of a numbering of its own; where there are fewer than three, others
-    follow. The cards join two of these numbers, each pair both ways: (0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1).
+    Colours and shapes are renumbered so that held-out item i has colour i and shape i. If fewer than three items are
+    held out, other values fill the numbers up to 2. The cards (colour, shape) are all pairs of different numbers:
+    (0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1).
     """
     values = settings.content.values
     colours = _first(values, [m // values for m in instance.held_out], seed, "colours")
@@ -43,7 +44,7 @@ def designed(settings: StudyGameSettings, instance: Instance, seed: int) -> tupl
 
 
 def _first(values: int, first: list[int], seed: int, name: str) -> list[int]:
-    """Return all values, some of them first, and the others shuffled."""
+    """Return all values: the values in `first`, then the others in random order."""
     return [*first, *_shuffled([v for v in range(values) if v not in first], seed, name)]
 
 
@@ -52,17 +53,17 @@ def _shuffled(of: Sequence[int], seed: int, *names: str | int) -> list[int]:
 
 
 def draw(bag: Bag, cards: Sequence[int], last: int | None, seed: int, purpose: str) -> tuple[int, Bag]:
-    """Take a card from a bag, which is filled anew when it is empty or the cards are more or fewer.
+    """Draw a card from a bag. The bag is refilled when it is empty or when the number of cards has changed.
 
     Args:
-        bag: as the last draw left it.
+        bag: the bag after the last draw.
         cards: meanings of the cards available.
-        last: the card shown just before, which does not come again at once.
-        seed: of the person.
+        last: the card shown just before; it is not the first of a refilled bag.
+        seed: seed of the person.
         purpose: "test" or "train".
 
     Returns:
-        The meaning, and what is left.
+        The meaning of the card, and the bag after the draw.
     """
     if not bag.left or bag.cards != len(cards):
         number = bag.number + 1
@@ -73,7 +74,7 @@ def draw(bag: Bag, cards: Sequence[int], last: int | None, seed: int, purpose: s
     return bag.left[0], replace(bag, left=bag.left[1:])
 
 
-def draw_anew(bag: Bag, cards: Sequence[int], seed: int, purpose: str) -> tuple[int, Bag]:
-    """Draw a card with replacement; the bag then only counts the draws."""
+def draw_with_replacement(bag: Bag, cards: Sequence[int], seed: int, purpose: str) -> tuple[int, Bag]:
+    """Draw a card with replacement; the bag only counts the draws."""
     number = bag.number + 1
     return cards[int(stream(seed, purpose, number).integers(len(cards)))], Bag(number, len(cards))

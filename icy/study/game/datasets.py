@@ -1,4 +1,4 @@
-"""What the codes of a game are of: coloured shapes, and the words of their values (Icy22 section 4.3, appendix K)."""
+"""Datasets: coloured shapes, and the words of their values (Icy22 section 4.3, appendix K)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,17 +19,17 @@ WordTable = tuple[tuple[tuple[int, ...], ...], ...]
 
 @dataclass(frozen=True)
 class Dataset:
-    """Coloured shapes, and the letters that their codes are written in.
+    """Coloured shapes, and the letters of their codes.
 
-    Meanings are numbered colour by colour, the shape fastest.
+    Meanings are numbered in row-major order (colour, shape): the shape varies fastest.
 
     Attributes:
-        name: as users type it.
-        values: number of colours, and of shapes, K.
+        name: name of the dataset in options.
+        values: number of colours and number of shapes, K.
         word_length: letters per word, w.
         vocab_size: number of letters, V.
-        cents_per_ten: what ten points add to a person's pay.
-        words: English words of the values; none if every language draws its own.
+        cents_per_ten: pay for ten points, in hundredths of the currency.
+        words: English words of the values; None if every language draws random words.
     """
 
     name: str
@@ -51,28 +51,28 @@ class Dataset:
 
     @property
     def alphabet(self) -> str:
-        """The letters that codes are written in."""
+        """The letters that codes use."""
         return LETTERS[: self.vocab_size]
 
     def changed(
         self, values: int | None = None, word_length: int | None = None, vocab_size: int | None = None
     ) -> "Dataset":
-        """Return the dataset in other sizes; None leaves one as it is.
+        """Return the dataset in other sizes; a size of None stays as it is.
 
         Raises:
-            InvalidSettingError: a size that cannot be, or another word length of English words.
+            InvalidSettingError: a size is out of range, or changes the length or letters of English words.
         """
-        given = {
+        checked = {
             "values": values if values is None else whole_number("number of values", values, 2, len(COLOURS)),
             "word_length": word_length if word_length is None else whole_number("word length", word_length, 1, 16),
             "vocab_size": vocab_size if vocab_size is None else whole_number("vocabulary", vocab_size, 2, len(LETTERS)),
         }
-        sizes: dict[str, Any] = {n: size for n, size in given.items() if size not in (None, getattr(self, n))}
+        sizes: dict[str, Any] = {n: size for n, size in checked.items() if size not in (None, getattr(self, n))}
         if self.words is not None:
             if set(sizes) - {"values"}:
                 raise InvalidSettingError(
-                    f"The words of the dataset '{self.name}' are given, so their length and letters cannot be others; "
-                    "take the dataset 'synth'."
+                    f"The dataset '{self.name}' has fixed words, so word_length and vocab_size cannot change; use the "
+                    "dataset 'synth'."
                 )
             sizes["words"] = tuple(of_values[: sizes.get("values", self.values)] for of_values in self.words)
         return replace(self, **sizes)
@@ -105,7 +105,7 @@ def dataset(name: str) -> Dataset:
     """Return a dataset by its name.
 
     Raises:
-        UnknownNameError: there is no such dataset.
+        UnknownNameError: the dataset is unknown.
     """
     if name not in DATASETS:
         raise unknown("dataset", str(name), list(DATASETS))

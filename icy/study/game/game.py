@@ -1,4 +1,4 @@
-"""The game core: a state and an event give a state, without clock, database or web."""
+"""The game core: it computes the next state from a state and an event, without clock, database or web."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from icy.core.checks import whole_number
 from icy.core.streams import stream_key
 
 from .answers import fault_of, normalised
-from .cards import card_order, draw, draw_anew
+from .cards import card_order, draw, draw_with_replacement
 from .instances import Codes, Instance, codes_of
 from .settings import LEAST_CARDS, StudyGameSettings
 from .shown import AnswerFeedback, Shown, TrainCard
@@ -19,12 +19,12 @@ from .state import TABS, Bag, Event, GameState, Pair, TrainView, Trial
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn for a player; it is secret, as it names the meaning.
+    """A picture for a player. It is secret because it names the meaning.
 
     Attributes:
         colour: value of the colour.
         shape: value of the shape.
-        seed: of size, place, rotation and shade.
+        seed: seed of size, place, rotation and shade.
     """
 
     colour: int
@@ -34,15 +34,15 @@ class Picture:
 
 @dataclass(frozen=True)
 class StudyGame:
-    """The rules of one person's game; its states are values that `apply` makes of each other.
+    """The rules of one person's game; `apply` computes the next state from a state and an event.
 
     Attributes:
-        settings: of the game.
+        settings: settings of the game.
         instance: the language and the held-out items.
-        seed: of the person; all draws come from streams of it.
+        seed: seed of the person; all draws come from streams of this seed.
 
     Raises:
-        InvalidSettingError: the instance does not suit the settings.
+        InvalidSettingError: the instance does not match the settings.
 
     Example:
         >>> settings = StudyGameSettings.of("published", dataset="eng", grammar="perm")
@@ -71,7 +71,7 @@ class StudyGame:
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> "StudyGame":
-        """Return the game that `to_json` gave."""
+        """Return the game from the JSON of `to_json`."""
         settings, instance = StudyGameSettings(**found["settings"]), Instance.of_json(found["instance"])
         return cls(settings, instance, int(found["seed"]))
 
@@ -92,7 +92,7 @@ class StudyGame:
         return GameState("new", self.settings.start, exposures=(0,) * self.settings.content.space.size)
 
     def apply(self, state: GameState, event: Event) -> GameState:
-        """Return the state after an event; one that cannot happen now changes nothing: the very same state."""
+        """Return the state after an event, or the same object if the event cannot happen now."""
         if (event.kind == "start") != (state.phase == "new") or state.phase == "closed":
             return state
         return self._steps[event.kind](self, state, event)
@@ -115,7 +115,7 @@ class StudyGame:
         correct = text == trial.code
         graded = replace(trial, raw=event.text, text=text, correct=correct, points=(trial.cards - 1) if correct else 0)
         state = state.with_trial(graded)
-        return self._exposed(state, trial.meaning) if correct or self._discloses(trial) else state
+        return self._with_exposure(state, trial.meaning) if correct or self._discloses(trial) else state
 
     def _next(self, state: GameState, event: Event) -> GameState:
         trial = state.trial
@@ -136,7 +136,7 @@ class StudyGame:
         meaning, bag = self._draw(state.train_bag, state.cards, last, "train")
         number = state.views + 1
         view = TrainView(number, meaning, self.codes[meaning], self._image("train", number))
-        return self._exposed(replace(state, train=view, train_bag=bag, tab="train"), meaning)
+        return self._with_exposure(replace(state, train=view, train_bag=bag, tab="train"), meaning)
 
     def _tab(self, state: GameState, event: Event) -> GameState:
         if event.text not in TABS or event.text == state.tab:
@@ -175,7 +175,7 @@ class StudyGame:
     # -- items ---------------------------------------------------------------------------------------------------------
 
     def _with_due_card(self, state: GameState, example: int) -> GameState:
-        """Add a card, if one is due at an example; one only, even if the player has removed several."""
+        """Add one card if a card is due at this example. Only one is added, even if the player has removed several."""
         return replace(state, cards=state.cards + 1) if self.settings.due(example) > state.cards else state
 
     def _with_item(self, state: GameState) -> GameState:
@@ -193,7 +193,7 @@ class StudyGame:
         return replace(state, trials=(*state.trials, trial), test_bag=bag, tab="test")
 
     def item(self, state: GameState, example: int, meaning: int, held_out: int | None) -> Trial:
-        """Return a test item, as it is made in a state; secret."""
+        """Create the test item of an example in a state; secret."""
         available = Counter(self.order[: state.cards])
         exposures = Counter(dict(enumerate(state.exposures)))
         return Trial(
@@ -210,7 +210,7 @@ class StudyGame:
         )
 
     def _of_values(self, meaning: int, counts: Mapping[int, int]) -> Pair:
-        """Return the counts of all other meanings of the colour of a meaning, and of its shape."""
+        """Sum the counts of the other meanings with the same colour, and of those with the same shape."""
         values = self.settings.content.values
         colour, shape = divmod(meaning, values)
         others = {m: n for m, n in counts.items() if m != meaning}
@@ -227,13 +227,13 @@ class StudyGame:
     def _draw(self, bag: Bag, cards: int, last: int | None, purpose: str) -> tuple[int, Bag]:
         available = self.order[:cards]
         if self.settings.draws == "replacement":
-            return draw_anew(bag, available, self.seed, purpose)
+            return draw_with_replacement(bag, available, self.seed, purpose)
         return draw(bag, available, last, self.seed, purpose)
 
     def _image(self, *of: str | int) -> int:
         return stream_key(self.seed, "image", *of)
 
-    def _exposed(self, state: GameState, meaning: int) -> GameState:
+    def _with_exposure(self, state: GameState, meaning: int) -> GameState:
         counts = (n + (m == meaning) for m, n in enumerate(state.exposures))
         return replace(state, exposures=tuple(counts))
 
@@ -241,22 +241,22 @@ class StudyGame:
         """Return whether the right code of an item is shown after an error."""
         return trial.held_out is None or self.settings.held_out_feedback == "full"
 
-    def _tells(self, trial: Trial) -> bool:
-        """Return whether the player is told if the answer was right."""
+    def _shows_verdict(self, trial: Trial) -> bool:
+        """Return whether the player sees if the answer was right."""
         return trial.held_out is None or self.settings.held_out_feedback != "none"
 
-    # -- what is shown -------------------------------------------------------------------------------------------------
+    # -- the page ------------------------------------------------------------------------------------------------------
 
     def shown(self, state: GameState) -> Shown:
-        """Return what the player's page shows; nothing of it is secret."""
+        """Return the content of the player's page. Nothing in it is secret."""
         settings, trial = self.settings, state.trial if state.trials else None
         may_change = state.phase == "open"
-        told = [one for one in state.trials if state.phase == "closed" or self._tells(one)]
+        counted = [one for one in state.trials if state.phase == "closed" or self._shows_verdict(one)]
         return Shown(
             phase=state.phase,
             example=0 if trial is None else trial.example,
             examples=settings.examples,
-            score=sum(one.points for one in told),
+            score=sum(one.points for one in counted),
             cards=state.cards,
             points=state.cards - 1 if trial is None else trial.cards - 1,
             may_add=may_change and state.cards < settings.cap,
@@ -268,18 +268,18 @@ class StudyGame:
         )
 
     def feedback(self, trial: Trial) -> AnswerFeedback:
-        """Return what a graded answer is told."""
-        if not self._tells(trial):
+        """Return the feedback on a graded answer."""
+        if not self._shows_verdict(trial):
             return AnswerFeedback(None, None, None, trial.text)
         code = trial.code if not trial.correct and self._discloses(trial) else None
         return AnswerFeedback(trial.correct, trial.points, code, trial.text)
 
     def picture(self, state: GameState) -> Picture:
-        """Return the picture of the item on screen, to be drawn."""
+        """Return the picture of the item on screen."""
         return self._picture(state.trial)
 
     def train_picture(self, state: GameState) -> Picture | None:
-        """Return the picture that Train shows, to be drawn; None before it was first opened."""
+        """Return the picture that Train shows; None before Train was first opened."""
         return None if state.train is None else self._picture(state.train)
 
     def _picture(self, of: Trial | TrainView) -> Picture:

@@ -1,4 +1,4 @@
-"""Instances: a language and its held-out items, which people and machines share (spycodes-facts 12, 18)."""
+"""Instances: languages with their held-out items, which people and machines share (spycodes-facts 12, 18)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,9 +17,9 @@ from .datasets import Dataset
 from .legacy import legacy_generators, legacy_words
 from .settings import StudyGameSettings
 
-LANGUAGE_SEEDS = 1_000_000  # as many as the authors drew from
+LANGUAGE_SEEDS = 1_000_000  # number of possible seeds, as in the authors' service
 MOST_ATTEMPTS = 1000
-TRIED = 16  # languages of a grammar, to see whether all are two words side by side
+TEST_LANGUAGES = 16  # number of languages that test whether a grammar always gives two words side by side
 
 Codes = tuple[str, ...]
 
@@ -29,10 +29,10 @@ class Instance:
     """One language, and the items that are held out.
 
     Attributes:
-        number: its place in the list of a condition, from 0.
+        number: position in the list of the condition, from 0.
         language_seed: seed of the language.
-        held_out: meanings held out, in the order in which they are asked; none where they are the next cards of the
-            player's own course.
+        held_out: meanings held out, in the order in which they are asked; empty if they are the next cards of the
+            player's order.
     """
 
     number: int
@@ -40,27 +40,27 @@ class Instance:
     held_out: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain JSON, which `of_json` reads."""
+        """Return the instance as plain JSON, which `of_json` reads."""
         return {**asdict(self), "held_out": list(self.held_out)}
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> "Instance":
-        """Return the instance that `to_json` gave."""
+        """Return the instance from the JSON of `to_json`."""
         return cls(int(found["number"]), int(found["language_seed"]), tuple(map(int, found["held_out"])))
 
     def check(self, settings: StudyGameSettings) -> None:
-        """Require that a game of these settings can be played on it.
+        """Check that the held-out items match the settings of a game.
 
         Raises:
-            InvalidSettingError: its held-out items do not suit the settings.
+            InvalidSettingError: they do not match.
         """
         apart, values = settings.held_out == "apart", settings.content.values
-        wanted = len(settings.held_out_at) if apart else 0
+        count = len(settings.held_out_at) if apart else 0
         why = f"of {values} each" if apart else "as they are the next cards of the player"
         colours, shapes = ({part[m] for m in self.held_out} for part in _values_of(settings.content))
-        if len(self.held_out) != wanted or len(colours) != wanted or len(shapes) != wanted:
+        if len(self.held_out) != count or len(colours) != count or len(shapes) != count:
             raise InvalidSettingError(
-                f"An instance of these settings holds out {wanted} items of different colours and shapes, {why}; not "
+                f"An instance of these settings holds out {count} items of different colours and shapes, {why}; not "
                 f"{self.held_out}."
             )
 
@@ -72,15 +72,15 @@ def _values_of(content: Dataset) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def instances(settings: StudyGameSettings, count: int, seed: int = 0) -> list[Instance]:
-    """Return the first instances of the list of a condition: dataset and grammar.
+    """Return the first instances in the list of a condition (dataset and grammar).
 
-    Held-out items are the same for all grammars of a dataset, and so are languages' seeds, unless a language is
+    All grammars of a dataset have the same held-out items. They also have the same language seeds, unless a language is
     rejected.
 
     Args:
-        settings: of the condition.
-        count: how many.
-        seed: of the list.
+        settings: settings of the condition.
+        count: number of instances.
+        seed: seed of the list.
 
     Example:
         >>> first = instances(StudyGameSettings(grammar="perm"), 2)
@@ -92,15 +92,15 @@ def instances(settings: StudyGameSettings, count: int, seed: int = 0) -> list[In
 
 
 def instance_of(settings: StudyGameSettings, number: int, seed: int = 0) -> Instance:
-    """Return one instance of the list of a condition.
+    """Return one instance in the list of a condition.
 
     Args:
-        settings: of the condition.
-        number: its place in the list, from 0.
-        seed: of the list.
+        settings: settings of the condition.
+        number: position in the list, from 0.
+        seed: seed of the list.
 
     Raises:
-        InvalidSettingError: no language of the condition is accepted.
+        InvalidSettingError: every language of the condition is rejected as degenerate.
     """
     held_out = held_out_set(settings, stream(seed, "held-out", settings.dataset, number))
     for attempt in range(MOST_ATTEMPTS):
@@ -109,13 +109,13 @@ def instance_of(settings: StudyGameSettings, number: int, seed: int = 0) -> Inst
         if settings.degenerate == "keep" or not is_degenerate(settings, instance):
             return instance
     raise InvalidSettingError(
-        f"Of {MOST_ATTEMPTS} languages of '{settings.grammar}', all write the held-out values as two words side by "
-        "side; set degenerate to 'keep'."
+        f"All {MOST_ATTEMPTS} languages of '{settings.grammar}' write the held-out values as two words side by side; "
+        "set degenerate to 'keep'."
     )
 
 
 def person_seed(dataset: str, number: int, seed: int = 0) -> int:
-    """Return the seed of the simulated person who plays an instance: the same for all grammars and players."""
+    """Return the seed of a simulated game on an instance: the same for all grammars and players."""
     return stream_key(seed, "person", dataset, number)
 
 
@@ -135,14 +135,14 @@ def language_of(settings: StudyGameSettings, seed: int) -> Language:
     """Return the language of a seed in a condition.
 
     Raises:
-        IncompatibleError, InvalidSettingError: the grammar does not suit the dataset.
+        IncompatibleError, InvalidSettingError: the grammar does not fit the dataset.
 
     Example:
         >>> eng = StudyGameSettings.of("published", dataset="eng", grammar="perm")
         >>> codes_of(eng, 0)[0], codes_of(eng, 123)[24]
         ('rdecri', 'ahemgx')
     """
-    return _language(settings, seed, grammar_version(settings.grammar))  # a notebook may register it anew
+    return _language(settings, seed, grammar_version(settings.grammar))  # a notebook may register it again
 
 
 @lru_cache(maxsize=4096)
@@ -161,10 +161,11 @@ def codes_of(settings: StudyGameSettings, seed: int) -> Codes:
 
 
 def is_degenerate(settings: StudyGameSettings, instance: Instance) -> bool:
-    """Return whether held-out values happen to be written as two words side by side, though the grammar is another.
+    """Return whether the held-out values happen to be two words side by side, as in concat, in another grammar.
 
-    Such are 1 in 3 languages of perm over synth, which swaps letters within words alone, and the languages of shufdet
-    in which all held-out shapes share one order. Where no items are held out for good, all values are looked at.
+    One in three languages of perm over synth is degenerate, because its permutation swaps letters within words only. A
+    language of shufdet is degenerate if all held-out shapes share one order. With `held_out="next"`, all values are
+    tested.
     """
     if _always_two_words(settings):
         return False
@@ -173,21 +174,21 @@ def is_degenerate(settings: StudyGameSettings, instance: Instance) -> bool:
 
 @lru_cache
 def _always_two_words(settings: StudyGameSettings) -> bool:
-    """Return whether all languages of the condition are two words side by side, as those of concat."""
-    return all(two_words(codes_of(settings, seed), settings.content) for seed in range(TRIED))
+    """Return whether all languages of the condition are two words side by side, as in concat."""
+    return all(two_words(codes_of(settings, seed), settings.content) for seed in range(TEST_LANGUAGES))
 
 
 def two_words(codes: Codes, content: Dataset, of: Sequence[int] = ()) -> bool:
-    """Return whether codes are a word of the colour and one of the shape, side by side in one order.
+    """Return whether every code is a word for the colour next to a word for the shape, always in the same order.
 
     Args:
-        codes: of all meanings.
+        codes: codes of all meanings.
         content: the dataset.
-        of: meanings whose colours and shapes to look at; by default all are.
+        of: meanings with the colours and shapes to test; by default all.
     """
     colour, shape = _values_of(content)
-    looked_at = of or range(content.space.size)
-    colours, shapes = {colour[m] for m in looked_at}, {shape[m] for m in looked_at}
+    meanings = of or range(content.space.size)
+    colours, shapes = {colour[m] for m in meanings}, {shape[m] for m in meanings}
     block = [(c, s, codes[c * content.values + s]) for c in colours for s in shapes]
     half = content.word_length
     parts = [[(c, s, code[place]) for c, s, code in block] for place in (slice(half), slice(half, None))]
@@ -195,10 +196,10 @@ def two_words(codes: Codes, content: Dataset, of: Sequence[int] = ()) -> bool:
 
 
 def _depends_on(place: int, part: list[tuple[int, int, str]]) -> bool:
-    """Return whether a part of the codes is one and the same for every colour (0) or shape (1)."""
+    """Return whether a part of the codes depends on the colour (0) or on the shape (1) alone."""
     return len({(row[place], row[2]) for row in part}) == len({row[place] for row in part})
 
 
 def distinct_codes(settings: StudyGameSettings, instance: Instance) -> int:
-    """Return how many different codes the language has; languages of proj may have fewer than meanings."""
+    """Return the number of different codes of the language; languages of proj may have fewer codes than meanings."""
     return len(set(codes_of(settings, instance.language_seed)))

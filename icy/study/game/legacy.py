@@ -15,10 +15,10 @@ IntArray = NDArray[np.int64]
 
 
 class LegacyGenerator:
-    """NumPy's legacy generator, as far as grammars draw from one.
+    """NumPy's legacy generator, with the methods that grammars use.
 
     Args:
-        seed: of the generator, below 2 ** 32.
+        seed: seed of the generator, below 2 ** 32.
 
     Example:
         >>> LegacyGenerator(0).permutation(6).tolist()
@@ -29,7 +29,7 @@ class LegacyGenerator:
         self._state = np.random.RandomState(seed)
 
     def permutation(self, count: int) -> IntArray:
-        """Draw a permutation of so many numbers."""
+        """Draw a permutation of the numbers from 0 to count - 1."""
         return np.asarray(self._state.permutation(count), dtype=np.int64)
 
     def permuted(self, rows: IntArray, axis: int) -> IntArray:
@@ -45,14 +45,14 @@ def legacy_words(seed: int, content: Dataset) -> Int64[IntArray, "attr value let
     """Return the random words of a game of the authors' service, by attribute and value: shape [A, K, w]."""
     sizes = (2, content.values, content.word_length)
     possible = content.vocab_size**content.word_length
-    drawn = np.random.RandomState(seed).choice(possible, size=sizes[0] * sizes[1], replace=False)
-    return digits(drawn, content.vocab_size, content.word_length).reshape(sizes)
+    words = np.random.RandomState(seed).choice(possible, size=sizes[0] * sizes[1], replace=False)
+    return digits(words, content.vocab_size, content.word_length).reshape(sizes)
 
 
 def legacy_generators(content: Dataset) -> Any:
-    """Return what gives corruptions of a dataset their generators, as `make_language` takes it.
+    """Return the function that creates random generators for corruptions, for `make_language`.
 
-    Under random words, the authors' draws cannot be had again from the seed; they come from icy's own streams.
+    With random words, the seed does not reproduce the authors' draws; icy's own streams are used instead.
     """
     if content.words is None:
         return stream

@@ -1,4 +1,4 @@
-"""Settings of a game of Secret Spy Codes, and those that the authors' service chooses differently."""
+"""Settings of a game of Secret Spy Codes, and the settings of the authors' service."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -20,27 +20,28 @@ Languages = Literal["icy", "legacy"]
 Degenerate = Literal["reject", "keep"]
 Preset = Literal["clean", "published"]
 
-LEAST_CARDS = 2  # which the player can always choose between
-LEAST_DESIGNED = 3  # values of an attribute that show each value of a held-out item in two other cards
+LEAST_CARDS = 2  # a player always has at least two cards
+LEAST_DESIGNED = 3  # the card order "designed" needs at least three values, to show each held-out value in two cards
 MOST_EXAMPLES = 1000
 
-# What the authors' service chooses differently (spycodes-facts 2, 4, 5 and 8).
+# Settings of the authors' service that differ from the defaults (spycodes-facts 2, 4, 5 and 8).
 PUBLISHED: Mapping[str, Departure] = {
     "card order": Departure(
         {"card_order": "by-colour"},
-        "all players get the cards colour by colour, so that whole colours come late or never",
+        "all players get the cards colour by colour, so some colours come late or never",
     ),
     "held-out items": Departure(
         {"held_out": "next"},
-        "a held-out item is the next card but none, one or two of the player's own course, whose colour was often "
-        "never shown; it may be learned before or after",
+        "a held-out item is one of the player's next three cards, often of a colour that was never shown; the player "
+        "may learn it before or after",
     ),
     "first card": Departure({"ahead": 1}, "a card is added after 7 examples, and then after every 8"),
     "draws": Departure({"draws": "replacement"}, "items of Test and Train are drawn with replacement"),
     "feedback": Departure({"held_out_feedback": "full"}, "the right code of a held-out item is shown after an error"),
     "languages": Departure(
         {"languages": "legacy", "degenerate": "keep"},
-        "words, and for English words the grammar's draws, are those of NumPy's legacy generator; no draw is rejected",
+        "random words, and the grammar's draws for English words, come from NumPy's legacy generator; no language is "
+        "rejected",
     ),
 }
 PRESETS: Mapping[str, Mapping[str, Departure]] = {"clean": {}, "published": PUBLISHED}
@@ -52,28 +53,30 @@ class StudyGameSettings:
 
     Attributes:
         dataset: "synth", three colours and shapes with random words; or "eng", five with English words.
-        grammar: the grammar or chain that makes codes of the words.
-        values: number of colours, and of shapes, K; by default that of the dataset.
-        word_length: letters per word, w; likewise.
-        vocab_size: number of letters, V; likewise.
+        grammar: the grammar or chain that turns the words into codes.
+        values: number of colours and number of shapes, K; the default depends on the dataset.
+        word_length: letters per word, w; the default depends on the dataset.
+        vocab_size: number of letters, V; the default depends on the dataset.
         examples: number of test items.
-        held_out_at: examples that ask for a held-out item, counted from 0; as many items are held out.
-        start: cards at the start.
-        interval: examples between two cards that are added by themselves.
-        ahead: examples by which these come earlier.
-        held_out: "apart": items that are never shown otherwise; or "next": the next cards of the player's own course.
+        held_out_at: test items that ask for a held-out item, counted from 0; their number is the number of held-out
+            items.
+        start: number of cards at the start.
+        interval: number of test items between two cards that are added automatically.
+        ahead: number of test items by which these cards come earlier.
+        held_out: "apart": held-out items are never shown as cards; or "next": they are the next cards of the player's
+            order.
         card_order: "designed": cards that show every value of the held-out items twice come first, the others in random
             order; "random"; or "by-colour", the order of meanings.
         draws: items come from shuffled "bags", or are drawn with "replacement".
-        held_out_feedback: what follows the answer to a held-out item: "full", the right code after an error, as for
+        held_out_feedback: feedback on the answer to a held-out item: "full", the right code after an error, as for
             other items; "verdict", right or wrong; or "none".
         languages: languages of "icy", or of NumPy's "legacy" generator.
         degenerate: "reject" languages in which the codes of held-out values happen to be two words side by side, or
             "keep" them.
-        cents_per_ten: what ten points add to a person's pay; by default that of the dataset.
+        cents_per_ten: pay for ten points, in hundredths of the currency; the default depends on the dataset.
 
     Raises:
-        UnknownNameError, InvalidSettingError, IncompatibleError: settings that are not accepted, or do not go together.
+        UnknownNameError, InvalidSettingError, IncompatibleError: settings that are not accepted, or cannot be combined.
 
     Example:
         >>> StudyGameSettings().cap, StudyGameSettings(dataset="eng").most_points
@@ -114,66 +117,69 @@ class StudyGameSettings:
         self._check_cards()
 
     def _check_cards(self) -> None:
-        """Require enough cards to hold some out and to start with.
+        """Check that there are enough cards for the held-out items, the start and the card order.
 
         Raises:
-            InvalidSettingError, IncompatibleError: there are too few, or they cannot be ordered so.
+            InvalidSettingError, IncompatibleError: there are too few cards, or the card order is not possible.
         """
         values, count = self.content.values, len(self.held_out_at)
         if self.held_out == "apart" and count > values:
             raise InvalidSettingError(
-                f"Held-out items have colours and shapes of their own, so {values} values allow for {values} of them, "
-                f"not {count}."
+                f"Held-out items differ in colour and in shape, so {values} values allow at most {values} held-out "
+                f"items, not {count}."
             )
         whole_number("number of cards at the start", self.start, LEAST_CARDS, max(self.cap, LEAST_CARDS))
         if self.cap < LEAST_CARDS:
-            raise InvalidSettingError(f"{count} held-out items leave {self.cap} of {self.content.space.size} cards.")
+            raise InvalidSettingError(
+                f"{count} held-out items leave {self.cap} of {self.content.space.size} cards; a game needs at least "
+                f"{LEAST_CARDS}."
+            )
         if self.card_order == "designed" and (self.held_out == "next" or values < LEAST_DESIGNED):
             raise IncompatibleError(
-                "The card order 'designed' is for held-out items that stay apart, of at least "
-                f"{LEAST_DESIGNED} values; take 'random' or 'by-colour'."
+                f"The card order 'designed' needs held_out='apart' and at least {LEAST_DESIGNED} values; use 'random' "
+                "or 'by-colour'."
             )
 
     @classmethod
-    def of(cls, preset: str = "clean", **given: Any) -> "StudyGameSettings":
-        """Return the settings of a preset, with some given by name; these may come from JSON.
+    def of(cls, preset: str = "clean", **changes: Any) -> "StudyGameSettings":
+        """Return the settings of a preset with changes; values may come from JSON.
 
         Raises:
-            UnknownNameError: no such preset or setting.
-            InvalidSettingError, IncompatibleError: settings that are not accepted, or do not go together.
+            UnknownNameError: the preset or a setting is unknown.
+            InvalidSettingError, IncompatibleError: settings that are not accepted, or cannot be combined.
         """
         if preset not in PRESETS:
             raise unknown("preset", str(preset), list(PRESETS))
         known = [one.name for one in fields(cls)]
-        for name in given:
+        for name in changes:
             if name not in known:
                 raise unknown("setting of the game", str(name), known)
         usual = {name: value for departure in PRESETS[preset].values() for name, value in departure.settings.items()}
-        return cls(**{**usual, **given})
+        return cls(**{**usual, **changes})
 
     def to_json(self) -> dict[str, object]:
         """Return all settings as plain JSON, which `of` reads."""
         return {**asdict(self), "held_out_at": list(self.held_out_at)}
 
-    # -- what follows from them ----------------------------------------------------------------------------------------
+    # -- derived values ------------------------------------------------------------------------------------------------
 
     @cached_property
     def content(self) -> Dataset:
-        """The dataset, in the sizes that were set."""
+        """The dataset in the sizes of these settings."""
         return dataset(self.dataset).changed(self.values, self.word_length, self.vocab_size)
 
     @cached_property
     def cap(self) -> int:
-        """Number of cards that a player can have: all but the held-out ones."""
+        """Number of cards that a player can have: all except the held-out items."""
         return int(self.content.space.size) - len(self.held_out_at)
 
     @property
     def most_points(self) -> int:
-        """The highest score: the first item has the cards of the start, all others may have all cards."""
+        """The highest possible score: the first item is answered with the starting cards, all others with all cards."""
         return self.start - 1 + (self.examples - 1) * (self.cap - 1)
 
     def due(self, example: int) -> int:
-        """Return the cards that an example brings a player to, at the least; 0 where none is added.
+        """Return the least number of cards from this example on; 0 if no card is added at this example.
 
         Example:
             >>> [example for example in range(50) if StudyGameSettings.of("published", dataset="eng").due(example)]
@@ -183,7 +189,7 @@ class StudyGameSettings:
         return 0 if rest or not steps else min(self.cap, self.start + steps)
 
     def bonus_cents(self, score: int) -> float:
-        """Return what a score adds to a person's pay."""
+        """Return the bonus for a score, in hundredths of the currency."""
         rate = self.content.cents_per_ten if self.cents_per_ten is None else self.cents_per_ten
         return rate * score / 10
 
@@ -191,20 +197,19 @@ class StudyGameSettings:
 CHOICES = {
     name: get_args(kind) for name, kind in get_type_hints(StudyGameSettings).items() if get_origin(kind) is Literal
 }
-"""The accepted values of settings that are one of several words."""
+"""The accepted values of settings with a choice of words."""
 
 
-def _positions(given: Iterable[object], examples: int) -> tuple[int, ...]:
-    """Return the examples of held-out items, in order.
+def _positions(value: Iterable[object], examples: int) -> tuple[int, ...]:
+    """Check the positions of held-out items.
 
     Raises:
-        InvalidSettingError: they are none, out of order, or not among the examples.
+        InvalidSettingError: the list is empty, not in rising order, or has a number that is not a position of a test
+            item.
     """
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
-        raise InvalidSettingError(
-            f"The examples of held-out items are a list, as in [29, 39, 49], not {quoted(given)}."
-        )
-    found = tuple(whole_number("example of a held-out item", one, 0, examples - 1) for one in given)
-    if not found or list(found) != sorted(set(found)):
-        raise InvalidSettingError(f"The examples of held-out items are numbers in rising order, not {quoted(given)}.")
-    return found
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise InvalidSettingError(f"held_out_at must be a list of numbers, as in [29, 39, 49], not {quoted(value)}.")
+    positions = tuple(whole_number("example of a held-out item", one, 0, examples - 1) for one in value)
+    if not positions or list(positions) != sorted(set(positions)):
+        raise InvalidSettingError(f"held_out_at must be numbers in rising order, not {quoted(value)}.")
+    return positions

@@ -1,4 +1,4 @@
-"""What a player may see of a game; nothing here is secret."""
+"""The content of a player's page; nothing here is secret."""
 
 from dataclasses import asdict, dataclass
 
@@ -7,13 +7,13 @@ from .state import Phase, Tab
 
 @dataclass(frozen=True)
 class AnswerFeedback:
-    """What an answer is told.
+    """Feedback on an answer.
 
     Attributes:
-        correct: whether it was right; None if that is not told.
-        points: what it gave; None if that is not told.
-        code: the right code after an error; None if there was none or it is not told.
-        answer: what was typed, as it was compared.
+        correct: whether the answer was right; None if the player does not see this.
+        points: points for the answer; None if the player does not see them.
+        code: the right code after an error; None if the answer was right or the player does not see the code.
+        answer: the normalized answer.
     """
 
     correct: bool | None
@@ -24,11 +24,11 @@ class AnswerFeedback:
 
 @dataclass(frozen=True)
 class TrainCard:
-    """What Train shows beside its picture.
+    """The card that Train shows, without its picture.
 
     Attributes:
-        number: of the view, from 1.
-        code: of the picture.
+        number: number of the view, from 1.
+        code: code of the picture.
     """
 
     number: int
@@ -37,20 +37,20 @@ class TrainCard:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a page shows, without the pictures.
+    """The content of a page, without the pictures.
 
     Attributes:
         phase: "new", "open" or "closed".
         example: number of the item on screen, from 0.
         examples: number of items of the game.
-        score: points so far, of the answers whose result is told.
+        score: points so far, from the answers with visible results.
         cards: number of cards.
-        points: what a right answer to the item on screen gives.
+        points: points for a right answer to the item on screen.
         may_add: whether a card can be added.
-        may_remove: whether one can be removed.
+        may_remove: whether a card can be removed.
         tab: "test" or "train".
-        feedback: on the answer to the item on screen; None while it waits for one.
-        card: what Train shows; None before it was first opened.
+        feedback: feedback on the answer to the item on screen; None before the answer.
+        card: the card that Train shows; None before Train was first opened.
         last: whether the item on screen is the last.
     """
 
@@ -68,5 +68,5 @@ class Shown:
     last: bool
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain JSON."""
+        """Return the content as plain JSON."""
         return asdict(self)

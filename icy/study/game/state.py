@@ -1,4 +1,4 @@
-"""The state of a game: plain values that can be written as JSON and read back."""
+"""The state of a game, as plain values that can be written as JSON and read back."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
@@ -20,17 +20,17 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Event:
-    """What a player does.
+    """An action of a player.
 
     Attributes:
         kind: one of EVENT_KINDS.
-        text: of "answer", what was typed; of "tab", "test" or "train".
-        at: what the player's page showed: of "answer" and "next" the number of the example, of "add" and "remove" the
-            number of cards, of "train_view" the number of the view. An event of an older page changes nothing, so that
-            a double click and a second window do no harm. None for whatever is shown.
+        text: the typed text of "answer"; "test" or "train" for "tab".
+        at: the number on the player's page: the example for "answer" and "next", the number of cards for "add" and
+            "remove", the view for "train_view". An event from an outdated page changes nothing, so a double click or a
+            second window does no harm. None skips this check.
 
     Raises:
-        UnknownNameError: another kind.
+        UnknownNameError: the kind is unknown.
     """
 
     kind: EventKind
@@ -42,34 +42,36 @@ class Event:
             raise unknown("event", str(self.kind), EVENT_KINDS)
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain JSON, without what is not set."""
+        """Return the event as plain JSON, without empty entries."""
         return {name: value for name, value in asdict(self).items() if value not in ("", None)}
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> "Event":
-        """Return the event that JSON holds; further entries, such as times, are left out."""
+        """Return the event from JSON; further entries, such as times, are ignored."""
         return cls(found["kind"], str(found.get("text", "")), found.get("at"))
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One test item. All of it but the answer is secret until it is graded.
+    """One test item. Everything except the answer is secret until the item is graded.
+
+    Pairs hold a number for the colour and a number for the shape, counted before the item.
 
     Attributes:
-        example: its number, from 0.
+        example: number of the item, from 0.
         meaning: number of the meaning.
         code: the right answer.
-        cards: number of cards when it was made; a right answer gives one point less.
-        image: seed of its picture.
-        held_out: which of the held-out items it is, from 0; None for the others.
-        among_cards: other cards of its colour, and of its shape, when it was made.
-        shown: other items of its colour, and of its shape, that had been shown with their codes.
-        exposures: how often they had.
-        own_exposures: how often its own code had been shown.
-        raw: what was typed; None before.
-        text: that, normalised.
-        correct: whether it was right.
-        points: what it gave.
+        cards: number of cards; a right answer gives `cards - 1` points.
+        image: seed of the picture.
+        held_out: index of the held-out item, from 0; None for other items.
+        among_cards: other cards with the same colour, and with the same shape.
+        shown: other meanings with the same colour, and with the same shape, that had been shown with their codes.
+        exposures: number of times that these codes had been shown.
+        own_exposures: number of times that the item's own code had been shown.
+        raw: the typed answer; None before the answer.
+        text: the normalized answer.
+        correct: whether the answer was right.
+        points: points for the answer.
     """
 
     example: int
@@ -89,11 +91,11 @@ class Trial:
 
     @property
     def graded(self) -> bool:
-        """Whether it has been answered."""
+        """Whether the item has been answered."""
         return self.raw is not None
 
     def answerable(self, k: int = 1) -> bool:
-        """Return whether its colour and its shape had each been shown with a code in k other items, or more."""
+        """Return whether at least k other items of its colour, and k of its shape, had been shown with their codes."""
         return min(self.shown) >= k
 
 
@@ -102,10 +104,10 @@ class TrainView:
     """A card that Train shows with its code.
 
     Attributes:
-        number: of the view, from 1.
+        number: number of the view, from 1.
         meaning: number of the meaning.
-        code: its code.
-        image: seed of its picture.
+        code: code of the meaning.
+        image: seed of the picture.
     """
 
     number: int
@@ -116,12 +118,12 @@ class TrainView:
 
 @dataclass(frozen=True)
 class Bag:
-    """Cards in shuffled order, from which items are taken.
+    """Cards in shuffled order, from which items are drawn.
 
     Attributes:
-        number: of the bag, from 1; 0 before the first.
-        cards: number of cards that it was filled with.
-        left: meanings still in it, the next first.
+        number: number of the bag, from 1; 0 before the first bag.
+        cards: number of cards when the bag was filled.
+        left: remaining meanings, in the order of the draws.
     """
 
     number: int = 0
@@ -131,21 +133,21 @@ class Bag:
 
 @dataclass(frozen=True)
 class GameState:
-    """All that a game has come to. It holds codes and meanings, so it never leaves the server.
+    """The full state of a game. It holds codes and meanings, so it never leaves the server.
 
     Attributes:
-        phase: "new", "open", or "closed", when nothing changes it any more.
+        phase: "new", "open" or "closed". A closed game no longer changes.
         cards: number of cards available.
         trials: test items so far; the last is on screen.
-        tab: what is open, "test" or "train".
-        train: the card that Train shows; None before it was first opened.
-        exposures: how often the code of every meaning has been shown, or typed and called right.
-        test_bag: of test items.
-        train_bag: of Train.
-        added: how often the player added a card.
-        removed: how often the player removed one.
-        blurs: how often the player left the window.
-        pastes: how often the player pasted into the field.
+        tab: the open tab, "test" or "train".
+        train: the card that Train shows; None before Train was first opened.
+        exposures: number of times that the code of every meaning was shown, or typed correctly.
+        test_bag: bag of test items.
+        train_bag: bag of cards for Train.
+        added: number of times that the player added a card.
+        removed: number of times that the player removed a card.
+        blurs: number of times that the player left the window.
+        pastes: number of times that the player pasted into the field.
     """
 
     phase: Phase
@@ -163,7 +165,7 @@ class GameState:
 
     @property
     def trial(self) -> Trial:
-        """The item on screen; there is one once the game has started."""
+        """The item on screen; it exists once the game has started."""
         return self.trials[-1]
 
     @property
@@ -177,19 +179,19 @@ class GameState:
         return sum(trial.points for trial in self.trials)
 
     def with_trial(self, trial: Trial) -> "GameState":
-        """Return the state with another version of the item on screen."""
+        """Return the state with the item on screen replaced."""
         return replace(self, trials=(*self.trials[:-1], trial))
 
     def to_json(self) -> dict[str, object]:
-        """Return the state as plain JSON, which `of_json` reads; lists are tuples there, which JSON writes alike."""
+        """Return the state as plain JSON, which `of_json` reads. Lists are tuples; JSON writes both the same way."""
         return asdict(self)
 
     @classmethod
     def of_json(cls, found: dict[str, object]) -> "GameState":
-        """Return the state that JSON holds.
+        """Return the state from JSON.
 
         Raises:
-            InvalidSettingError: it is none.
+            InvalidSettingError: the JSON is not the state of a game.
         """
         try:
             return msgspec.convert(found, cls)

@@ -1,14 +1,14 @@
-"""Simulated players of the study. They register like plug-ins, and each is imported on first use."""
+"""Simulated players of the study. They are registered like plug-ins and imported on first use."""
 
 from icy.core.register import register_study_player
 
 _PLAYERS = {
-    "random-letters": ("simulated:RandomPlayer", "Types random letters, and studies nothing.", "icy"),
-    "constant": ("simulated:ConstantPlayer", "Types one and the same code always.", "Icy22 appendix K"),
-    "memoriser": ("simulated:Memoriser", "Knows every code it was shown; for others copies the nearest.", "icy"),
-    "composer": ("simulated:Composer", "Learns a word for every colour and shape, and puts them side by side.", "icy"),
-    "family": ("simulated:FamilyComposer", "A composer that also fits permuted letters and orders of words.", "icy"),
-    "careless": ("simulated:CarelessPlayer", "Composes, but looks at fewer cards, forgets and mistypes.", "icy"),
+    "random-letters": ("simulated:RandomPlayer", "Types random letters and never opens Train.", "icy"),
+    "constant": ("simulated:ConstantPlayer", "Always types the same code: the first that it sees.", "Icy22 appendix K"),
+    "memoriser": ("simulated:Memoriser", "Remembers every code; for a new shape copies a similar shape's code.", "icy"),
+    "composer": ("simulated:Composer", "Learns a word for every colour and shape, and types both words.", "icy"),
+    "family": ("simulated:FamilyComposer", "A composer that also fits permuted letters and swapped words.", "icy"),
+    "careless": ("simulated:CarelessPlayer", "A composer that sees fewer cards, forgets and mistypes.", "icy"),
 }
 
 for _name, (_place, _description, _source) in _PLAYERS.items():

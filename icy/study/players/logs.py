@@ -1,4 +1,4 @@
-"""Logs of games: what was shown and asked in them, and files of them."""
+"""Logs of games: the items shown and asked, and log files."""
 
 import hashlib
 import json
@@ -45,12 +45,12 @@ def evidence(game: StudyGame, events: Iterable[Event]) -> Iterator[Exposure | Tr
 
 @dataclass(frozen=True)
 class Log:
-    """One person's game, as it is exported.
+    """One person's game, in the form of the export.
 
     Attributes:
-        person: an opaque name.
-        game: the rules.
-        events: what was done.
+        person: opaque name of the person.
+        game: the rules of the game.
+        events: actions of the player.
     """
 
     person: str
@@ -75,14 +75,14 @@ def read_logs(path: str | Path) -> list[Log]:
     """Return the logs of games in a file.
 
     Raises:
-        StoreError: it cannot be read.
-        InvalidSettingError: a line is no game.
+        StoreError: the file cannot be read.
+        InvalidSettingError: a line is not a game.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"The games in '{path}' cannot be read: {error}.") from error
-    return [_log(line, f"line {number} of {path}") for number, line in enumerate(lines, 1) if line.strip()]
+    return [_log(line, f"Line {number} of '{path}'") for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _log(line: str, where: str) -> Log:
@@ -91,14 +91,14 @@ def _log(line: str, where: str) -> Log:
         events = tuple(Event.of_json(event) for event in found["events"])
         return Log(str(found["person"]), StudyGame.of_json(found["game"]), events)
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidSettingError(f"There is no game in {where}: {error}.") from error
+        raise InvalidSettingError(f"{where} is not a game: {error}.") from error
 
 
 def digest_of(path: str | Path) -> str:
     """Return a hash of a file of games.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the file cannot be read.
     """
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]

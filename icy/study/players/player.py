@@ -1,4 +1,4 @@
-"""The interface of simulated players: what they are shown, and what they answer."""
+"""The interface of simulated players."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from icy.core.streams import stream
 from icy.study.game.datasets import Dataset
 
 Item = tuple[int, int]
-"""What a player sees in a picture: the value of the colour, and of the shape."""
+"""The content of a picture: the value of the colour and the value of the shape."""
 
 
 @dataclass(frozen=True)
 class StudySeat:
-    """What a player is given before it plays.
+    """The information that a player gets before the game.
 
     Attributes:
         content: the dataset: numbers of colours and shapes, letters, and letters per code.
-        seed: of all that it draws.
+        seed: seed of the player's random numbers.
     """
 
     content: Dataset
@@ -27,7 +27,7 @@ class StudySeat:
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """Random numbers of its own."""
+        """The player's random number generator."""
         return stream(self.seed, "player")
 
     def letters(self, count: int) -> str:
@@ -36,32 +36,32 @@ class StudySeat:
 
 
 class StudyPlayer(ABC):
-    """Base class of simulated players, which see perfectly.
+    """Base class of simulated players. They recognize every colour and shape.
 
-    A player implements `answer`; one that learns also `learn`.
+    A player implements `answer`. A player that learns also implements `learn`.
 
     Attributes:
-        adds: whether it adds all cards at once, as soon as it can.
+        adds: whether the player adds all cards as soon as possible.
     """
 
     adds = False
 
     def begin(self, seat: StudySeat) -> None:
-        """Take a seat; called once, before anything is shown."""
+        """Prepare for a game; called once, before the first item."""
         self.seat = seat
 
     def learn(self, item: Item, code: str) -> None:  # noqa: B027  (players that do not learn leave it as it is)
-        """See an item with its code: a card of Train, or the feedback on an answer."""
+        """Learn from an item with its code: a card of Train, or the feedback on an answer."""
 
     @abstractmethod
     def answer(self, item: Item) -> str:
-        """Return what it types for an item."""
+        """Return the typed answer to an item."""
 
     def looks(self, cards: int, seen: int) -> bool:
         """Return whether to look at one more card in Train.
 
         Args:
-            cards: number of cards there are.
-            seen: number of different cards that Train has shown it so far.
+            cards: number of cards available.
+            seen: number of different cards that Train has shown so far.
         """
         return seen < cards

@@ -1,4 +1,4 @@
-"""The simulated players: those that learn nothing, that know codes by heart, and that compose."""
+"""The simulated players: players without learning, memorisers and composers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from icy.core.checks import real_number
 from .player import Item, StudyPlayer, StudySeat
 
 Letters = dict[int, str]
-"""A letter by value of an attribute."""
+"""The letter for each value of an attribute."""
 
 
 class RandomPlayer(StudyPlayer):
@@ -21,27 +21,27 @@ class RandomPlayer(StudyPlayer):
         return self.seat.letters(self.seat.content.length)
 
     def looks(self, cards: int, seen: int) -> bool:
-        """Return that it does not study."""
+        """Return False: the player never opens Train."""
         return False
 
 
 class ConstantPlayer(StudyPlayer):
-    """Types one and the same code always: the first that it sees (Icy22 appendix K).
+    """Always types the same code: the first that it sees (Icy22 appendix K).
 
     Args:
-        adds: whether it adds all cards at once.
+        adds: whether the player adds all cards at once.
     """
 
     def __init__(self, adds: bool = False) -> None:
         self.adds = adds
 
     def begin(self, seat: StudySeat) -> None:
-        """Take a seat."""
+        """Forget the code of an earlier game."""
         super().begin(seat)
         self.code = ""
 
     def learn(self, item: Item, code: str) -> None:
-        """Keep the first code."""
+        """Remember the first code."""
         self.code = self.code or code
 
     def answer(self, item: Item) -> str:
@@ -49,22 +49,22 @@ class ConstantPlayer(StudyPlayer):
         return self.code
 
     def looks(self, cards: int, seen: int) -> bool:
-        """Return that it looks at one card."""
+        """Return True until the player has seen one code."""
         return not self.code
 
 
 class Memoriser(StudyPlayer):
-    """Knows every code that it was shown; for an item that it was not, it copies a nearest one.
+    """Remembers every code that it was shown; for a new item it copies the code of a nearest item.
 
     Args:
-        adds: whether it adds all cards at once.
+        adds: whether the player adds all cards at once.
     """
 
     def __init__(self, adds: bool = False) -> None:
         self.adds = adds
 
     def begin(self, seat: StudySeat) -> None:
-        """Take a seat."""
+        """Forget the codes of an earlier game."""
         super().begin(seat)
         self.known: dict[Item, str] = {}
 
@@ -73,11 +73,11 @@ class Memoriser(StudyPlayer):
         self.known[item] = code
 
     def answer(self, item: Item) -> str:
-        """Return the code of an item, or a guess."""
+        """Return the code of a known item, or a guess."""
         return self.known[item] if item in self.known else self.guess(item)
 
     def guess(self, item: Item) -> str:
-        """Return the code of an item that shares the colour or the shape, or of any other."""
+        """Return the code of an item with the same colour or shape; if there is none, the code of any item."""
         if not self.known:
             return self.seat.letters(self.seat.content.length)
         shared = {other: (other[0] == item[0]) + (other[1] == item[1]) for other in self.known}
@@ -86,37 +86,38 @@ class Memoriser(StudyPlayer):
 
 
 class Composer(Memoriser):
-    """Remembers codes, and puts new ones together of a word for the colour and a word for the shape.
+    """Remembers codes, and composes new codes from a word for the colour and a word for the shape.
 
-    A word is what the codes of a colour most often begin with, or those of a shape end with; for one that it never saw
-    it types random letters. It is right wherever the language is that of concat and both words were shown.
+    The word for a colour is the most frequent first half of its codes. The word for a shape is the most frequent second
+    half. For a value that was never shown, the player types random letters. The composed code is right if the grammar
+    is concat and both values were shown.
     """
 
     def guess(self, item: Item) -> str:
-        """Return two words side by side."""
+        """Return the word for the colour, followed by the word for the shape."""
         half = self.seat.content.word_length
         begins = (code[:half] for (colour, _), code in self.known.items() if colour == item[0])
         ends = (code[half:] for (_, shape), code in self.known.items() if shape == item[1])
         return self._word(begins) + self._word(ends)
 
-    def _word(self, seen: Iterable[str]) -> str:
-        """Return the most frequent of some words, the one seen first of equals."""
-        counts = Counter(seen)
+    def _word(self, words: Iterable[str]) -> str:
+        """Return the most frequent word; among equally frequent words the first."""
+        counts = Counter(words)
         return counts.most_common(1)[0][0] if counts else self.seat.letters(self.seat.content.word_length)
 
 
 class CarelessPlayer(Composer):
-    """Composes, but looks at fewer cards, forgets and mistypes.
+    """A composer that looks at fewer cards, forgets codes and mistypes.
 
     Args:
         slip: probability that a letter is mistyped.
         lapse: probability that an answer is random letters.
-        looking: probability that it looks at one more card, where there is one it has not seen.
-        forgetting: probability that a code that it knows does not come to its mind, so that it composes.
-        adds: whether it adds all cards at once.
+        looking: probability of looking at one more card, if there are cards that it has not seen.
+        forgetting: probability of forgetting a known code; the player then composes the answer.
+        adds: whether the player adds all cards at once.
 
     Raises:
-        InvalidSettingError: a probability that is none.
+        InvalidSettingError: a probability is not between 0 and 1.
     """
 
     def __init__(
@@ -128,13 +129,13 @@ class CarelessPlayer(Composer):
         adds: bool = False,
     ) -> None:
         super().__init__(adds)
-        given = {"slip": slip, "lapse": lapse, "looking": looking, "forgetting": forgetting}
-        checked = {name: real_number(f"probability {name}", value, most=1.0) for name, value in given.items()}
+        probabilities = {"slip": slip, "lapse": lapse, "looking": looking, "forgetting": forgetting}
+        checked = {name: real_number(f"probability {name}", value, most=1.0) for name, value in probabilities.items()}
         self.slip, self.lapse = checked["slip"], checked["lapse"]
         self.looking, self.forgetting = checked["looking"], checked["forgetting"]
 
     def answer(self, item: Item) -> str:
-        """Return what it types, with its mistakes."""
+        """Return an answer with the player's mistakes."""
         rng, content = self.seat.rng, self.seat.content
         if rng.random() < self.lapse:
             return self.seat.letters(content.length)
@@ -143,17 +144,17 @@ class CarelessPlayer(Composer):
         return "".join(self.seat.letters(1) if rng.random() < self.slip else letter for letter in text)
 
     def looks(self, cards: int, seen: int) -> bool:
-        """Return whether it looks at one more card."""
+        """Return whether to look at one more card."""
         return seen < cards and bool(self.seat.rng.random() < self.looking)
 
 
 @dataclass(frozen=True)
 class CodeFit:
-    """A rule that codes were fitted by.
+    """The fit of a rule to the known codes.
 
     Attributes:
-        faults: number of letters that it gets wrong.
-        answer: what it says of an item: a letter per position, None where it does not know.
+        faults: number of letters that the rule predicts wrongly.
+        answer: predicted code of the item: a letter per position, None where the rule makes no prediction.
     """
 
     faults: int
@@ -161,15 +162,15 @@ class CodeFit:
 
 
 class FamilyComposer(Memoriser):
-    """Remembers codes, and fits rules to them to compose new ones; the ceiling of what evidence allows.
+    """Remembers codes, and fits rules to compose new codes; an upper bound for players who know the rules.
 
-    Rules are that every position depends on the colour alone or on the shape alone (concat and perm), and that two
-    words are put in an order that the shape decides (shufdet). Of the rules with the fewest faults it follows the first
-    that knows most letters, and guesses the others at random.
+    There are two kinds of rules: every position depends on the colour alone or on the shape alone (concat and perm); or
+    the code is two words in an order that the shape determines (shufdet). The player follows the rule with the fewest
+    faults; among equal rules, the first that predicts the most letters. It guesses the other letters at random.
     """
 
     def guess(self, item: Item) -> str:
-        """Return what the best rule says."""
+        """Return the code that the best rule predicts."""
         if not self.known:
             return self.seat.letters(self.seat.content.length)
         fits = [by_position(self.known, item), *by_order(self.known, item, self.seat.content.word_length)]
@@ -178,7 +179,10 @@ class FamilyComposer(Memoriser):
 
 
 def by_position(known: Mapping[Item, str], item: Item) -> CodeFit:
-    """Fit every position by the colour or by the shape, whichever has fewer faults; of equals, by what it knows of."""
+    """Predict every letter from the colour or from the shape, whichever fits the known codes better.
+
+    If both fit equally well, prefer the attribute with a prediction for this item.
+    """
     faults, answer = 0, []
     for place in range(len(next(iter(known.values())))):
         choices = [_letters(known, place, attribute) for attribute in (0, 1)]
@@ -192,14 +196,14 @@ def by_position(known: Mapping[Item, str], item: Item) -> CodeFit:
 
 
 def _letters(known: Mapping[Item, str], place: int, attribute: int) -> tuple[int, Letters]:
-    """Return the letter at a place for every value of an attribute, the first seen, and how often it was another."""
+    """Return the first letter seen at a position for every value of an attribute, and the number of other letters."""
     letters: Letters = {}
     faults = sum(code[place] != letters.setdefault(item[attribute], code[place]) for item, code in known.items())
     return faults, letters
 
 
 def by_order(known: Mapping[Item, str], item: Item, half: int) -> list[CodeFit]:
-    """Fit two words in an order that the shape decides, for every order of the shapes that were seen."""
+    """Fit two words in an order that the shape determines, for every combination of orders."""
     shapes = sorted({shape for _, shape in known} | {item[1]})
     fits = []
     for swapped in product((False, True), repeat=len(shapes)):
@@ -211,9 +215,9 @@ def by_order(known: Mapping[Item, str], item: Item, half: int) -> list[CodeFit]:
 def _two_words(known: Mapping[Item, str], item: Item, half: int, swap: Mapping[int, bool]) -> CodeFit:
     words: tuple[dict[int, str], dict[int, str]] = ({}, {})
     faults = 0
-    for seen, code in known.items():
-        parts = (code[half:], code[:half]) if swap[seen[1]] else (code[:half], code[half:])
-        for of, value, part in zip(words, seen, parts, strict=True):
+    for other, code in known.items():
+        parts = (code[half:], code[:half]) if swap[other[1]] else (code[:half], code[half:])
+        for of, value, part in zip(words, other, parts, strict=True):
             faults += sum(a != b for a, b in zip(of.setdefault(value, part), part, strict=True))
     found = [tuple(of[value]) if value in of else (None,) * half for of, value in zip(words, item, strict=True)]
     return CodeFit(faults, (*found[1], *found[0]) if swap[item[1]] else (*found[0], *found[1]))

@@ -1,4 +1,4 @@
-"""One player's game from start to end: what it looks at, what it answers, and the log of both."""
+"""One player's game from start to end, with its log."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,20 +10,20 @@ from .player import Item, StudyPlayer, StudySeat
 
 Learn = Callable[[Item, str], None]
 Looks = Callable[[int, int], bool]
-MOST_VIEWS = 8  # per card, in a row: where cards are drawn with replacement, the last may take long to come
+MOST_VIEWS = 8  # most views in a row, per card: drawing with replacement may take long to show the last card
 
 
 @dataclass
 class Sitting:
-    """A game in progress, played by something that learns and answers.
+    """A game in progress, played by callbacks that learn and answer.
 
     Attributes:
-        game: the rules.
-        learn: told of every item that is shown with its code.
+        game: the rules of the game.
+        learn: called with every item that is shown with its code.
         looks: decides whether to look at one more card; see `StudyPlayer.looks`.
         adds: whether all cards are added at once.
-        state: what the game has come to.
-        events: what was done so far.
+        state: state of the game.
+        events: actions so far.
     """
 
     game: StudyGame
@@ -39,7 +39,7 @@ class Sitting:
         self.do(Event("start"))
 
     def do(self, event: Event) -> None:
-        """Do something, and log it."""
+        """Apply an event to the game, and log it."""
         self.events.append(event)
         self.state = self.game.apply(self.state, event)
 
@@ -50,11 +50,11 @@ class Sitting:
 
     @property
     def item(self) -> Item:
-        """What the picture of the item on screen shows."""
+        """The colour and shape of the item on screen."""
         return self._values(self.state.trial.meaning)
 
     def study(self) -> None:
-        """Add cards, and look at those in Train, as the player is used to."""
+        """Add cards and look at cards in Train, as the player decides."""
         while self.adds and self.game.shown(self.state).may_add:
             self.do(Event("add", at=self.state.cards))
         for _ in range(MOST_VIEWS * self.state.cards):
@@ -66,10 +66,10 @@ class Sitting:
                 self.learn(self._values(view.meaning), view.code)
 
     def answer(self, text: str) -> None:
-        """Answer the item on screen, learn from the feedback, and go on.
+        """Answer the item on screen, learn from the feedback, and open the next item.
 
         Raises:
-            InvalidSettingError: this is no answer, so that the item would stay for ever.
+            InvalidSettingError: the text is not a valid answer.
         """
         example, item = self.state.trial.example, self.item
         if not isinstance(text, str) or fault_of(text):
@@ -77,8 +77,8 @@ class Sitting:
                 f"A simulated player answered {quoted(text)}; an answer is 1 to {MOST_LETTERS} letters from a to z."
             )
         self.do(Event("answer", text, at=example))
-        told = self.game.feedback(self.state.trial)
-        code = told.answer if told.correct else told.code
+        feedback = self.game.feedback(self.state.trial)
+        code = feedback.answer if feedback.correct else feedback.code
         if code is not None:
             self.learn(item, code)
         self.do(Event("next", at=example))
@@ -89,11 +89,11 @@ class Sitting:
 
 @dataclass(frozen=True)
 class PlayedGame:
-    """A game that was played.
+    """A finished game.
 
     Attributes:
-        game: the rules.
-        state: at the end.
+        game: the rules of the game.
+        state: the final state.
         events: the log.
     """
 
@@ -106,9 +106,9 @@ def play(game: StudyGame, player: StudyPlayer, seed: int) -> PlayedGame:
     """Let a simulated player play a game.
 
     Args:
-        game: the rules.
-        player: who plays.
-        seed: of the player's own random numbers.
+        game: the rules of the game.
+        player: the player.
+        seed: seed of the player's random numbers.
 
     Example:
         >>> from icy.study.game import StudyGameSettings, instances

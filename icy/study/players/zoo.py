@@ -1,4 +1,4 @@
-"""Senders of icy as players: trained on the cards shown so far (spycodes-facts 18)."""
+"""Senders as players: they are trained on the cards shown so far (spycodes-facts 18)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,18 +21,18 @@ from icy.training.tasks import Task
 from .player import Item, StudyPlayer, StudySeat
 
 CPU = torch.device("cpu")
-BETWEEN_CHECKS = 25  # updates, while it is trained to the end
+BETWEEN_CHECKS = 25  # number of updates between checks for convergence
 
 
 @dataclass(frozen=True)
 class ZooSettings:
-    """How a sender learns in a game.
+    """Settings of a sender's learning in a game.
 
     Attributes:
         hidden: hidden size, E.
         representation: "soft", "gumb" or "discr".
-        updates: per item that is asked, or per card that is shown.
-        per_card: whether it learns as soon as a card is shown, and not before an answer only.
+        updates: number of updates before each answer; with `per_card`, after each card.
+        per_card: whether the sender learns after each card instead of before each answer.
         training: batch size, learning rate and so on.
         options: further arguments of the sender.
     """
@@ -46,25 +46,25 @@ class ZooSettings:
 
 
 class ZooPlayer(StudyPlayer):
-    """A sender, trained on the cards that it was shown; a batch is drawn uniformly from these.
+    """A sender that is trained on the cards shown so far. Batches are drawn uniformly from these cards.
 
-    It is asked for cards too: it has no memory but its weights.
+    Its answers come from its weights alone, also for cards that it was shown.
 
     Args:
-        entry: of the sender.
-        settings: how it learns.
+        entry: registry entry of the sender.
+        settings: settings of learning.
     """
 
     def __init__(self, entry: Entry, settings: ZooSettings | None = None) -> None:
         self.entry, self.settings = entry, settings or ZooSettings()
 
     def begin(self, seat: StudySeat) -> None:
-        """Take a seat, with the initial weights of its seed."""
+        """Initialize the sender's weights from the seed."""
         super().begin(seat)
         content = seat.content
         self.task = self._task(content)
         self.updates = 0
-        self.known: list[int] = []  # meanings, in the order of their first showing
+        self.known: list[int] = []  # meanings shown so far, in the order of first appearance
         self._messages = torch.zeros(content.space.size, content.length, dtype=torch.long, device="cpu")
         self._meanings = torch.from_numpy(content.space.meanings(range(content.space.size)))
         self._keys = {
@@ -86,15 +86,15 @@ class ZooPlayer(StudyPlayer):
         return Task(self.entry, *sizes, chosen.representation, chosen.options)
 
     def parameters(self, content: Dataset) -> dict[str, int]:
-        """Return the numbers of parameters of the sender for a dataset, by convention.
+        """Return the sender's number of parameters for a dataset, under each counting convention.
 
         Raises:
-            IcyError: it cannot be made.
+            IcyError: the sender cannot be created.
         """
         return count_parameters(make_model(self._task(content), 0, self.settings.training))
 
     def learn(self, item: Item, code: str) -> None:
-        """Add a card to those that it learns from."""
+        """Add a card to the training set."""
         meaning = item[0] * self.seat.content.values + item[1]
         self._messages[meaning] = torch.tensor(
             [LETTERS.index(letter) for letter in code], dtype=torch.int64, device="cpu"
@@ -105,34 +105,34 @@ class ZooPlayer(StudyPlayer):
             self.train(self.settings.updates)
 
     def answer(self, item: Item) -> str:
-        """Learn from the cards shown so far, and return what the sender says."""
+        """Train on the cards shown so far, and return the sender's code for an item."""
         if not self.settings.per_card:
             self.train(self.settings.updates)
-        return self.says([item[0] * self.seat.content.values + item[1]])[0]
+        return self.predict_codes([item[0] * self.seat.content.values + item[1]])[0]
 
     def train(self, updates: int) -> None:
         """Update the sender on batches of the cards shown so far."""
         if not self.known or not updates:
             return
         pool = MeaningPool([self._meanings.new_tensor(sorted(self.known)).numpy()], CPU)
-        drawn = pool.draw(self._keys["cards"], self.updates, updates, self.settings.training.batch_size)[0]
+        batches = pool.draw(self._keys["cards"], self.updates, updates, self.settings.training.batch_size)[0]
         noise = counter_hash(self._keys["noise"], torch.arange(self.updates, self.updates + updates, device="cpu"))
-        self._learner.train(self._meanings[drawn][:, None], self._messages[drawn][:, None], noise[:, None])
+        self._learner.train(self._meanings[batches][:, None], self._messages[batches][:, None], noise[:, None])
         self.updates += updates
 
-    def says(self, meanings: Sequence[int]) -> list[str]:
-        """Return the codes of some meanings: at every position the most probable letter, never the start symbol."""
+    def predict_codes(self, meanings: Sequence[int]) -> list[str]:
+        """Return the predicted codes: the most probable letter at every position, excluding the start symbol."""
         content = self.seat.content
         scores = self._learner.scores(self._meanings[list(meanings)][None])[0][..., : content.vocab_size]
         return ["".join(content.alphabet[token] for token in message) for message in scores.argmax(-1).tolist()]
 
     def exact(self) -> bool:
-        """Return whether it says the code of every card that it was shown."""
+        """Return whether the sender predicts the code of every card correctly."""
         right = self._learner.right(self._meanings[self.known][None], self._messages[self.known][None])
         return int(right.sum()) == self._messages[self.known].numel()
 
     def converge(self, most: int) -> bool:
-        """Train until all cards are exact, or so many updates were made; return whether they are."""
+        """Train until all cards are exact, for at most `most` updates; return whether all cards are exact."""
         while not self.exact() and self.updates < most:
             self.train(min(BETWEEN_CHECKS, most - self.updates))
         return self.exact()

@@ -4,8 +4,8 @@
     study = open_study(plan)                   # its database and key
     app = make_app([study], Web())             # icy.study.service.web.app; needs the extra "study"
 
-The rules of the game are those of `icy.study.game`; here are who plays (`persons`, `conditions`), what is on file
-(`database`, `play`), what is shown (`web`), and what becomes of it (`progress`, `review`, `audit`, `export`).
+`icy.study.game` has the rules of the game. This package assigns people to conditions (`persons`, `conditions`), stores
+the games (`database`, `play`), serves the pages (`web`), and reads the data (`progress`, `review`, `audit`, `export`).
 """
 
 from .database import Database

@@ -1,4 +1,4 @@
-"""The audit of a study: every game is played again from its log, and held against what is on file."""
+"""The audit of a study: it replays every game from its log, and compares the result with the database."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ KNOWN_KINDS = (*EVENT_KINDS, REFUSED, DISPLAY)
 
 @dataclass(frozen=True)
 class Fault:
-    """Something on file that is not as it should be.
+    """An inconsistency in the database.
 
     Attributes:
-        person: whose; "" for the file as a whole.
-        what: in a sentence.
+        person: opaque name of the person; "" for the whole file.
+        what: description in a sentence.
     """
 
     person: str
@@ -31,12 +31,12 @@ class Fault:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes:
-        games: number of games that were played again.
+        games: number of games that were replayed.
         trials: number of items that were graded again.
-        faults: what is wrong.
+        faults: inconsistencies.
     """
 
     games: int
@@ -45,7 +45,7 @@ class Audit:
 
 
 def audit(study: Study) -> Audit:
-    """Recompute answers, points and scores, and play every game again from its log."""
+    """Recompute answers, points and scores, and replay every game from its log."""
     with study.database.reading() as connection:
         faults = list(_faults_of_file(connection))
         games = connection.execute(
@@ -66,7 +66,7 @@ def _faults_of_file(connection: sqlite3.Connection) -> Iterator[Fault]:
         if found != "ok":
             yield Fault("", f"The file is damaged: {found}.")
     for table, *_ in connection.execute("PRAGMA foreign_key_check"):
-        yield Fault("", f"A row of the table {table} belongs to nothing.")
+        yield Fault("", f"A row of the table {table} refers to a row that does not exist.")
 
 
 def events_of(connection: sqlite3.Connection, game: int) -> list[Row]:
@@ -75,41 +75,41 @@ def events_of(connection: sqlite3.Connection, game: int) -> list[Row]:
 
 
 def played_events(log: list[Row]) -> list[Event]:
-    """Return the events of a log that the game knows."""
+    """Return the events of a log that belong to the game, without refused answers and display changes."""
     known = (row for row in log if row["kind"] in EVENT_KINDS)
     return [Event.of_json({"kind": row["kind"], **json.loads(row["payload_json"])}) for row in known]
 
 
 def _faults_of_game(row: Row, trials: list[Row], log: list[Row]) -> Iterator[str]:
-    """Yield what is wrong with a game."""
+    """Yield the inconsistencies of a game."""
     rules = StudyGame.of_json(json.loads(row["rules_json"]))
     state = rules.replay(played_events(log))
     if state != GameState.of_json(json.loads(row["position_json"])):
-        yield "The log leads to another position than the one on file."
+        yield "The log leads to another state than the saved state."
     yield from _faults_of_log(row, log)
     yield from _faults_of_columns(row, rules, state)
     for trial in trials:
         yield from _faults_of_grade(trial)
-    if [dict_of(trial) for trial in trials] != [columns_of(trial) for trial in state.trials]:
-        yield "The items on file are not those of the log."
-    if row["score"] != sum(trial["points"] or 0 for trial in trials):
-        yield f"The score on file is {row['score']}, and the points add up to another."
+    if [saved_columns(trial) for trial in trials] != [replayed_columns(trial) for trial in state.trials]:
+        yield "The saved items differ from the items of the log."
+    if row["score"] != (points := sum(trial["points"] or 0 for trial in trials)):
+        yield f"The saved score is {row['score']}, but the points of the items add up to {points}."
 
 
 def _faults_of_log(row: Row, log: list[Row]) -> Iterator[str]:
     if [one["number"] for one in log] != list(range(row["events"])):
         yield "The log has gaps."
     if any(one["kind"] not in KNOWN_KINDS for one in log):
-        yield "The log holds events that no game has."
+        yield "The log has events of an unknown kind."
     if [one["time"] for one in log] != sorted(one["time"] for one in log):
-        yield "The times of the log do not rise."
+        yield "The times of the log are not in order."
 
 
 def _faults_of_columns(row: Row, rules: StudyGame, state: GameState) -> Iterator[str]:
-    """Yield columns of a game that are not what its rules and position say."""
+    """Yield the columns of a game that disagree with its rules and state."""
     instance, settings = rules.instance, rules.settings
     phases = {"new": ("assigned", "dropped"), "open": ("open", "dropped"), "closed": ("closed",)}
-    wanted = {
+    expected = {
         "dataset": settings.dataset,
         "grammar": settings.grammar,
         "instance": instance.number,
@@ -119,39 +119,40 @@ def _faults_of_columns(row: Row, rules: StudyGame, state: GameState) -> Iterator
         "score": state.score,
         "example": max(0, len(state.trials) - 1),
     }
-    for name, value in wanted.items():
+    for name, value in expected.items():
         if row[name] != value:
-            yield f"The column {name} says {row[name]}, and the log {value}."
+            yield f"The column {name} has {row[name]}, but the log gives {value}."
     if row["state"] not in phases[state.phase]:
-        yield f"The game is '{row['state']}' on file, and by its log {state.phase}."
+        yield f"The saved state of the game is '{row['state']}', but by its log the game is {state.phase}."
     if (state.phase == "closed") != (row["finished"] is not None and row["completion_code"] is not None):
-        yield "A game has a time and a code of its end if and only if it is finished."
+        yield "A game has an end time and a completion code only if it is finished, and then it has both."
 
 
 def _faults_of_grade(trial: Row) -> Iterator[str]:
-    """Yield what is wrong with the grade of an item, by its code and the answer alone."""
+    """Yield the errors in the grade of an item, from its code and the answer alone."""
     if trial["state"] == "open":
         if any(trial[name] is not None for name in ("answered", "raw", "answer", "correct", "points")):
-            yield f"Item {trial['example'] + 1} waits for an answer, and has one."
+            yield f"Item {trial['example'] + 1} is open, but has an answer."
         return
     answer = normalised(trial["raw"] or "")
     correct = answer == trial["code"]
     grade = (answer, int(correct), trial["cards"] - 1 if correct else 0)
     if (trial["answer"], trial["correct"], trial["points"]) != grade:
-        given = f"{trial['correct']}, {trial['points']}"
-        yield f"Item {trial['example'] + 1} is graded {given}, and should be {grade[1]}, {grade[2]}."
+        saved = f"correct={trial['correct']}, points={trial['points']}"
+        right = f"correct={grade[1]}, points={grade[2]}"
+        yield f"Item {trial['example'] + 1} is graded {saved}, but should be {right}."
 
 
 ANSWER = ("raw", "answer", "correct", "points")
 
 
-def dict_of(trial: Row) -> dict[str, object]:
-    """Return what is on file of an item, but for tokens and times."""
-    beside = ("id", "token", "game", "created", "state", "answered", "reaction_ms")
-    return {name: trial[name] for name in trial.keys() if name not in beside}  # noqa: SIM118  (a row gives values)
+def saved_columns(trial: Row) -> dict[str, object]:
+    """Return the columns of a saved item that the log determines; tokens and times are left out."""
+    others = ("id", "token", "game", "created", "state", "answered", "reaction_ms")
+    return {name: trial[name] for name in trial.keys() if name not in others}  # noqa: SIM118  (a row gives values)
 
 
-def columns_of(trial: Trial) -> dict[str, object]:
-    """Return the same of an item of a game."""
+def replayed_columns(trial: Trial) -> dict[str, object]:
+    """Return the same columns of an item of a replayed game."""
     answer = (trial.raw, trial.text, int(trial.correct), trial.points) if trial.graded else (None,) * len(ANSWER)
     return {**trial_columns(trial), **dict(zip(ANSWER, answer, strict=True))}

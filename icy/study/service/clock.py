@@ -1,4 +1,4 @@
-"""Times in UTC with milliseconds, as they stand in the database."""
+"""Times in UTC with milliseconds, in the format of the database."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 
 def utc_now() -> datetime:
-    """Return the time."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time as text, which sorts like the times.
+    """Return a time as text that sorts chronologically.
 
     Example:
         >>> stamp(datetime(2026, 11, 23, 3, 7, 56, 123456, UTC))
@@ -21,12 +21,12 @@ def stamp(moment: datetime) -> str:
 
 
 def moment(text: str) -> datetime:
-    """Return the time of a text that `stamp` made."""
+    """Return the time of a timestamp from `stamp`."""
     return datetime.fromisoformat(text)
 
 
 def readable(text: str) -> str:
-    """Return the time of a text that `stamp` made for people to read.
+    """Format a timestamp from `stamp` for readers.
 
     Example:
         >>> readable("2026-11-23T03:07:56.123Z")
@@ -36,7 +36,7 @@ def readable(text: str) -> str:
 
 
 def before(now: datetime, *, minutes: float = 0, days: float = 0) -> str:
-    """Return the text of a time so long ago."""
+    """Return the timestamp for some minutes and days before `now`."""
     return stamp(now - timedelta(minutes=minutes, days=days))
 
 

@@ -1,4 +1,4 @@
-"""The codebook: what every column of an export means."""
+"""The codebook: the meaning of every column of an export."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from icy.study.rows import COLUMNS
 
 Descriptions = Mapping[str, str]
 
-PERSON = "opaque name of the person, random, the same in all tables"
+PERSON = "opaque name of the person (random, the same in all tables)"
 
 GAMES: Descriptions = {
     "person": PERSON,
     "pilot": "1 if the person came while the study was a pilot",
-    "platform": "where the person came from",
-    "device": "kind of device: computer, tablet or phone, from the browser's own words, which are not kept",
-    "stage": "the page that the person is at; done, screened (failed the questions twice) and withdrawn are ends",
-    "attempts": "attempts at the questions on the instructions",
-    "first_seen": "when the page of information was first shown, UTC",
-    "consented": "when the person agreed to take part, UTC",
-    "consent_version": "hash of what the person agreed to; the text is in study.json",
-    "withdrawn": "when the person withdrew, UTC; empty for never",
-    "dataset": "synth: three colours and shapes, random words; eng: five, English words",
+    "platform": "recruiting platform of the person",
+    "device": "kind of device: computer, tablet or phone, from the browser's user agent, which is not stored",
+    "stage": "current page of the person; final pages are done, screened (failed the questions twice) and withdrawn",
+    "attempts": "number of attempts at the questions about the instructions",
+    "first_seen": "time when the information page was first shown, UTC",
+    "consented": "time when the person agreed to take part, UTC",
+    "consent_version": "hash of the text that the person agreed to; the text is in study.json",
+    "withdrawn": "time when the person withdrew, UTC; empty if they did not",
+    "dataset": "synth: three colours and shapes, random words; eng: five colours and shapes, English words",
     "grammar": "grammar of the codes",
-    "slot": "place in the order of conditions, from 0",
+    "slot": "position in the order of conditions, from 0",
     "instance": "number of the instance (language and held-out items) in the list of the condition, from 0",
     "language_seed": "seed of the language",
-    "person_seed": "seed of the order of cards and items, of held-out pictures and of what pictures look like",
-    "degenerate": "1 if held-out values happen to be written as two words side by side, though the grammar is another",
+    "person_seed": "seed of the order of cards and items, and of the look of pictures",
+    "degenerate": "1 if held-out values happen to be two words side by side, as in concat, in another grammar",
     "distinct_codes": "number of different codes of the language",
-    "state": "assigned: not started; open: being played, or left; closed: finished; dropped: given up",
+    "state": "assigned: not started; open: started, not finished; closed: finished; dropped: given up",
     "cards": "number of cards at the end",
     "score": "sum of points",
-    "items": "number of items that were answered",
+    "items": "number of answered items",
     "views": "number of cards that Train showed",
-    "added": "how often the person added a card",
-    "removed": "how often the person removed one",
-    "blurs": "how often the person left the window, as the page reports it",
-    "pastes": "how often the person pasted into the field of the answer, likewise",
-    "refused": "answers that were none (empty, too long, other letters), which cost nothing",
-    "started": "when the game started, UTC",
-    "finished": "when it was finished, UTC",
+    "added": "number of cards that the person added",
+    "removed": "number of cards that the person removed",
+    "blurs": "how often the person left the window, as reported by the page",
+    "pastes": "how often the person pasted into the answer field, as reported by the page",
+    "refused": "number of invalid answers (empty, too long, other letters), which do not affect the game",
+    "started": "time when the game started, UTC",
+    "finished": "time when the game was finished, UTC",
     "minutes": "minutes from first_seen to finished, idle time included, as in Icy22",
     "palette": "colours at the end: primary or safe",
     "patterns": "1 if colours also had patterns of lines at the end",
     "sound": "1 if tones were on at the end",
     "viewport": "width and height of the page in pixels; empty without scripts",
     "bonus_cents": "bonus of a finished game, in hundredths of the currency, at most that of the plan",
-    "decision": "approve or reject, as the researcher decided; empty for none yet",
+    "decision": "the researcher's decision, approve or reject; empty for no decision yet",
 }
 IDS: Descriptions = {
     "external_id": "the person's id on the platform; only with --with-ids, for payment",
-    "completion_code": "the code that the person was shown at the end; likewise",
+    "completion_code": "the code that the person was shown at the end; only with --with-ids, for payment",
 }
 TRIALS: Descriptions = {
     "person": PERSON,
@@ -61,49 +61,50 @@ TRIALS: Descriptions = {
     "grammar": "as in games",
     "example": "number of the item, from 0",
     "meaning": "number of the meaning: colour times the number of shapes, plus shape",
-    "colour": "the colour in words",
-    "shape": "the shape in words",
+    "colour": "name of the colour",
+    "shape": "name of the shape",
     "code": "the right answer",
-    "cards": "number of cards when the item was made; a right answer gives one point less",
-    "held_out": "which of the held-out items it is, from 0; empty for the others",
-    "among_colour": "other cards of its colour when it was made",
-    "among_shape": "other cards of its shape",
-    "shown_colour": "other meanings of its colour that had been shown with their codes, in Train or as feedback",
-    "shown_shape": "the same of its shape",
-    "exposures_colour": "how often they had been shown",
-    "exposures_shape": "the same of its shape",
-    "own_exposures": "how often its own code had been shown",
-    "answerable_1": "1 if its colour and its shape had each been shown in one other meaning or more",
-    "answerable_2": "1 if in two or more",
-    "image": "seed of what its picture looks like",
-    "created": "when it was made, UTC",
+    "cards": "number of cards when the item was made; a right answer gives this number minus one points",
+    "held_out": "index of the held-out item, from 0; empty for other items",
+    "among_colour": "number of other cards with the same colour when the item was made",
+    "among_shape": "number of other cards with the same shape when the item was made",
+    "shown_colour": "number of other meanings with the same colour that had been shown with their codes, in Train or "
+    "as feedback",
+    "shown_shape": "number of other meanings with the same shape that had been shown with their codes",
+    "exposures_colour": "how often the codes of other meanings with the same colour had been shown",
+    "exposures_shape": "how often the codes of other meanings with the same shape had been shown",
+    "own_exposures": "how often the item's own code had been shown",
+    "answerable_1": "1 if its colour and its shape had each been shown in at least one other meaning",
+    "answerable_2": "1 if its colour and its shape had each been shown in at least two other meanings",
+    "image": "seed of the picture",
+    "created": "time when the item was made, UTC",
     "state": "open or graded",
-    "answered": "when it was answered, UTC, by the server's clock",
-    "reaction_ms": "milliseconds from the picture to the answer, as the page reports; empty without scripts",
-    "raw": "what was typed",
-    "answer": "that, as it was compared: compatible letters (NFKC), trimmed, lower case",
-    "correct": "1 if it is the code, letter by letter",
-    "points": "what it gave",
+    "answered": "time of the answer, UTC, by the server's clock",
+    "reaction_ms": "milliseconds from the picture to the answer, as reported by the page; empty without scripts",
+    "raw": "the typed answer",
+    "answer": "the normalized answer: compatible letters (NFKC), trimmed, lower case",
+    "correct": "1 if the answer equals the code",
+    "points": "points for the answer",
 }
 EVENTS: Descriptions = {
     "person": PERSON,
-    "number": "place in the log, from 0",
-    "kind": "start, answer, next, train_view, tab, add, remove, blur, paste, finish; refused: an answer that was none; "
-    "display: colours or sound were changed",
-    "payload": "the rest of it, as JSON: text, and what the page showed (at)",
-    "time": "when it happened, UTC, by the server's clock",
+    "number": "position in the log, from 0",
+    "kind": "start, answer, next, train_view, tab, add, remove, blur, paste, finish; refused: an invalid answer; "
+    "display: a change of colours or sound",
+    "payload": "details as JSON: text; at, the number on the page (see Event in icy.study.game)",
+    "time": "time of the event, UTC, by the server's clock",
 }
 SURVEY: Descriptions = {
     "person": PERSON,
-    "key": "what was asked: age, languages, colour_vision, colour NAME (which colour the person sees in NAME), "
-    "question N, attempt M (place of the answer to a question on the instructions, from 0)",
-    "value": "the answer; what was skipped is left out",
-    "time": "when it was given, UTC",
+    "key": "the question: age, languages, colour_vision, colour NAME (the colour that the person sees in NAME), "
+    "question N, attempt M (a question about the instructions; its value is the index of the answer, from 0)",
+    "value": "the answer; skipped questions are left out",
+    "time": "time of the answer, UTC",
 }
 REMARKS: Descriptions = {
     "person": PERSON,
-    "text": "remarks at the end, as typed: they may tell who the person is, so read them before you share them",
-    "time": "when they were left, UTC",
+    "text": "remarks at the end, as typed; they may identify the person, so read them before you share them",
+    "time": "time of the remarks, UTC",
 }
 ROWS: Descriptions = {
     "agent_kind": "human",
@@ -114,31 +115,33 @@ ROWS: Descriptions = {
     "grammar": "as in games",
     "instance": "as in games",
     "person": PERSON,
-    "metric": "what is measured; the table of metrics below has all",
-    "split": "items that the value is a mean over, or game for a number of the game itself; likewise",
-    "value": "the number",
-    "items": "number of items that it is a mean over",
+    "metric": "name of the metric; see the table of metrics below",
+    "split": "the items that the value is averaged over, or game for a value of the whole game; see the table below",
+    "value": "value of the metric",
+    "items": "number of items that the value is averaged over",
     "persons": "1",
-    "low": "empty; of published rows alone",
-    "high": "likewise",
-    "printed": "likewise",
-    "version": "of icy",
+    "low": "empty; only published rows have it",
+    "high": "empty; only published rows have it",
+    "printed": "empty; only published rows have it",
+    "version": "version of icy",
 }
 METRICS: Descriptions = {
-    "accuracy": "share of the held-out items whose code is right, letter by letter: the result of the study",
-    "letters": "share of letters that are right at their places",
-    "distance": "edit distance to the code, as a share of the longer of both",
-    "first": "as for held-out, of the first of them alone",
-    "answerable": "likewise, of those whose colour and shape had each been shown with a code in another item",
-    "answerable_twice": "likewise, in two others or more",
-    "trained": "share of the items with cards that are right",
-    "agreement": "of machines that follow a person's game (yoked): share of held-out items that both got right, or "
-    "both wrong",
+    "accuracy": "share of held-out items with an exactly right answer: the main result of the study",
+    "letters": "share of letters that are correct at their position",
+    "distance": "edit distance to the code, divided by the length of the longer text",
+    "first": "share of exactly right answers to the first held-out item",
+    "answerable": "share of exactly right answers to held-out items with a colour and a shape that had each been shown "
+    "with a code in another item",
+    "answerable_twice": "share of exactly right answers to held-out items with a colour and a shape that had each been "
+    "shown with codes in at least two other items",
+    "trained": "share of exactly right answers to items with cards",
+    "agreement": "share of held-out items that a machine and the person it follows (yoked) both got right or both got "
+    "wrong",
     "score": "sum of points",
     "cards": "number of cards at the end",
     "views": "number of cards that Train showed",
-    "added": "how often a card was added",
-    "identical": "share of answers that are the commonest one",
+    "added": "number of cards that the person added",
+    "identical": "share of the most frequent answer among all answers",
     "minutes": "minutes from first_seen to finished",
     "chance": "probability that random letters are a code",
     "distinct": "number of different codes of the language",
@@ -157,28 +160,29 @@ TABLES: Mapping[str, Descriptions] = {
 ABOUT = {
     "games": "A row per person who agreed to take part.",
     "trials": "A row per test item. The last one of a game that is not finished may be open.",
-    "events": "A row per thing that a player did and that changed something; a game can be played again from these.",
-    "survey": "A row per answer on the pages beside the game.",
+    "events": "A row per action that changed the game, per invalid answer and per change of the display. The events "
+    "reproduce the game.",
+    "survey": "A row per answer on the pages other than the game.",
     "remarks": "A row per person who left remarks.",
-    "rows": "A row per number of a finished game, in the long form that `icy study report --rows` reads.",
+    "rows": "A row per metric of a finished game, in the long form that `icy study report --rows` reads.",
 }
 
 
 def codebook() -> str:
     """Return the codebook as Markdown."""
-    parts = ["# Codebook", "Truth values are 0 and 1. Times are UTC with milliseconds. An empty cell is: not given."]
+    parts = ["# Codebook", "Truth values are 0 and 1. Times are UTC with milliseconds. Missing values are empty."]
     for name, columns in TABLES.items():
         described = {**columns, **(IDS if name == "games" else {})}
         parts += [f"## {name}", ABOUT[name], markdown_table(["column", "meaning"], [*described.items()])]
     metrics = [(measure.metric, measure.split, METRICS[name]) for name, measure in MEASURES.items()]
     parts += [
         "## metrics",
-        "What `rows` and the report of `icy study report` hold.",
+        "The metrics in `rows` and in the report of `icy study report`.",
         markdown_table(["metric", "split", "meaning"], metrics),
         "## games.jsonl",
-        "A finished game per line: person, the rules (settings, instance, seed) and the events, which "
-        "`icy study simulate --protocol yoked --yoked-to games.jsonl` lets other players follow.",
+        "A finished game per line: person, the rules (settings, instance, seed) and the events. With "
+        "`icy study simulate --protocol yoked --yoked-to games.jsonl`, simulated players follow these games.",
         "## study.json",
-        "The settings of the study, the versions of icy that ran it, and what people agreed to, word for word.",
+        "The settings of the study, the versions of icy that ran it, and the text that people agreed to.",
     ]
     return "\n\n".join(parts) + "\n"

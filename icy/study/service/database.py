@@ -1,4 +1,4 @@
-"""The database of studies: SQLite, so that writes are whole, and survive a crash."""
+"""The database of studies, in SQLite: writes are atomic and survive a crash."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ from pathlib import Path
 from icy.core.errors import StoreError
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-VERSION = 2  # of the schema; a database of version 1 gets the tables that it lacks
-SYNCHRONOUS = "FULL"  # a commit waits until the disk has it
-PATIENCE = 20.0  # seconds to wait for another process that writes
+VERSION = 2  # version of the schema; a database of version 1 gets its missing tables
+SYNCHRONOUS = "FULL"  # a commit waits until the data are on disk
+PATIENCE = 20.0  # seconds to wait while another process writes
 
 Row = sqlite3.Row
 
 
 def _make_private(path: Path) -> None:
-    """Make a database that only its owner may read, before anything is in it; SQLite gives its logs the same rights."""
-    with contextlib.suppress(OSError):  # SQLite explains the failure better
+    """Create an empty database file that only its owner may read; SQLite gives its logs the same permissions."""
+    with contextlib.suppress(OSError):  # SQLite reports the failure better
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         path.chmod(0o600)
 
 
 class Database:
-    """A database file. Every request opens a connection of its own.
+    """A database file. Every request opens its own connection.
 
     Args:
-        path: of the file.
-        make: whether to make one if there is none.
+        path: path of the file.
+        make: whether to create a missing database.
 
     Raises:
-        StoreError: it cannot be opened, or is of another version of icy.
+        StoreError: the database cannot be opened, or comes from another version of icy.
     """
 
     def __init__(self, path: Path, make: bool = False) -> None:
         self.path = path
-        self._writing = threading.Lock()  # threads wait in turn, where SQLite would have them try again and again
+        self._writing = threading.Lock()  # threads wait in turn instead of retrying
         if not make and not path.is_file():
-            raise StoreError(f"There is no database {path} yet; `icy study serve` makes it.")
-        with self._told():
+            raise StoreError(f"The database {path} does not exist yet; `icy study serve` makes it.")
+        with self._store_errors():
             _make_private(path)
-            self._anchor = self._connect()  # open as long as this is, else every last one would tidy up
+            self._anchor = self._connect()  # stays open, so that closing other connections does not truncate the log
             self._set_up()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection that sees one state of the database."""
-        with self._told(), contextlib.closing(self._connect()) as connection:
+        """Open a connection that sees one consistent state of the database."""
+        with self._store_errors(), contextlib.closing(self._connect()) as connection:
             connection.execute("BEGIN")
             yield connection
             connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection that reads and writes as if it were alone; an error undoes all that it wrote."""
-        with self._told(), self._writing, contextlib.closing(self._connect()) as connection:
+        """Open a connection for one exclusive transaction; an error rolls it back."""
+        with self._store_errors(), self._writing, contextlib.closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -69,25 +69,25 @@ class Database:
             connection.execute("COMMIT")
 
     def backup(self, path: Path) -> None:
-        """Copy the database to a file, also while it is in use.
+        """Copy the database to a file, even while it is in use.
 
         Raises:
-            StoreError: the file is there already, or cannot be written.
+            StoreError: the file exists already, or cannot be written.
         """
         if path.exists():
-            raise StoreError(f"{path} is there already; choose another name for the copy.")
+            raise StoreError(f"{path} exists already; choose another name for the copy.")
         _make_private(path)
         closing = contextlib.closing
-        with self._told(path), closing(sqlite3.connect(path)) as copy, closing(self._connect()) as connection:
+        with self._store_errors(path), closing(sqlite3.connect(path)) as copy, closing(self._connect()) as connection:
             connection.backup(copy)
 
     def scrub(self) -> None:
-        """Write everything from the log into the file, so that nothing deleted is left in either."""
-        with self._told(), self._writing, contextlib.closing(self._connect()) as connection:
+        """Write the log into the file and truncate it, so that deleted data remain in neither of them."""
+        with self._store_errors(), self._writing, contextlib.closing(self._connect()) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the database."""
         self._anchor.close()
 
     def _connect(self) -> sqlite3.Connection:
@@ -98,7 +98,7 @@ class Database:
         return connection
 
     def _set_up(self) -> None:
-        """Make the tables, unless they are there."""
+        """Create missing tables."""
         self._anchor.execute("PRAGMA journal_mode = WAL")
         self._anchor.execute("BEGIN IMMEDIATE")
         version = self._anchor.execute("PRAGMA user_version").fetchone()[0]
@@ -109,17 +109,19 @@ class Database:
             self._anchor.execute(f"PRAGMA user_version = {VERSION}")
         self._anchor.execute("COMMIT")
         if version > VERSION:
-            raise StoreError(f"{self.path} is of another version of icy (tables {version}, here {VERSION}).")
+            raise StoreError(
+                f"{self.path} was made by a later version of icy (its tables have version {version}, here {VERSION})."
+            )
 
     @cached_property
     def _statements(self) -> list[str]:
-        """The statements of the schema one by one, since running them at once would end the transaction."""
+        """The statements of the schema as a list, because running them as one script would end the transaction."""
         lines = [line.partition("--")[0] for line in SCHEMA.read_text(encoding="utf-8").splitlines()]
         return [statement for statement in "\n".join(lines).split(";") if statement.strip()]
 
     @contextlib.contextmanager
-    def _told(self, path: Path | None = None) -> Iterator[None]:
-        """Tell in a sentence what SQLite cannot do."""
+    def _store_errors(self, path: Path | None = None) -> Iterator[None]:
+        """Raise errors of SQLite as StoreError."""
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:

@@ -1,4 +1,4 @@
-"""The export of a study: tables in long form with their codebook, without ids of people unless asked for."""
+"""The export of a study: tables in long form with their codebook, by default without ids of people."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
 
     Args:
         study: the study.
-        pilot: whether to look at the pilot; by default if it is in that state.
-        with_ids: whether ids and completion codes of people are there.
+        pilot: whether to export the pilot; by default if the study is in the pilot state.
+        with_ids: whether to include ids and completion codes of people.
     """
     which = (study.number, study.is_pilot if pilot is None else pilot)
     with study.database.reading() as connection:
@@ -82,7 +82,7 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
 
 
 def _frame(rows: Iterable[Mapping[str, object]], columns: list[str]) -> pd.DataFrame:
-    """Return rows as a table of some columns, whole numbers as such also where some are missing."""
+    """Return rows as a table with these columns; columns of whole numbers stay whole even with missing values."""
     import pandas as pd
 
     found = list(rows)
@@ -97,10 +97,10 @@ def _column(values: list[Any]) -> pd.Series | pd.api.extensions.ExtensionArray:
 
 
 def _game(study: Study, row: Row) -> dict[str, object]:
-    """Return the row of a person; who withdrew with all data has a person's columns alone."""
+    """Return the row of a person; a person who withdrew with all data has no columns of a game."""
     if row["game"] is None:
         return {**dict(row), "person": row["id"]}
-    game, state = _played(row)
+    game, state = _load_game(row)
     closed = row["state"] == "closed"
     return dict(row) | {
         "person": row["id"],
@@ -117,7 +117,7 @@ def _game(study: Study, row: Row) -> dict[str, object]:
     }
 
 
-def _played(row: Row) -> tuple[StudyGame, GameState]:
+def _load_game(row: Row) -> tuple[StudyGame, GameState]:
     return game_of(row["rules_json"]), GameState.of_json(json.loads(row["position_json"]))
 
 
@@ -129,22 +129,22 @@ def _trial(row: Row) -> dict[str, object]:
 
 
 def _rows(study: Study, persons: Iterable[Row], trials: Iterable[Row]) -> pd.DataFrame:
-    """Return the numbers of finished games of people who did not withdraw, in long form."""
+    """Return the measures of finished games of people who did not withdraw, in long form."""
     times: dict[str, list[float]] = defaultdict(list)
     for trial in trials:
         if trial["reaction_ms"] is not None:
             times[trial["person"]].append(trial["reaction_ms"])
     rows = []
     for row in _finished(persons):
-        game, state = _played(row)
+        game, state = _load_game(row)
         about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": study.plan.conditions.preset}
         answers = [trial.text for trial in state.trials if trial.graded]
-        beside = {
+        measures = {
             "minutes": minutes_between(row["first_seen"], row["finished"]),
             "reaction_ms": statistics.median(times[row["id"]]) if times[row["id"]] else math.nan,
             "strange": strange_answers(game.codes, answers) / len(answers),
         }
-        rows += rows_of_game(game, state, about, **beside)
+        rows += rows_of_game(game, state, about, **measures)
     return frame_of(rows)
 
 
@@ -162,11 +162,11 @@ def logs(study: Study, pilot: bool | None = None) -> list[Log]:
 
 
 def about(study: Study, with_ids: bool = False) -> dict[str, object]:
-    """Return the settings of a study, what ran it, and what people agreed to.
+    """Return the settings of a study, the version of icy, and the texts that people agreed to.
 
     Args:
         study: the study.
-        with_ids: whether completion codes are there; without, each is an empty text.
+        with_ids: whether to include completion codes; otherwise each is an empty text.
     """
     with study.database.reading() as connection:
         row = connection.execute("SELECT * FROM study WHERE id = ?", (study.number,)).fetchone()
@@ -198,16 +198,16 @@ def export(
 
     Args:
         study: the study.
-        target: a folder, which is made, or a file that ends in .zip.
-        format_: of the tables: one of FORMATS.
-        pilot: whether to look at the pilot; by default if the study is in that state.
-        with_ids: whether to write ids and completion codes, for payment.
+        target: a folder, which is created if necessary, or a file that ends in .zip.
+        format_: format of the tables: one of FORMATS.
+        pilot: whether to export the pilot; by default if the study is in the pilot state.
+        with_ids: whether to include ids and completion codes, for payment.
 
     Returns:
         The names of the files.
 
     Raises:
-        StoreError: they cannot be written.
+        StoreError: a file cannot be written.
     """
     if format_ not in FORMATS:
         raise unknown("format of an export", format_, FORMATS)
@@ -225,7 +225,7 @@ def export(
 
 
 def _files(study: Study, format_: str, pilot: bool | None, with_ids: bool) -> dict[str, bytes]:
-    """Return the contents of the files by their names."""
+    """Return the contents of the files by name."""
     found = {f"{name}.{format_}": _content(frame, format_) for name, frame in tables(study, pilot, with_ids).items()}
     found["codebook.md"] = codebook().encode()
     found["study.json"] = json.dumps(about(study, with_ids), indent=1, ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""Random tokens, and marks that only the holder of the key can make."""
+"""Random tokens, and marks that only the owner of the key can compute."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from icy.core.errors import StoreError
 
-BYTES = 16  # of tokens and marks: 128 bits
+BYTES = 16  # length of tokens and marks: 128 bits
 KEY_BYTES = 32
 
 
 def new_token() -> str:
-    """Return 128 random bits as capital hexadecimal digits, in which no code of a game can be read by chance."""
+    """Return 128 random bits as capital hexadecimal digits; as codes are lowercase, a token never contains one."""
     return secrets.token_hex(BYTES).upper()
 
 
 @dataclass(frozen=True)
 class Key:
-    """A secret of the server, which stands in a file beside the database.
+    """A secret of the server, stored in a file next to the database.
 
     Attributes:
         secret: random bytes.
@@ -31,42 +31,45 @@ class Key:
 
     @classmethod
     def of_file(cls, path: Path, make: bool = True) -> Key:
-        """Return the key in a file, which only its owner may read.
+        """Return the key in a file. Only the owner of the file may read it.
 
         Args:
-            path: of the file.
-            make: whether to make a key if there is none; not where people were recorded under one that is gone.
+            path: path of the file.
+            make: whether to create a missing key; must be False for a database with data, which needs its own key.
 
         Raises:
-            StoreError: it cannot be read or made.
+            StoreError: the key cannot be read or created.
         """
         try:
             if not path.exists() and not make:
                 raise StoreError(
-                    f"The key '{path}' of the database is gone; put it back from where you keep copies. Without it "
-                    "nobody who took part is known again; if it is lost, name another database in the settings."
+                    f"The key '{path}' of the database is missing; restore it from a backup. Without the key, icy "
+                    "cannot recognize people who took part. If it is lost, name another database in the settings."
                 )
             if not path.exists():
                 _create(path, secrets.token_bytes(KEY_BYTES))
             found = path.read_bytes()
         except OSError as error:
-            raise StoreError(f"The key '{path}' cannot be read or made: {error.strerror or error}.") from error
+            raise StoreError(f"The key '{path}' cannot be read or created: {error.strerror or error}.") from error
         if len(found) != KEY_BYTES:
-            raise StoreError(f"'{path}' holds no key; put the right file back, or ids cannot be told apart any more.")
+            raise StoreError(
+                f"'{path}' is not a key; restore the right file. Without the key, icy cannot recognize people who took "
+                "part."
+            )
         return cls(found)
 
     def mark(self, *names: str | int) -> str:
-        """Return 128 bits that stand for some names, and that nobody can guess or trace back without the key."""
+        """Return a 128-bit keyed hash of names; nobody can compute or invert it without the key."""
         text = "\x1f".join(str(name) for name in names)
         return hmac.new(self.secret, text.encode(), "sha256").hexdigest()[: 2 * BYTES].upper()
 
-    def matches(self, given: str, *names: str | int) -> bool:
-        """Return whether a mark is that of some names, in a time that tells nothing."""
-        return hmac.compare_digest(given.encode(), self.mark(*names).encode())
+    def matches(self, mark: str, *names: str | int) -> bool:
+        """Return whether a mark belongs to names; the time of the comparison does not depend on the mark."""
+        return hmac.compare_digest(mark.encode(), self.mark(*names).encode())
 
 
 def _create(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all; another process may be first."""
+    """Write a file atomically that only its owner may read; if another process created it first, keep that file."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -76,6 +79,6 @@ def _create(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.link(temporary, path)
     except FileExistsError:
-        pass  # of the other process
+        pass  # another process was first
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The link by which a platform sends people: its test before a study opens, and the visits that it spoiled."""
+"""The link from a platform to the study: its test before the study opens, and visits that fail because of it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .studies import Study
 
 Reason = Literal["placeholder", "malformed", "no_id"]
 REASONS: dict[Reason, str] = {
-    "placeholder": "had an id that was not filled in",
-    "malformed": "had an id that is not one of the platform",
+    "placeholder": "had a placeholder instead of an id",
+    "malformed": "had an id that does not match the platform",
     "no_id": "had no id",
 }
 TEST = "icy_test"  # parameter of the test link
@@ -27,9 +27,9 @@ class LinkFaults:
     """Faults of the link of a study.
 
     Attributes:
-        untested: whether nobody can take part before the link is tested.
-        visits: numbers of visits that were turned away, by reason.
-        last: time of the last of them; None without any.
+        untested: whether the link must be tested before people can take part.
+        visits: number of visits that were turned away, by reason.
+        last: time of the last of these visits; None if there were none.
     """
 
     untested: bool
@@ -38,7 +38,7 @@ class LinkFaults:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences for the researcher."""
+        """Warnings for the researcher."""
         found = []
         if self.untested:
             found.append(
@@ -46,7 +46,7 @@ class LinkFaults:
             )
         if self.visits and self.last:
             total = counted(sum(self.visits.values()), "visit", "were")
-            why = listed([f"{self.visits[reason]} {said}" for reason, said in REASONS.items() if reason in self.visits])
+            why = listed([f"{self.visits[reason]} {text}" for reason, text in REASONS.items() if reason in self.visits])
             found.append(
                 f"{total} turned away because of the link: {why}; the last was at {readable(self.last)}. "
                 "Check the link on the platform."
@@ -64,16 +64,16 @@ def link_to_test(study: Study, address: str) -> str:
 
     Args:
         study: the study.
-        address: of the study, as people use it.
+        address: public address of the study.
     """
     parameters = [study.plan.platform.link, f"{TEST}={link_mark(study)}"]
     return f"{address}?{'&'.join(filter(None, parameters))}"
 
 
 def is_untested(connection: sqlite3.Connection, study: Study) -> bool:
-    """Return whether nobody new can take part before the link is tested.
+    """Return whether the link must be tested before new people can take part.
 
-    Only open studies with required ids have a test. A person of the platform who took part proves that the link works.
+    Only open studies with required ids need a test. The test is passed too if a person from the platform took part.
     """
     recruiting = study.plan.platform
     if study.plan.state != "open" or not recruiting.needs_id_now("open"):
@@ -93,7 +93,7 @@ def needs_test(study: Study) -> bool:
 
 
 def pass_test(study: Study) -> None:
-    """File that the link works."""
+    """Save that the link works."""
     with study.database.writing() as connection:
         connection.execute(
             "INSERT OR REPLACE INTO link_test VALUES (?, ?, ?)", (study.number, _platform_hash(study), study.time)
@@ -101,14 +101,14 @@ def pass_test(study: Study) -> None:
 
 
 def _platform_hash(study: Study) -> str:
-    """Return a hash of the settings that a link must fit."""
+    """Return a hash of the settings that a link must match."""
     recruiting = study.plan.platform
-    deciding = [recruiting.name, recruiting.id_parameter, recruiting.id_pattern]
-    return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()[:16]
+    settings = [recruiting.name, recruiting.id_parameter, recruiting.id_pattern]
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]
 
 
 def count_refusal(study: Study, reason: str) -> None:
-    """Count a visit that was turned away because of its link; other reasons are not counted."""
+    """Count a visit that was turned away because of its link; ignore other reasons."""
     if reason in REASONS:
         with study.database.writing() as connection:
             connection.execute(

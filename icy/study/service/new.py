@@ -1,4 +1,4 @@
-"""A new study: its settings file, and the texts to be written."""
+"""New studies: the settings file, and templates of the texts."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ TEXTS = ("information", "debriefing")
 
 
 def languages() -> list[str]:
-    """Return the languages that there are texts in."""
+    """Return the languages with templates."""
     return sorted(path.suffixes[0][1:] for path in DOCUMENTS.glob("information.*.md"))
 
 
-def new_study(given: str | Path, platform: str = "link", language: str = "en") -> list[Path]:
+def new_study(study: str | Path, platform: str = "link", language: str = "en") -> list[Path]:
     """Write the files of a new study, and return their paths.
 
     Args:
-        given: name of the study, or path of its settings file.
-        platform: where people will come from.
-        language: of the texts.
+        study: name of the study, or path of its settings file.
+        platform: name of the recruiting platform.
+        language: language of the texts.
 
     Raises:
-        StoreError: a file is there already, or cannot be written.
-        UnknownNameError, InvalidSettingError: no such platform or language, or no name for a study.
+        StoreError: a file exists already, or cannot be written.
+        UnknownNameError, InvalidSettingError: the platform or language is unknown, or the name is not valid.
     """
-    path = Path(given)
+    path = Path(study)
     path = path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
     name = checked_name(path.stem)
     if platform not in PLATFORMS:
@@ -44,8 +44,8 @@ def new_study(given: str | Path, platform: str = "link", language: str = "en") -
     files = {path: template.format(name=name, platform=platform, language=language)}
     for text in TEXTS:
         files[path.with_name(f"{name}-{text}.md")] = (DOCUMENTS / f"{text}.{language}.md").read_text(encoding="utf-8")
-    if there := [file for file in files if file.exists()]:
-        raise StoreError(f"{there[0]} is there already; choose another name for the study.")
+    if existing := [file for file in files if file.exists()]:
+        raise StoreError(f"{existing[0]} exists already; choose another name for the study.")
     for file, content in files.items():
         write_atomically(file, content.encode())
     read_plan(path)

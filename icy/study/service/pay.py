@@ -1,4 +1,4 @@
-"""What people are paid, and with what code they leave; the tool itself moves no money."""
+"""Pay and completion codes. icy computes amounts; it does not transfer money."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .studies import Study
 
 
 def bonus_cents(study: Study, game: Row) -> int:
-    """Return the bonus of a finished game, at most that of the plan.
+    """Return the bonus of a finished game, at most `most_bonus_cents` of the plan.
 
     Raises:
         StoreError: the game is not finished.
     """
     if game["state"] != "closed":
-        raise StoreError("A bonus is paid for a finished game.")
+        raise StoreError("A bonus is paid only for a finished game.")
     most = study.plan.people.most_bonus_cents
     return min(most, round(game_of(game["rules_json"]).settings.bonus_cents(game["score"])))
 
@@ -33,12 +33,12 @@ def money(cents: int, currency: str) -> str:
 
 
 def code_of(study: Study, outcome: str, own: str = "") -> str:
-    """Return the code that someone leaves with: the plan's for the outcome, or, at the end, one of their own."""
+    """Return the completion code: the plan's code for the outcome; without one, the person's own code at the end."""
     return study.plan.platform.codes.get(outcome, own if outcome == "complete" else "")
 
 
 def leave_address(study: Study, outcome: str, external: str = "", own: str = "") -> str:
-    """Return where someone goes back to with an outcome; "" for nowhere."""
+    """Return the address to which a person returns with an outcome; "" for none."""
     platform, code = study.plan.platform, code_of(study, outcome, own)
     if outcome != "complete" and not code:
         return ""
@@ -46,5 +46,5 @@ def leave_address(study: Study, outcome: str, external: str = "", own: str = "")
 
 
 def outcome_of(stage: str) -> str:
-    """Return the outcome of someone who is at an end."""
+    """Return the outcome of a person at a final page."""
     return {"done": "complete", "screened": "failed_check", "withdrawn": "withdrawn"}[stage]

@@ -1,4 +1,4 @@
-"""People of a study: how one is taken in, found again, withdraws and is forgotten."""
+"""People of a study: enrollment, return visits, withdrawal and deletion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .platforms import Visit, canonical_id
 from .studies import Study
 
 Refusal = Literal["closed", "placeholder", "malformed", "no_id", "untested", "excluded", "full"]
-SEED_BITS = 63  # of a person's seed
+SEED_BITS = 63  # number of bits of a person's seed
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Person:
     """Someone who agreed to take part.
 
     Attributes:
-        id: opaque name, which the export has.
-        token: of the private link; whoever has it is this person.
-        stage: which page is next; see `stages`.
-        pilot: whether the data are of a pilot.
-        attempts: at the questions on the instructions.
-        withdrawn: when the person withdrew; None for never.
+        id: opaque name, also used in the export.
+        token: token of the private link, which identifies the person.
+        stage: current page of the person; see `stages`.
+        pilot: whether the data belong to a pilot.
+        attempts: number of attempts at the questions about the instructions.
+        withdrawn: time of withdrawal; None if the person did not withdraw.
     """
 
     id: str
@@ -45,7 +45,7 @@ class Person:
 
     @classmethod
     def of(cls, row: Row) -> Person:
-        """Return the person of a row."""
+        """Return the person of a row of the database."""
         return cls(row["id"], row["token"], row["stage"], bool(row["pilot"]), row["attempts"], row["withdrawn"])
 
 
@@ -54,9 +54,9 @@ class Arrival:
     """Someone who wants to take part.
 
     Attributes:
-        visit: how they came.
+        visit: the visit.
         device: kind of device.
-        first_seen: when they first saw the page of information.
+        first_seen: time when they first saw the information page.
     """
 
     visit: Visit
@@ -64,56 +64,56 @@ class Arrival:
     first_seen: str
 
 
-# -- coming and coming back --------------------------------------------------------------------------------------------
+# -- first and later visits --------------------------------------------------------------------------------------------
 
 
 def hash_of(study: Study, external: str) -> str | None:
-    """Return what an external id is told apart by; the same in all studies of a database and platform."""
+    """Return the keyed hash of an external id; it is the same in all studies of a database and platform."""
     platform = study.plan.platform.name
     return study.key.mark("external id", platform, canonical_id(platform, external)) if external else None
 
 
 def person_of_token(connection: sqlite3.Connection, study: Study, token: str) -> Person | None:
-    """Return the person of a private link; None if it is nobody's."""
+    """Return the person of a private link; None if the link is unknown."""
     row = connection.execute("SELECT * FROM person WHERE token = ? AND study = ?", (token, study.number)).fetchone()
     return None if row is None else Person.of(row)
 
 
 def person_of_external(connection: sqlite3.Connection, study: Study, external: str) -> Person | None:
-    """Return the person of a platform's id; None if nobody of it took part in this study."""
+    """Return the person with a platform's id; None if nobody with this id took part in this study."""
     mark = hash_of(study, external)
     row = connection.execute("SELECT * FROM person WHERE id_hash = ? AND study = ?", (mark, study.number)).fetchone()
     return None if row is None else Person.of(row)
 
 
 def come_again(study: Study, visit: Visit) -> Person | None:
-    """Return the person of a visit's id, and keep the parameters of this last visit; None for someone new."""
+    """Return the person with a visit's id, and save the parameters of this visit; None for a new person."""
     with study.database.reading() as connection:
         known = person_of_external(connection, study, visit.external)
         changed = known is not None and _last_visit(connection, known, visit) is not None
     if known is not None and changed:
         with study.database.writing() as connection:
-            _keep_visit(connection, known, visit)
+            _save_visit(connection, known, visit)
     return known
 
 
-def _keep_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> None:
+def _save_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> None:
     changed = _last_visit(connection, person, visit)
     if changed is not None:
         connection.execute("UPDATE external_id SET kept_json = ? WHERE person = ?", (json.dumps(changed), person.id))
 
 
 def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> dict[str, object] | None:
-    """Return the parameters to keep of a person's link after another visit; None if nothing changes.
+    """Return the parameters to save from a person's link after another visit; None if nothing changes.
 
-    Someone who returns a task of MTurk and accepts it again has a new assignment, which alone can be handed in. The
-    assignments before it are kept as "earlier", since one of them may have been handed in as well.
+    A person who returns a task of MTurk and accepts it again gets a new assignment, and can submit only this one. The
+    earlier assignments are saved as "earlier", because the person may have submitted one of them too.
     """
     row = connection.execute("SELECT kept_json FROM external_id WHERE person = ?", (person.id,)).fetchone()
-    if row is None:  # forgotten
+    if row is None:  # the id was erased
         return None
     old: dict[str, Any] = json.loads(row["kept_json"])
-    new = {**old, **visit.kept}
+    new = {**old, **visit.extra}
     earlier = [
         one for one in (*old.get("earlier", []), old.get("assignment")) if one not in (None, new.get("assignment"))
     ]
@@ -125,7 +125,7 @@ def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) ->
 
 
 def refusal(connection: sqlite3.Connection, study: Study, visit: Visit) -> Refusal | None:
-    """Return why someone new cannot take part; None if they can."""
+    """Return why a new person cannot take part; None if they can."""
     plan, needs_id = study.plan, study.plan.platform.needs_id_now(study.plan.state)
     if plan.state == "closed":
         return "closed"
@@ -146,25 +146,25 @@ def refusal(connection: sqlite3.Connection, study: Study, visit: Visit) -> Refus
 
 
 def enter(study: Study, arrival: Arrival) -> Person | Refusal:
-    """Take in someone who has just agreed: file consent, and assign a condition, in one transaction.
+    """Enroll a person who has just agreed: save the consent and assign a condition, in one transaction.
 
-    Who has taken part already is found again, and keeps condition and place in the game.
+    A person who has taken part already keeps their condition and their state of the game.
     """
     with study.database.writing() as connection:
         known = person_of_external(connection, study, arrival.visit.external)
         if known is not None:
-            _keep_visit(connection, known, arrival.visit)
+            _save_visit(connection, known, arrival.visit)
             return known
         refused = refusal(connection, study, arrival.visit)
         slot = None if refused else free_slot(connection, study)
         if slot is None:
             return refused or "full"
-        person = _file_person(connection, study, arrival)
-        _file_game(connection, study, person, slot)
+        person = _save_person(connection, study, arrival)
+        _save_game(connection, study, person, slot)
         return person
 
 
-def _file_person(connection: sqlite3.Connection, study: Study, arrival: Arrival) -> Person:
+def _save_person(connection: sqlite3.Connection, study: Study, arrival: Arrival) -> Person:
     person, time, visit = new_token(), study.time, arrival.visit
     connection.execute(
         "INSERT INTO person (id, token, study, pilot, platform, id_hash, device, stage, first_seen, consent_version, "
@@ -175,12 +175,12 @@ def _file_person(connection: sqlite3.Connection, study: Study, arrival: Arrival)
         ),
     )
     if visit.external:
-        kept = json.dumps(dict(visit.kept))
-        connection.execute("INSERT INTO external_id VALUES (?, ?, ?)", (person, visit.external, kept))
+        parameters = json.dumps(dict(visit.extra))
+        connection.execute("INSERT INTO external_id VALUES (?, ?, ?)", (person, visit.external, parameters))
     return Person.of(connection.execute("SELECT * FROM person WHERE id = ?", (person,)).fetchone())
 
 
-def _file_game(connection: sqlite3.Connection, study: Study, person: Person, slot: Slot) -> None:
+def _save_game(connection: sqlite3.Connection, study: Study, person: Person, slot: Slot) -> None:
     instance = instance_of(slot.game, slot.instance, study.plan.conditions.list_seed)
     game = StudyGame(slot.game, instance, secrets.randbits(SEED_BITS))
     display, time = study.plan.display, study.time
@@ -196,16 +196,16 @@ def _file_game(connection: sqlite3.Connection, study: Study, person: Person, slo
     )
 
 
-# -- going -------------------------------------------------------------------------------------------------------------
+# -- withdrawal and deletion -------------------------------------------------------------------------------------------
 
 
 def withdraw(study: Study, person: Person, delete: bool) -> None:
-    """Let a person stop; a game that is not finished gives its place away.
+    """Withdraw a person from the study; an unfinished game frees its place.
 
     Args:
         study: the study.
-        person: who.
-        delete: whether to delete all that was recorded, and the person's ids.
+        person: the person.
+        delete: whether to delete all data and ids of the person.
     """
     with study.database.writing() as connection:
         connection.execute(
@@ -219,41 +219,41 @@ def withdraw(study: Study, person: Person, delete: bool) -> None:
         study.database.scrub()
 
 
-def forget(study: Study, given: str, data: bool) -> str:
-    """Erase the ids of a person, and, if wished, all data; return the person's opaque name.
+def forget(study: Study, name: str, data: bool) -> str:
+    """Erase the ids of a person, and optionally all data; return the person's opaque name.
 
     Args:
         study: the study.
-        given: opaque name, external id, or the first letters of the name.
+        name: opaque name, its first letters, or external id.
         data: whether to erase the data too.
 
     Raises:
-        UnknownNameError: nobody is called so.
-        InvalidSettingError: several are.
+        UnknownNameError: nobody has this name or id.
+        InvalidSettingError: several names match.
     """
     with study.database.writing() as connection:
-        person = _named(connection, study, given)
+        person = _find_person(connection, study, name)
         _erase(connection, person, study.time, data)
     study.database.scrub()
     return person
 
 
-def _named(connection: sqlite3.Connection, study: Study, given: str) -> str:
+def _find_person(connection: sqlite3.Connection, study: Study, name: str) -> str:
     names = [row["id"] for row in connection.execute("SELECT id FROM person WHERE study = ?", (study.number,))]
-    by_id = person_of_external(connection, study, given)
-    found = [by_id.id] if by_id else [name for name in names if given and name.startswith(given.upper())]
-    if len(found) > 1:
-        raise InvalidSettingError(f"{len(found)} people begin with {given!r}; give more letters.")
-    if not found:
-        raise unknown("person", given, names)
-    return str(found[0])
+    by_id = person_of_external(connection, study, name)
+    matches = [by_id.id] if by_id else [one for one in names if name and one.startswith(name.upper())]
+    if len(matches) > 1:
+        raise InvalidSettingError(f"The names of {len(matches)} people begin with {name!r}; type more letters.")
+    if not matches:
+        raise unknown("person", name, names)
+    return str(matches[0])
 
 
 def _erase(connection: sqlite3.Connection, person: str, time: str, data: bool) -> None:
     connection.execute("DELETE FROM external_id WHERE person = ?", (person,))
     connection.execute("UPDATE person SET id_hash = NULL WHERE id = ?", (person,))
     if data:
-        for table in ("game", "survey", "feedback"):  # trials, events and reviews go with the game
+        for table in ("game", "survey", "feedback"):  # deleting a game deletes its trials, events and reviews
             connection.execute(f"DELETE FROM {table} WHERE person = ?", (person,))
         connection.execute(
             "UPDATE person SET stage = 'withdrawn', withdrawn = coalesce(withdrawn, ?) WHERE id = ?", (time, person)
@@ -261,17 +261,17 @@ def _erase(connection: sqlite3.Connection, person: str, time: str, data: bool) -
 
 
 def delete_old_ids(study: Study) -> int:
-    """Delete external ids of those whose payment was exported long enough ago; return how many."""
+    """Delete external ids `ids_days` days after the export of the payment; return the number of deleted ids."""
     days = study.plan.people.ids_days
     if not days:
         return 0
     with study.database.writing() as connection:
-        found = connection.execute(
+        deleted = connection.execute(
             "DELETE FROM external_id WHERE person IN (SELECT person.id FROM person "
             "JOIN game ON game.person = person.id JOIN review ON review.game = game.id "
             "WHERE person.study = ? AND review.exported < ?)",
             (study.number, before(study.now(), days=days)),
         ).rowcount
-    if found:
+    if deleted:
         study.database.scrub()
-    return int(found)
+    return int(deleted)

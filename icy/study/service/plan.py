@@ -1,4 +1,4 @@
-"""The plan of a study: what its settings file says, in TOML."""
+"""The plan of a study: the content of its settings file, in TOML."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ State = Literal["pilot", "open", "closed"]
 STATES: tuple[str, ...] = get_args(State)
 DEVICES = ("computer", "tablet", "phone")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
-RESERVED = ("static",)  # the first part of other addresses
-UNWRITTEN = "TODO"  # what `icy study new` leaves to be written
+RESERVED = ("static",)  # names that other addresses begin with
+PLACEHOLDER = "TODO"  # marks text that the researcher must replace
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """Who plays what: the table [conditions].
+    """Conditions of the study: the table [conditions].
 
     Attributes:
         dataset: "synth", "eng" or both.
-        grammar: names or chains of grammars; every dataset with every grammar is a condition.
-        quota: persons per condition; 0 for as many as come.
-        quotas: other numbers for some conditions, as in "eng/proj" = 10.
+        grammar: names or chains of grammars; every pair of a dataset and a grammar is a condition.
+        quota: number of persons per condition; 0 for no limit.
+        quotas: other quotas for single conditions, as in "eng/proj" = 10.
         preset: "clean", or "published" for the game of the authors' service.
-        list_seed: of the list of instances, which people and machines share.
-        drop_after: minutes without any action after which a place is given to someone else.
+        list_seed: seed of the list of instances, which people and machines share.
+        drop_after: minutes without any action after which the place of a person becomes free.
         game: further settings of the game, as in examples = 30.
     """
 
@@ -62,7 +62,7 @@ class Conditions:
         known = [name for name, _ in self.cells]
         if not known or len(set(known)) < len(known):
             raise InvalidSettingError(
-                "A study has one condition or more, each named once: [conditions] dataset, grammar."
+                "A study needs at least one condition, each named once: set dataset and grammar in [conditions]."
             )
         for name, quota in self.quotas.items():
             if name not in known:
@@ -71,31 +71,31 @@ class Conditions:
 
     @cached_property
     def cells(self) -> tuple[tuple[str, StudyGameSettings], ...]:
-        """Name and settings of the game of every condition."""
+        """Name and game settings of every condition."""
         pairs = product(self.dataset, self.grammar)
         games = [StudyGameSettings.of(self.preset, dataset=d, grammar=g, **self.game) for d, g in pairs]
         return tuple((f"{game.dataset}/{game.grammar}", game) for game in games)
 
     def quota_of(self, cell: str) -> int:
-        """Return the number of persons wanted in a condition; 0 for as many as come."""
+        """Return the number of persons needed in a condition; 0 for no limit."""
         return self.quotas.get(cell, self.quota)
 
 
 @dataclass(frozen=True, kw_only=True)
 class People:
-    """What people must be told, and what they are paid: the table [people].
+    """Information for participants, pay and devices: the table [people].
 
     Attributes:
-        purpose: of the study, in a sentence.
-        controller: who answers for the data: name and place of the institution.
-        contact: whom to write to.
+        purpose: purpose of the study, in a sentence.
+        controller: institution that is responsible for the data: name and place.
+        contact: name and e-mail address for questions.
         retention: how long data are kept, in a sentence.
-        minutes: how long it takes.
+        minutes: duration in minutes.
         base_cents: pay for taking part, in hundredths of the currency.
-        most_bonus_cents: the most that points can add.
-        currency: as in "GBP".
+        most_bonus_cents: the highest bonus for points, in hundredths of the currency.
+        currency: code of the currency, as in "GBP".
         ids_days: days after the export of payments when external ids are deleted; 0 for never.
-        devices: those that people may use: "computer", "tablet", "phone".
+        devices: devices that people may use: "computer", "tablet", "phone".
     """
 
     purpose: str = ""
@@ -119,21 +119,21 @@ class People:
 
     @property
     def missing(self) -> list[str]:
-        """What people must be told and is not written."""
-        must = ("purpose", "controller", "contact", "retention")
-        return [name for name in must if not getattr(self, name).strip() or UNWRITTEN in getattr(self, name)]
+        """Required fields that are empty or still have a placeholder."""
+        required = ("purpose", "controller", "contact", "retention")
+        return [name for name in required if not getattr(self, name).strip() or PLACEHOLDER in getattr(self, name)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pages:
-    """Which pages there are: the table [pages].
+    """Optional pages of the study: the table [pages].
 
     Attributes:
-        demographics: whether to ask for age band, native languages and colour vision; all can be skipped.
-        comprehension: whether to ask questions on the instructions.
+        demographics: whether to ask for age band, native languages and colour vision; all answers can be skipped.
+        comprehension: whether to ask questions about the instructions.
         colour_check: whether to ask for the names of colours.
         feedback: whether to ask for remarks at the end.
-        least_seconds: what agrees faster than this to take part is taken for a program.
+        least_seconds: least time on the consent page; anyone who agrees faster is treated as a bot.
     """
 
     demographics: bool = False
@@ -148,13 +148,13 @@ class Pages:
 
 @dataclass(frozen=True, kw_only=True)
 class Display:
-    """How the game looks and sounds at first: the table [display].
+    """Initial display and sound of the game: the table [display].
 
     Attributes:
-        palette: "primary", the published colours; or "safe", which most colour-blind people can tell apart.
+        palette: "primary", the published colours; or "safe", colours that most colour-blind people can distinguish.
         patterns: whether every colour also has a pattern of lines.
-        choose: whether players may change both.
-        sound: whether there are tones; players can turn them off and on.
+        choose: whether players may change palette and patterns.
+        sound: whether tones are on; players can turn them off and on.
     """
 
     palette: str = "primary"
@@ -169,17 +169,17 @@ class Display:
 
 @dataclass(frozen=True, kw_only=True)
 class Recruiting:
-    """Where people come from and go to: the table [platform].
+    """Settings of the recruiting platform: the table [platform].
 
     Attributes:
         name: "link", "kiosk", "prolific", "mturk" or "sona".
-        id_parameter: the parameter of the address that names a person; by default that of the platform.
-        id_pattern: regular expression of ids, as in "[0-9]{6}"; by default that of the platform: 24 hexadecimal digits
-            for Prolific, capital letters and digits for MTurk. Other ids are turned away.
-        needs_id: whether nobody takes part without; by default as the platform has it. A pilot can always be tried.
-        return_to: address to go to at the end; {id} and {code} in it stand for the person's id and the code.
-        codes: completion codes by outcome: "complete", "declined", "failed_check", "withdrawn", "full", "device". Where
-            there is none for "complete", every person gets a code of their own.
+        id_parameter: parameter of the link that holds a person's id; the default depends on the platform.
+        id_pattern: regular expression of ids, as in "[0-9]{6}". The default depends on the platform: 24 hexadecimal
+            digits for Prolific, capital letters and digits for MTurk. People with other ids are turned away.
+        needs_id: whether people need an id to take part; the default depends on the platform. A pilot never needs ids.
+        return_to: address that people return to at the end; {id} and {code} are replaced by the person's id and code.
+        codes: completion codes by outcome: "complete", "declined", "failed_check", "withdrawn", "full", "device".
+            Without a code for "complete", every person gets a different code.
     """
 
     name: str = "link"
@@ -197,56 +197,56 @@ class Recruiting:
             if name not in outcomes:
                 raise unknown("outcome with a code", name, outcomes)
             if not isinstance(code, str):
-                raise InvalidSettingError(f"The code of {name} is a text, not {quoted(code)}.")
+                raise InvalidSettingError(f"The code of {name} must be a text, not {quoted(code)}.")
         if self.return_to:
             checked_address(self.return_to)
         checked_pattern(self.id_pattern)
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Who may show the study in a frame."""
+        """Sites that may show the study in a frame."""
         return PLATFORMS[self.name].frames
 
     @property
     def parameter(self) -> str:
-        """The parameter of the link that names a person; "" for none."""
+        """The parameter of the link that holds a person's id; "" for none."""
         return self.id_parameter or PLATFORMS[self.name].id_parameter
 
     @property
     def link(self) -> str:
-        """Parameters of the link for the platform, which fills in the ids; "" where it adds them by itself."""
+        """Parameters of the link for the platform, which fills in the ids; "" if the platform adds the parameters."""
         known = PLATFORMS[self.name]
         return known.link.replace(f"{known.id_parameter}=", f"{self.parameter}=", 1)
 
-    def visit(self, given: Mapping[str, str]) -> Visit:
-        """Return how someone came, by the parameters of the address or of a form."""
-        return visit_of(self.name, self.id_parameter, given, self.id_pattern)
+    def visit(self, parameters: Mapping[str, str]) -> Visit:
+        """Parse the parameters of the address or of a form."""
+        return visit_of(self.name, self.id_parameter, parameters, self.id_pattern)
 
     def needs_id_now(self, state: State) -> bool:
-        """Return whether nobody takes part without an id; a pilot can be tried without."""
+        """Return whether people need an id to take part in this state; a pilot never needs ids."""
         needs_id = PLATFORMS[self.name].needs_id if self.needs_id is None else self.needs_id
         return needs_id and state != "pilot"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyPlan:
-    """A study as its settings file describes it.
+    """The settings of a study, from its settings file.
 
     Attributes:
-        name: of the study: the file's, without its suffix; it is part of addresses.
-        path: of the file.
-        title: shown on every page.
-        state: "pilot", whose data are marked; "open"; or "closed", when nobody new may start.
-        language: of the texts, as in "en".
-        information: Markdown file of the page of information and consent.
-        debriefing: Markdown file of what is said at the end.
-        database: file of the database; studies of one folder share it by default.
-        exclude: names of earlier studies in that database; who took part in one is turned away.
-        conditions: who plays what.
-        people: what people are told and paid.
-        pages: which there are.
-        display: how the game looks at first.
-        platform: where people come from.
+        name: name of the study: the name of the file without its suffix; it is part of addresses.
+        path: path of the settings file.
+        title: title of every page.
+        state: "pilot": data are marked; "open"; or "closed": new people cannot start.
+        language: language of the texts, as in "en".
+        information: Markdown file with the information for the consent page.
+        debriefing: Markdown file with the text of the last page.
+        database: file of the database; by default, the studies of a folder share one.
+        exclude: names of earlier studies in the database; people who took part in them are turned away.
+        conditions: conditions and quotas.
+        people: information for participants, pay and devices.
+        pages: optional pages.
+        display: initial display and sound of the game.
+        platform: the recruiting platform.
     """
 
     name: str
@@ -269,16 +269,16 @@ class StudyPlan:
         if self.state not in STATES:
             raise unknown("state of a study", str(self.state), STATES)
         if self.name in self.exclude:
-            raise InvalidSettingError(f"The study '{self.name}' cannot exclude those who take part in itself.")
+            raise InvalidSettingError(f"The study '{self.name}' cannot exclude its own participants.")
 
     @property
     def information_path(self) -> Path:
-        """Path of the text of information and consent."""
+        """Path of the information for the consent page."""
         return self.path.parent / (self.information or f"{self.name}-information.md")
 
     @property
     def debriefing_path(self) -> Path:
-        """Path of the text at the end."""
+        """Path of the text of the last page."""
         return self.path.parent / (self.debriefing or f"{self.name}-debriefing.md")
 
     @property
@@ -288,62 +288,63 @@ class StudyPlan:
 
     @cached_property
     def information_text(self) -> str:
-        """Markdown of information and consent."""
+        """Markdown text of the information."""
         return _text_of(self.information_path)
 
     @cached_property
     def debriefing_text(self) -> str:
-        """Markdown of what is said at the end."""
+        """Markdown text of the debriefing."""
         return _text_of(self.debriefing_path)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all settings but where they stand as plain JSON."""
+        """Return all settings except the path as plain JSON."""
         return {name: value for name, value in asdict(self).items() if name != "path"}
 
     @property
     def digest(self) -> str:
-        """A hash of the settings that decide what people see and do."""
-        deciding = self.to_json()
+        """A hash of the settings that determine the content of the pages and the game."""
+        content = self.to_json()
         for name in ("state", "title", "database", "exclude", "people", "platform"):
-            del deciding[name]
+            del content[name]
         for name in ("quota", "quotas", "drop_after"):
-            del deciding["conditions"][name]
-        return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
+            del content["conditions"][name]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def consent_version(self) -> str:
-        """A hash of what people agree to."""
-        told = [self.information_text, self.people.purpose, self.people.controller, self.people.contact]
-        return hashlib.sha256("\0".join([*told, self.people.retention]).encode()).hexdigest()[:12]
+        """A hash of the texts that people agree to."""
+        texts = [self.information_text, self.people.purpose, self.people.controller, self.people.contact]
+        return hashlib.sha256("\0".join([*texts, self.people.retention]).encode()).hexdigest()[:12]
 
     def check_ready(self) -> None:
-        """Require what an open study must tell.
+        """Check that an open study has all required texts.
 
         Raises:
-            InvalidSettingError: something is not written yet.
+            InvalidSettingError: a required text is missing.
         """
         texts = (self.information_path, self.information_text), (self.debriefing_path, self.debriefing_text)
         if self.state != "open":
             return
         if missing := self.people.missing:
             raise InvalidSettingError(
-                f"An open study must tell its {listed(missing)}; write it into [people] of {self.path}."
+                f"An open study needs {listed(missing)}; write the text into [people] of {self.path}."
             )
-        if unwritten := [path.name for path, text in texts if UNWRITTEN in text]:
+        if unfinished := [path.name for path, text in texts if PLACEHOLDER in text]:
             raise InvalidSettingError(
-                f"{listed(unwritten)} still holds {UNWRITTEN}: write what is missing, then open the study."
+                f"{listed(unfinished)} still contains {PLACEHOLDER}: replace every {PLACEHOLDER}, then open the study."
             )
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a study, which becomes part of addresses.
+    """Check the name of a study, which becomes part of addresses, and return it.
 
     Raises:
-        InvalidSettingError: it has other signs.
+        InvalidSettingError: the name has other characters.
     """
     if not NAME.fullmatch(name) or name in RESERVED:
         raise InvalidSettingError(
-            f"A study is named by small letters, digits and hyphens, as in spy-codes.toml, not {quoted(name)}."
+            "The name of a study has only lowercase letters, digits and hyphens, as in spy-codes.toml, not "
+            f"{quoted(name)}."
         )
     return name
 
@@ -352,8 +353,8 @@ def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise StoreError(f"The text '{path}' cannot be read: {said}.") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise StoreError(f"The text '{path}' cannot be read: {why}.") from error
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -361,13 +362,13 @@ def _text_of(path: Path) -> str:
 PARTS = {"conditions": Conditions, "people": People, "pages": Pages, "display": Display, "platform": Recruiting}
 
 
-def plan_path(given: str | Path) -> Path:
-    """Return the settings file that a name or path stands for, as in "pilot" for pilot.toml.
+def plan_path(study: str | Path) -> Path:
+    """Return the settings file of a name or path, as in pilot.toml for "pilot".
 
     Raises:
-        StoreError: there is none; the sentence says how to make one.
+        StoreError: the settings file does not exist; the message says how to make one.
     """
-    path = Path(given)
+    path = Path(study)
     if path.suffix == ".toml" and path.is_file():
         return path
     named = path if path.suffix == ".toml" or not path.name else path.with_name(f"{path.name}.toml")
@@ -376,18 +377,21 @@ def plan_path(given: str | Path) -> Path:
     if path.is_dir():
         raise StoreError(f"'{path}' is a folder; name the settings file of a study, as in '{path / 'pilot.toml'}'.")
     if path.is_file():
-        raise StoreError(f"'{path}' is no study; the settings file of one ends in .toml.")
-    raise StoreError(f"There is no study '{named}'; `icy study new {named}` makes one.")
+        raise StoreError(f"'{path}' is not the settings file of a study; the name of a settings file ends in .toml.")
+    raise StoreError(f"The study '{named}' does not exist; `icy study new {named}` makes it.")
 
 
-def read_plan(given: str | Path) -> StudyPlan:
-    """Return the plan of a study, from its settings file or the name of it.
+def read_plan(study: str | Path) -> StudyPlan:
+    """Read the plan of a study from its settings file.
+
+    Args:
+        study: path of the settings file, or its name without .toml.
 
     Raises:
         StoreError: the file, or a text that it names, cannot be read.
-        IcyError: settings that are not accepted; the sentence says which.
+        IcyError: a setting is not accepted; the message names it.
     """
-    path = plan_path(given)
+    path = plan_path(study)
     try:
         found = tomllib.loads(_text_of(path))
     except tomllib.TOMLDecodeError as error:
@@ -396,30 +400,30 @@ def read_plan(given: str | Path) -> StudyPlan:
 
 
 def plan_of(found: Mapping[str, object], path: Path) -> StudyPlan:
-    """Return the plan of settings that were read. Errors as for `read_plan`."""
+    """Create the plan from the settings of a file. Raises the same errors as `read_plan`."""
     parts = {name: _table(kind, found.get(name, {}), f"[{name}] of {path.name}") for name, kind in PARTS.items()}
     top = {name: value for name, value in found.items() if name not in PARTS}
     for name in ("name", "path"):
         if name in top:
-            raise InvalidSettingError(f"A study has the name of its file; leave out {name} in {path.name}.")
+            raise InvalidSettingError(f"The name of the file is the name of the study; remove {name} from {path.name}.")
     known = [one.name for one in fields(StudyPlan) if one.name not in ("name", "path")]
     return StudyPlan(name=path.stem, path=path, **_checked(StudyPlan, top, path.name, known), **parts)
 
 
-def _table(kind: type, given: object, where: str) -> Any:
-    if not isinstance(given, Mapping):
-        raise InvalidSettingError(f"{where} is a table of settings, not {quoted(given)}.")
-    return kind(**_checked(kind, given, where, [one.name for one in fields(kind)]))
+def _table(kind: type, table: object, where: str) -> Any:
+    if not isinstance(table, Mapping):
+        raise InvalidSettingError(f"{where} must be a table of settings, not {quoted(table)}.")
+    return kind(**_checked(kind, table, where, [one.name for one in fields(kind)]))
 
 
-def _checked(kind: type, given: Mapping[str, Any], where: str, known: list[str]) -> dict[str, Any]:
-    """Return settings whose names and types are those of a dataclass.
+def _checked(kind: type, settings: Mapping[str, Any], where: str, known: list[str]) -> dict[str, Any]:
+    """Check that names and types of settings match a dataclass, and return the settings.
 
     Raises:
-        UnknownNameError, InvalidSettingError: one is not.
+        UnknownNameError, InvalidSettingError: a setting does not match.
     """
     hints = get_type_hints(kind)
-    for name, value in given.items():
+    for name, value in settings.items():
         if name not in known:
             raise unknown(f"setting in {where}", name, known)
         if get_origin(hints[name]) is Literal and value not in get_args(hints[name]):
@@ -428,4 +432,4 @@ def _checked(kind: type, given: Mapping[str, Any], where: str, known: list[str])
             msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:
             raise InvalidSettingError(f"The setting {name} in {where} cannot be {quoted(value)}: {error}.") from error
-    return dict(given)
+    return dict(settings)

@@ -1,4 +1,4 @@
-"""Platforms that people come from: the parameters of their links, and where people go back to (spycodes-facts 16)."""
+"""Recruiting platforms: the parameters of their links, and return addresses (spycodes-facts 16)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from icy.core.errors import InvalidSettingError, quoted
 
 from .sites import Site, site_of
 
-MOST_ID = 128  # letters of an external id
-PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # MTurk's assignment of someone who only looks
-MTURK_SITES = (Site("https", "www.mturk.com", 443), Site("https", "workersandbox.mturk.com", 443))  # that take work
+MOST_ID = 128  # maximum length of an external id
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # MTurk's assignment id in a preview
+MTURK_SITES = (Site("https", "www.mturk.com", 443), Site("https", "workersandbox.mturk.com", 443))  # accept submissions
 MTURK_FRAMES = ("https://www.mturk.com", "https://workersandbox.mturk.com", "https://worker.mturk.com")
 PROLIFIC = "https://app.prolific.com/submissions/complete"
-ANY_ID = "(?!.*://).+"  # where the platform does not say how its ids look: any text except an address
+ANY_ID = "(?!.*://).+"  # for platforms without a documented format of ids: any text except an address
 
-# Values that templates and programs leave in place of an id. Strangers share them, so they are not taken for ids.
+# Placeholders that templates and programs leave in place of an id. Different people share them, so they are not ids.
 WORDS = re.compile(
     r"undefined|null|none|nil|nan|n/a|na|true|false|unknown|anonymous|empty|missing|blank|default|todo|tbd|"
     r"(\w*[ _-])?not[ _-](available|set|found|filled)"
 )
-NAMES = re.compile(  # of parameters, as in PROLIFIC_PID
+NAMES = re.compile(  # names of parameters, as in PROLIFIC_PID
     r"((insert|enter|your|my|the)[ _-]?)*"
     r"((prolific|worker|user|participant|subject|person|survey|session|study|external|assignment|hit|response|"
     r"respondent|panelist|completion)[ _-]?)?((p|r|u|gu|ps)?id|code|name)([ _-]?here)?"
@@ -41,23 +41,23 @@ Case = Literal["", "lower", "upper"]
 
 @dataclass(frozen=True)
 class Platform:
-    """A place where people are recruited.
+    """A recruiting platform.
 
     Attributes:
-        id_parameter: parameter of the link that names the person.
-        needs_id: whether nobody takes part without.
-        id_pattern: regular expression of its ids.
-        case: the case that its ids are written in, where they are compared without case; "" where case matters.
-        kept: further parameters, by the name under which they are kept until ids are deleted.
-        link: parameters of the link that a researcher gives to the platform, which fills in the ids.
-        frames: who may show the study in a frame.
+        id_parameter: parameter of the link that holds the person's id.
+        needs_id: whether people need an id to take part.
+        id_pattern: regular expression of ids.
+        case: "lower" or "upper" if ids are compared without case and stored in this case; "" if case matters.
+        extra: further parameters, and the names under which they are stored until ids are deleted.
+        link: parameters of the link that a researcher gives to the platform; the platform fills in the ids.
+        frames: sites that may show the study in a frame.
     """
 
     id_parameter: str
     needs_id: bool = False
     id_pattern: str = ANY_ID
     case: Case = ""
-    kept: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     link: str = ""
     frames: tuple[str, ...] = ()
 
@@ -70,7 +70,7 @@ PLATFORMS: Mapping[str, Platform] = {
         needs_id=True,
         id_pattern="[0-9a-f]{24}",
         case="lower",
-        kept={"STUDY_ID": "study", "SESSION_ID": "session"},
+        extra={"STUDY_ID": "study", "SESSION_ID": "session"},
         link="PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
     ),
     "mturk": Platform(
@@ -78,7 +78,7 @@ PLATFORMS: Mapping[str, Platform] = {
         needs_id=True,
         id_pattern="[A-Z0-9]+",
         case="upper",
-        kept={"assignmentId": "assignment", "hitId": "hit", "turkSubmitTo": "submit_to"},
+        extra={"assignmentId": "assignment", "hitId": "hit", "turkSubmitTo": "submit_to"},
         frames=MTURK_FRAMES,
     ),
     "sona": Platform("survey_code", needs_id=True, link="survey_code=%SURVEY_CODE%"),
@@ -87,29 +87,29 @@ PLATFORMS: Mapping[str, Platform] = {
 
 @dataclass(frozen=True)
 class Visit:
-    """How someone came.
+    """The content of the link of a visitor.
 
     Attributes:
-        external: the id that the platform gave; "" for none.
-        kept: what else the link held.
-        preview: whether the platform only shows what there is.
-        fault: why the link's id cannot be used; "" if it can, or if there is none.
+        external: the person's id on the platform; "" for none.
+        extra: further parameters of the link.
+        preview: whether the platform only shows a preview.
+        fault: why the id in the link cannot be used; "" if it can be used, or for a link without an id.
     """
 
     external: str = ""
-    kept: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
     preview: bool = False
     fault: Fault = ""
 
 
-def visit_of(platform: str, id_parameter: str, given: Mapping[str, str], id_pattern: str = "") -> Visit:
-    """Return how someone came, from the parameters of the address; others than the platform's are not looked at.
+def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id_pattern: str = "") -> Visit:
+    """Parse the parameters of an address; parameters that the platform does not have are ignored.
 
     Args:
-        platform: its name.
-        id_parameter: that names the person; "" for the platform's.
-        given: the parameters.
-        id_pattern: regular expression of ids; "" for the platform's.
+        platform: name of the platform.
+        id_parameter: parameter that holds the person's id; "" for the platform's default.
+        parameters: the parameters of the address.
+        id_pattern: regular expression of ids; "" for the platform's default.
 
     Example:
         >>> visit_of("prolific", "", {"PROLIFIC_PID": " 60A1C9D5E8F70B2A3C4D5E6F ", "grammar": "concat"}).external
@@ -121,41 +121,41 @@ def visit_of(platform: str, id_parameter: str, given: Mapping[str, str], id_patt
     """
     known = PLATFORMS[platform]
     name = id_parameter or known.id_parameter
-    found = {short: cleaned(given.get(parameter, "")) for parameter, short in known.kept.items()}
-    preview = found.get("assignment") == PREVIEW
-    kept = {short: value for short, value in found.items() if 0 < len(value) <= MOST_ID and not is_placeholder(value)}
-    external = "" if preview or not name else cleaned(given.get(name, ""))
-    is_named = bool(name) and name in given and not preview  # also by nothing, which a platform may put in
-    fault = fault_of(platform, external, id_pattern) if is_named else ""
-    return Visit("" if fault else canonical_id(platform, external), kept, preview, fault)
+    values = {short: clean_parameter(parameters.get(parameter, "")) for parameter, short in known.extra.items()}
+    preview = values.get("assignment") == PREVIEW
+    valid = {short: value for short, value in values.items() if 0 < len(value) <= MOST_ID and not is_placeholder(value)}
+    external = "" if preview or not name else clean_parameter(parameters.get(name, ""))
+    has_id = bool(name) and name in parameters and not preview  # the id may be empty, and is then a placeholder
+    fault = fault_of(platform, external, id_pattern) if has_id else ""
+    return Visit("" if fault else canonical_id(platform, external), valid, preview, fault)
 
 
 def parameters_of(platform: str, id_parameter: str, visit: Visit) -> dict[str, str]:
-    """Return the parameters that `visit_of` reads a visit from."""
+    """Return the parameters of an address from which `visit_of` reads this visit."""
     known = PLATFORMS[platform]
-    kept = {parameter: visit.kept[name] for parameter, name in known.kept.items() if name in visit.kept}
+    parameters = {parameter: visit.extra[name] for parameter, name in known.extra.items() if name in visit.extra}
     name = id_parameter or known.id_parameter
-    return kept | ({name: visit.external} if visit.external else {})
+    return parameters | ({name: visit.external} if visit.external else {})
 
 
-def cleaned(given: str) -> str:
-    """Return a text of an address without control characters, line separators and space around it."""
-    kept = (letter for letter in given if unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029")
-    return "".join(kept).strip()
+def clean_parameter(text: str) -> str:
+    """Return a parameter of an address without control characters, line separators and surrounding space."""
+    letters = (letter for letter in text if unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029")
+    return "".join(letters).strip()
 
 
-def canonical_id(platform: str, given: str) -> str:
-    """Return an id as it is compared and kept: in the case of the platform, and in one form of Unicode (NFC).
+def canonical_id(platform: str, external: str) -> str:
+    """Normalize an id for comparison and storage: the case of the platform, and Unicode NFC.
 
     Example:
         >>> canonical_id("mturk", "a1b2"), canonical_id("link", "a1b2")
         ('A1B2', 'a1b2')
     """
-    text, case = unicodedata.normalize("NFC", cleaned(given)), PLATFORMS[platform].case
+    text, case = unicodedata.normalize("NFC", clean_parameter(external)), PLATFORMS[platform].case
     return text.lower() if case == "lower" else text.upper() if case == "upper" else text
 
 
-def fault_of(platform: str, given: str, id_pattern: str = "") -> Fault:
+def fault_of(platform: str, external: str, id_pattern: str = "") -> Fault:
     """Return why a text cannot be an id of a platform; "" if it can.
 
     Example:
@@ -163,58 +163,59 @@ def fault_of(platform: str, given: str, id_pattern: str = "") -> Fault:
         ('placeholder', 'malformed', '')
     """
     known = PLATFORMS[platform]
-    if is_placeholder(given):
+    if is_placeholder(external):
         return "placeholder"
-    flags = re.IGNORECASE | re.ASCII if known.case else re.NOFLAG  # ASCII, or the sign for kelvin would be a K
-    is_id = len(given) <= MOST_ID and re.fullmatch(id_pattern or known.id_pattern, given, flags)
+    flags = re.IGNORECASE | re.ASCII if known.case else re.NOFLAG  # without ASCII, the kelvin sign matches K
+    is_id = len(external) <= MOST_ID and re.fullmatch(id_pattern or known.id_pattern, external, flags)
     return "" if is_id else "malformed"
 
 
-def is_placeholder(given: str) -> bool:
-    """Return whether a text is what stays in a link if a platform does not fill in an id.
+def is_placeholder(text: str) -> bool:
+    """Return whether a text is a placeholder that a platform did not replace by an id.
 
     Example:
         >>> [is_placeholder(text) for text in ("${e://Field/PID}", "[PID]", "null", "WORKER_ID", "5f1c", "Anna-7")]
         [True, True, True, True, False, False]
     """
-    word = given.strip("()\"'` ").lower()
+    word = text.strip("()\"'` ").lower()
     return bool(
-        not any(letter.isalnum() for letter in given)
-        or SIGNS.search(given)
-        or WRAPPED.fullmatch(given)
+        not any(letter.isalnum() for letter in text)
+        or SIGNS.search(text)
+        or WRAPPED.fullmatch(text)
         or any(pattern.fullmatch(word) for pattern in (WORDS, NAMES, REPEATED))
     )
 
 
-def checked_pattern(given: str) -> str:
-    """Return a regular expression of ids.
+def checked_pattern(pattern: str) -> str:
+    """Check a regular expression of ids, and return it.
 
     Raises:
-        InvalidSettingError: it is not a regular expression.
+        InvalidSettingError: the text is not a regular expression.
     """
     try:
-        re.compile(given)
+        re.compile(pattern)
     except re.error as error:
         raise InvalidSettingError(
-            f"The pattern of ids (id_pattern) is a regular expression like '[0-9]{{6}}', not {quoted(given)}: {error}."
+            f"The pattern of ids (id_pattern) must be a regular expression like '[0-9]{{6}}', not {quoted(pattern)}: "
+            f"{error}."
         ) from error
-    return given
+    return pattern
 
 
-def checked_address(given: str) -> str:
-    """Return an address to send people to.
+def checked_address(address: str) -> str:
+    """Check the address to which people return, and return it.
 
     Raises:
-        InvalidSettingError: it is no https address.
+        InvalidSettingError: the text is not an https address.
     """
-    parts = urlsplit(given)
-    if parts.scheme != "https" or not parts.netloc or set(given) & set(" \"'<>\\"):
-        raise InvalidSettingError(f"People go back to an address that begins with https://, not {quoted(given)}.")
-    return given
+    parts = urlsplit(address)
+    if parts.scheme != "https" or not parts.netloc or set(address) & set(" \"'<>\\"):
+        raise InvalidSettingError(f"The return address (return_to) must begin with https://, unlike {quoted(address)}.")
+    return address
 
 
 def return_address(platform: str, return_to: str, code: str, external: str) -> str:
-    """Return where someone goes at the end; "" for nowhere.
+    """Return the address to which a person returns at the end; "" for none.
 
     Example:
         >>> return_address("prolific", "", "C1AB", "5f1")
@@ -228,7 +229,7 @@ def return_address(platform: str, return_to: str, code: str, external: str) -> s
 
 
 def hand_in_address(submit_to: str) -> str:
-    """Return where MTurk takes a finished assignment; "" for an address that is not MTurk's.
+    """Return the address for submitting an MTurk assignment; "" if `submit_to` is not an address of MTurk.
 
     Example:
         >>> hand_in_address("https://workersandbox.mturk.com")

@@ -1,4 +1,4 @@
-"""Games on file: an event is applied, logged and filed in one transaction, or not at all (spycodes-facts 14)."""
+"""Saved games: one transaction applies, logs and saves an event, or nothing changes (spycodes-facts 14)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .database import Row
 from .keys import new_token
 from .studies import Study
 
-MOST_REACTION = 3_600_000  # milliseconds that a page may claim
-REFUSED = "refused"  # kind of a logged answer that was none; replays leave it out
-DISPLAY = "display"  # kind of a logged change of colours or sound; likewise
-CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # none that look alike
+MOST_REACTION = 3_600_000  # longest reaction time that a page may report, in milliseconds
+REFUSED = "refused"  # kind of logged invalid answers; replays leave them out
+DISPLAY = "display"  # kind of logged changes of colours or sound; replays leave them out
+CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # without similar-looking characters
 CODE_LENGTH = 12
 
 
 @dataclass(frozen=True)
-class OnFile:
-    """A game as it stands on file.
+class SavedGame:
+    """A game in the database.
 
     Attributes:
-        row: of the database.
-        game: the rules.
-        state: what it has come to.
+        row: row of the database.
+        game: the rules of the game.
+        state: state of the game.
         trial: token of the item on screen; "" before the game starts.
     """
 
@@ -41,34 +41,34 @@ class OnFile:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is finished."""
+        """Whether the game is finished."""
         return self.state.phase == "closed"
 
 
 @dataclass(frozen=True)
 class EventResult:
-    """What became of something a player did.
+    """The result of a player's action.
 
     Attributes:
-        found: the game afterwards.
-        said: what to tell the player: "", "stale", or a fault of the answer.
+        saved: the game after the action.
+        notice: message for the player: "", "stale", or the fault of the answer.
     """
 
-    found: OnFile
-    said: str = ""
+    saved: SavedGame
+    notice: str = ""
 
 
 @lru_cache(maxsize=4096)
 def game_of(rules: str) -> StudyGame:
-    """Return the rules of a game from its JSON; kept, since the codes and the order of cards take a while."""
+    """Return the rules of a game from its JSON. They are cached because codes and card orders take time to compute."""
     return StudyGame.of_json(json.loads(rules))
 
 
-def load(connection: sqlite3.Connection, person: str) -> OnFile:
+def load(connection: sqlite3.Connection, person: str) -> SavedGame:
     """Return the game of a person.
 
     Raises:
-        LookupError: there is none; it was deleted.
+        LookupError: the game was deleted.
     """
     row = connection.execute(
         "SELECT game.*, trial.token AS trial_token FROM game "
@@ -77,82 +77,82 @@ def load(connection: sqlite3.Connection, person: str) -> OnFile:
     ).fetchone()
     if row is None:
         raise LookupError("The game was deleted.")
-    return _on_file(row)
+    return _saved_game(row)
 
 
-def _on_file(row: Row) -> OnFile:
+def _saved_game(row: Row) -> SavedGame:
     state = GameState.of_json(json.loads(row["position_json"]))
-    return OnFile(dict(row), game_of(row["rules_json"]), state, row["trial_token"] or "")
+    return SavedGame(dict(row), game_of(row["rules_json"]), state, row["trial_token"] or "")
 
 
 # -- events ------------------------------------------------------------------------------------------------------------
 
 
 def act(study: Study, person: str, event: Event, trial: str = "", reaction: int | None = None) -> EventResult:
-    """Apply what a player did to the game on file.
+    """Apply a player's action to the saved game.
 
     Args:
         study: the study.
-        person: who.
-        event: what.
-        trial: of answers and of next: token of the item that the page showed; others need none.
-        reaction: milliseconds that the page claims an answer took.
+        person: opaque name of the person.
+        event: the action.
+        trial: token of the item on the page, for "answer" and "next"; other events do not need it.
+        reaction: time of the answer in milliseconds, as reported by the page.
 
     Returns:
-        The game, changed or not; a repeated event leaves it as the first one left it.
+        The game after the event. A repeated event changes nothing.
     """
     with study.database.writing() as connection:
-        found = load(connection, person)
-        if found.row["state"] in ("closed", "dropped") or not _may(found, event):
-            return EventResult(found)
-        if event.kind in ("answer", "next") and trial != found.trial:
-            return EventResult(found, "stale" if event.kind == "answer" else "")
-        fault = fault_of(event.text) if event.kind == "answer" and not found.state.trial.graded else ""
+        saved = load(connection, person)
+        if saved.row["state"] in ("closed", "dropped") or not _may(saved, event):
+            return EventResult(saved)
+        if event.kind in ("answer", "next") and trial != saved.trial:
+            return EventResult(saved, "stale" if event.kind == "answer" else "")
+        fault = fault_of(event.text) if event.kind == "answer" and not saved.state.trial.graded else ""
         if fault:
-            log(connection, found, REFUSED, {"text": event.text[:256]}, study.time)
-            return EventResult(found, fault)
-        after = found.game.apply(found.state, event)
-        if after is not found.state:
-            found = _file(connection, found, event, after, study.time, reaction)
-        return EventResult(found)
+            log(connection, saved, REFUSED, {"text": event.text[:256]}, study.time)
+            return EventResult(saved, fault)
+        after = saved.game.apply(saved.state, event)
+        if after is not saved.state:
+            saved = _save(connection, saved, event, after, study.time, reaction)
+        return EventResult(saved)
 
 
-def _may(found: OnFile, event: Event) -> bool:
-    """Return whether an event is one of a game in this phase; all but the start come after it."""
-    return (found.state.phase == "new") == (event.kind == "start")
+def _may(saved: SavedGame, event: Event) -> bool:
+    """Return whether an event is possible in this phase: "start" in a new game, all other events after the start."""
+    return (saved.state.phase == "new") == (event.kind == "start")
 
 
-def _file(
-    connection: sqlite3.Connection, found: OnFile, event: Event, after: GameState, time: str, reaction: int | None
-) -> OnFile:
-    """File an event, the trial that it made or graded, and the game."""
-    log(connection, found, event.kind, event.to_json(), time)
-    token = found.trial
-    if len(after.trials) > len(found.state.trials):
+def _save(
+    connection: sqlite3.Connection, saved: SavedGame, event: Event, after: GameState, time: str, reaction: int | None
+) -> SavedGame:
+    """Save an event, the item that it created or graded, and the game."""
+    log(connection, saved, event.kind, event.to_json(), time)
+    token = saved.trial
+    if len(after.trials) > len(saved.state.trials):
         token = new_token()
-        columns = {**trial_columns(after.trial), "token": token, "game": found.row["id"]}
+        columns = {**trial_columns(after.trial), "token": token, "game": saved.row["id"]}
         columns |= {"created": time, "state": "open"}
         names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
         connection.execute(f"INSERT INTO trial ({names}) VALUES ({values})", columns)
     elif event.kind == "answer":
-        _file_grade(connection, found, after.trial, time, reaction)
-    _file_game(connection, found, after, time)
-    return replace(found, state=after, trial=token)
+        _save_grade(connection, saved, after.trial, time, reaction)
+    _save_game(connection, saved, after, time)
+    return replace(saved, state=after, trial=token)
 
 
-def log(connection: sqlite3.Connection, found: OnFile, kind: str, payload: Mapping[str, object], time: str) -> None:
-    """Add a line to the log of a game, whose times never fall, though the clock of a machine may be set back."""
-    game = found.row["id"]
-    beside = {name: value for name, value in payload.items() if name != "kind"}
+def log(connection: sqlite3.Connection, saved: SavedGame, kind: str, payload: Mapping[str, object], time: str) -> None:
+    """Add an event to the log of a game. Its time is never before the last event, even if the clock is set back."""
+    game = saved.row["id"]
+    details = {name: value for name, value in payload.items() if name != "kind"}
     connection.execute(
         "INSERT INTO event SELECT id, events, ?, ?, max(?, touched) FROM game WHERE id = ?",
-        (kind, json.dumps(beside), time, game),
+        (kind, json.dumps(details), time, game),
     )
     connection.execute("UPDATE game SET events = events + 1, touched = max(?, touched) WHERE id = ?", (time, game))
 
 
 def trial_columns(trial: Trial) -> dict[str, object]:
-    """Return the columns of an item, all but its answer."""
+    """Return the columns of an item, except its answer."""
     pairs = {"among": trial.among_cards, "shown": trial.shown, "exposures": trial.exposures}
     return {
         "example": trial.example,
@@ -167,52 +167,54 @@ def trial_columns(trial: Trial) -> dict[str, object]:
     }
 
 
-def _file_grade(connection: sqlite3.Connection, found: OnFile, trial: Trial, time: str, reaction: int | None) -> None:
+def _save_grade(
+    connection: sqlite3.Connection, saved: SavedGame, trial: Trial, time: str, reaction: int | None
+) -> None:
     changed = connection.execute(
         "UPDATE trial SET state = 'graded', answered = ?, reaction_ms = ?, raw = ?, answer = ?, correct = ?, "
         "points = ? WHERE game = ? AND example = ? AND state = 'open'",
         (
             *(time, checked_reaction(reaction), trial.raw, trial.text, trial.correct, trial.points),
-            *(found.row["id"], trial.example),
+            *(saved.row["id"], trial.example),
         ),
     ).rowcount
     if changed != 1:
-        raise RuntimeError("The item was graded already, though the game on file does not know.")
+        raise RuntimeError("The item is graded in the database, but open in the saved state of the game.")
 
 
-def checked_reaction(given: int | None) -> int | None:
-    """Return a time that a page claims, in milliseconds; None if it is none."""
-    return given if given is not None and 0 <= given <= MOST_REACTION else None
+def checked_reaction(milliseconds: int | None) -> int | None:
+    """Return the reaction time that a page reports, in milliseconds; None if it is out of range."""
+    return milliseconds if milliseconds is not None and 0 <= milliseconds <= MOST_REACTION else None
 
 
-def _file_game(connection: sqlite3.Connection, found: OnFile, after: GameState, time: str) -> None:
-    closed, started = after.phase == "closed", found.row["started"] or time
+def _save_game(connection: sqlite3.Connection, saved: SavedGame, after: GameState, time: str) -> None:
+    closed, started = after.phase == "closed", saved.row["started"] or time
     connection.execute(
         "UPDATE game SET position_json = ?, cards = ?, score = ?, example = ?, state = ?, started = ?, finished = ?, "
         "completion_code = ? WHERE id = ? AND state <> 'closed'",
         (
             *(json.dumps(after.to_json()), after.cards, after.score, len(after.trials) - 1),
             *("closed" if closed else "open", started, time if closed else None),
-            *(completion_code() if closed else None, found.row["id"]),
+            *(completion_code() if closed else None, saved.row["id"]),
         ),
     )
 
 
 def completion_code() -> str:
-    """Return a code that a person hands in, easy to copy and impossible to guess."""
+    """Return a random completion code: easy to copy and impossible to guess."""
     return "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH))
 
 
-# -- how it looks ------------------------------------------------------------------------------------------------------
+# -- display -----------------------------------------------------------------------------------------------------------
 
 
 def set_display(study: Study, person: str, changes: Mapping[str, object]) -> None:
-    """Change palette, patterns or sound of a game that is not finished, and log it."""
+    """Change palette, patterns or sound of an unfinished game, and log the change."""
     with study.database.writing() as connection:
-        found = load(connection, person)
-        new = {name: value for name, value in changes.items() if found.row[name] != value}
-        if not new or found.row["state"] in ("closed", "dropped"):
+        saved = load(connection, person)
+        new = {name: value for name, value in changes.items() if saved.row[name] != value}
+        if not new or saved.row["state"] in ("closed", "dropped"):
             return
-        log(connection, found, DISPLAY, new, study.time)
-        for name, value in new.items():  # palette, patterns or sound, as the caller chose them
-            connection.execute(f"UPDATE game SET {name} = ? WHERE id = ?", (value, found.row["id"]))
+        log(connection, saved, DISPLAY, new, study.time)
+        for name, value in new.items():  # palette, patterns or sound: the caller chooses the names
+            connection.execute(f"UPDATE game SET {name} = ? WHERE id = ?", (value, saved.row["id"]))

@@ -1,4 +1,4 @@
-"""How far a study is, by condition."""
+"""The progress of a study, by condition."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .studies import Study
 
 @dataclass(frozen=True)
 class ConditionProgress:
-    """How far a condition is.
+    """The progress of a condition.
 
     Attributes:
         name: dataset and grammar.
-        quota: persons wanted; 0 for as many as come.
-        finished: games that are finished.
-        active: games that are being played, or about to be.
-        dropped: games that were given up: by withdrawal, failed questions, or no action for long.
-        score: mean of the finished games; None without any.
-        minutes: median from first contact to the end; likewise.
+        quota: number of persons needed; 0 for no limit.
+        finished: number of finished games.
+        active: number of games that are assigned or in progress.
+        dropped: number of games that ended by withdrawal, failed questions, or a long time without action.
+        score: mean score of the finished games; None if there are none.
+        minutes: median time from first contact to the end of a finished game; None if there are none.
     """
 
     name: str
@@ -34,15 +34,15 @@ class ConditionProgress:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a study is.
+    """The progress of a study.
 
     Attributes:
-        cells: by condition.
-        consented: persons who agreed to take part.
-        screened: persons who failed the questions on the instructions twice.
-        withdrawn: persons who withdrew.
-        last: time of the last thing that anyone did; None without any.
-        link: faults of the link of the platform.
+        cells: progress of each condition.
+        consented: number of persons who agreed to take part.
+        screened: number of persons who failed the questions about the instructions twice.
+        withdrawn: number of persons who withdrew.
+        last: time of the last action; None if there was none.
+        link: faults of the link from the platform.
     """
 
     cells: tuple[ConditionProgress, ...]
@@ -66,11 +66,11 @@ GAMES = """
 
 
 def progress(study: Study, pilot: bool | None = None) -> Progress:
-    """Return how far a study is.
+    """Return the progress of a study.
 
     Args:
         study: the study.
-        pilot: whether to look at the pilot; by default if it is in that state.
+        pilot: whether to count the pilot; by default if the study is in the pilot state.
     """
     pilot = study.is_pilot if pilot is None else pilot
     with study.database.reading() as connection:

@@ -1,4 +1,4 @@
-"""The review of finished games: what is odd about one, decisions, and files for the platforms that pay."""
+"""The review of finished games: unusual games, decisions, and payment files for the platforms."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from .play import game_of
 from .studies import Study
 
 APPROVE, REJECT = "approve", "reject"
-LEAST_SCORE, OF_EXAMPLES = 100, 50  # that Icy22 pays without a look, in its games (spycodes-facts 6)
+LEAST_SCORE, EXAMPLES = 100, 50  # Icy22 pays games of 50 items from 100 points without a review (spycodes-facts 6)
 
 
 @dataclass(frozen=True)
-class Reviewed:
-    """A finished game, as the researcher looks at it.
+class GameReview:
+    """A finished game with the information for a review.
 
     Attributes:
-        person: opaque name.
+        person: opaque name of the person.
         cell: the condition.
-        score: of the game.
-        bonus_cents: that it earned.
-        minutes: from first contact to the end.
-        alike: share of the commonest answer.
-        reaction_ms: median reaction time, as far as pages claimed one; None if none did.
+        score: score of the game.
+        bonus_cents: bonus in hundredths of the currency.
+        minutes: time from first contact to the end.
+        alike: share of the most frequent answer.
+        reaction_ms: median reaction time over the items with a time from the page; None if there are none.
         strange: number of answers with letters that the codes of the game do not have.
         blurs: how often the player left the window.
         pastes: how often the player pasted.
-        odd: what to look at, in a few words; "" for nothing. Nothing is ever rejected by itself.
-        decision: "approve", "reject", or "" for none yet.
+        odd: unusual properties of the game, in a few words; "" for none. They never reject a game automatically.
+        decision: "approve", "reject", or "" for no decision yet.
     """
 
     person: str
@@ -67,26 +67,26 @@ GAMES = """
 """
 
 
-def reviewed(study: Study) -> list[Reviewed]:
-    """Return all finished games with what is odd about them."""
+def review_games(study: Study) -> list[GameReview]:
+    """Return all finished games for review."""
     with study.database.reading() as connection:
         games = connection.execute(GAMES, (study.number, study.is_pilot)).fetchall()
         trials = {
             game["id"]: connection.execute("SELECT * FROM trial WHERE game = ?", (game["id"],)).fetchall()
             for game in games
         }
-    held = Counter(one for game in games for one in _assignments(game))
-    shared = {one for one, people in held.items() if people > 1}
-    return [_reviewed(study, game, trials[game["id"]], shared) for game in games]
+    counts = Counter(one for game in games for one in _assignments(game))
+    shared = {one for one, people in counts.items() if people > 1}
+    return [_review(study, game, trials[game["id"]], shared) for game in games]
 
 
 def _assignments(row: Row) -> list[str]:
-    """Return the assignments by which someone came, in order; several if a task was returned and accepted again."""
-    kept = json.loads(row["kept_json"] or "{}")
-    return [*kept.get("earlier", []), *([kept["assignment"]] if "assignment" in kept else [])]
+    """Return a person's assignments in order; several if the person returned the task and accepted it again."""
+    saved = json.loads(row["kept_json"] or "{}")
+    return [*saved.get("earlier", []), *([saved["assignment"]] if "assignment" in saved else [])]
 
 
-def _reviewed(study: Study, game: Row, trials: list[Row], shared: set[str]) -> Reviewed:
+def _review(study: Study, game: Row, trials: list[Row], shared: set[str]) -> GameReview:
     answers = [trial["answer"] for trial in trials]
     times = [trial["reaction_ms"] for trial in trials if trial["reaction_ms"] is not None]
     position = json.loads(game["position_json"])
@@ -94,8 +94,8 @@ def _reviewed(study: Study, game: Row, trials: list[Row], shared: set[str]) -> R
     median = statistics.median(times) if times else None
     strange = strange_answers(game_of(game["rules_json"]).codes, answers)
     assignments = _assignments(game)
-    is_low = game["score"] < LEAST_SCORE and len(answers) == OF_EXAMPLES
-    return Reviewed(
+    is_low = game["score"] < LEAST_SCORE and len(answers) == EXAMPLES
+    return GameReview(
         person=game["person"],
         cell=f"{game['dataset']}/{game['grammar']}",
         score=game["score"],
@@ -128,44 +128,46 @@ def _odd(
 # -- decisions ---------------------------------------------------------------------------------------------------------
 
 
-def decide(study: Study, given: str, decision: str, reason: str = "") -> str:
-    """File a decision on a finished game; a later one replaces it until payments were exported.
+def decide(study: Study, name: str, decision: str, reason: str = "") -> str:
+    """Save a decision on a finished game. A later decision replaces it until its payment is exported.
 
     Args:
         study: the study.
-        given: opaque name of the person, or its first letters.
+        name: opaque name of the person, or its first letters.
         decision: "approve" or "reject".
-        reason: that the person is told; a rejection needs one.
+        reason: reason that the person sees; required for a rejection.
 
     Returns:
-        The opaque name.
+        The full name.
 
     Raises:
-        UnknownNameError: nobody with a finished game is called so.
-        InvalidSettingError: several are; there is no reason; or it was paid already.
+        UnknownNameError: nobody with a finished game has this name.
+        InvalidSettingError: several names match, a rejection has no reason, or the payment was exported already.
     """
     if decision == REJECT and not reason.strip():
-        raise InvalidSettingError("A rejection needs a reason, which the person is told.")
+        raise InvalidSettingError("A rejection needs a reason; the person will see it.")
     with study.database.writing() as connection:
         games = connection.execute(GAMES, (study.number, study.is_pilot)).fetchall()
-        game = _named(games, given)
-        filed = connection.execute(
+        game = _game_of_person(games, name)
+        saved = connection.execute(
             "INSERT INTO review VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (game) DO UPDATE SET "
             "decision = excluded.decision, reason = excluded.reason, decided = excluded.decided WHERE exported IS NULL",
             (game["id"], decision, reason.strip(), bonus_cents(study, game), study.time),
         ).rowcount
-    if not filed:
-        raise InvalidSettingError(f"The payment of {game['person']} was exported; decide anew on the platform.")
+    if not saved:
+        raise InvalidSettingError(
+            f"The payment of {game['person']} was exported already; change the decision on the platform."
+        )
     return str(game["person"])
 
 
-def _named(games: list[Row], given: str) -> Row:
-    found = [game for game in games if given and game["person"].startswith(given.upper())]
-    if len(found) > 1:
-        raise InvalidSettingError(f"{len(found)} people begin with '{given}'; give more letters.")
-    if not found:
-        raise unknown("person with a finished game", given, [game["person"] for game in games])
-    return found[0]
+def _game_of_person(games: list[Row], name: str) -> Row:
+    matches = [game for game in games if name and game["person"].startswith(name.upper())]
+    if len(matches) > 1:
+        raise InvalidSettingError(f"The names of {len(matches)} people begin with '{name}'; type more letters.")
+    if not matches:
+        raise unknown("person with a finished game", name, [game["person"] for game in games])
+    return matches[0]
 
 
 # -- payments ----------------------------------------------------------------------------------------------------------
@@ -179,10 +181,10 @@ PAID = """
 
 
 def export_payments(study: Study, folder: Path) -> list[Path]:
-    """Write what a platform needs to pay those who were decided on, and note that it was written.
+    """Write the payment files of a platform for all decisions, and mark these decisions as exported.
 
     Raises:
-        InvalidSettingError: nobody was decided on.
+        InvalidSettingError: no game has a decision.
         StoreError: a file cannot be written.
     """
     with study.database.reading() as connection:
@@ -212,7 +214,7 @@ def _table(*rows: tuple[object, ...]) -> str:
 
 
 def _prolific(study: Study, rows: list[Row]) -> dict[str, str]:
-    """Write ids to approve, bonuses as "id,amount", and rejections, as Prolific's bulk forms take them."""
+    """Write ids to approve, bonuses as "id,amount", and rejections, in the format of Prolific's bulk forms."""
     approved = [row for row in rows if row["decision"] == APPROVE and row["external"]]
     bonuses = [(row["external"], _amount(row["bonus_cents"])) for row in approved if row["bonus_cents"]]
     rejected = [(row["external"], row["reason"]) for row in rows if row["decision"] == REJECT and row["external"]]
@@ -224,23 +226,24 @@ def _prolific(study: Study, rows: list[Row]) -> dict[str, str]:
 
 
 def _mturk(study: Study, rows: list[Row]) -> dict[str, str]:
-    """Write a table like that of MTurk's results, with the columns that it reads back, and two more.
+    """Write a table in the format of MTurk's results, with the columns that MTurk reads, and two more.
 
-    These are the bonus, and the worker's earlier assignments: if one of them was handed in too, it is a duplicate.
+    The two columns are the bonus, and the worker's earlier assignments. If the worker submitted an earlier assignment
+    too, it is a duplicate.
     """
     head = ("AssignmentId", "WorkerId", "HITId", "Approve", "Reject", "BonusAmount", "EarlierAssignments")
     found = []
     for row in rows:
         if row["external"]:
-            kept, reason = json.loads(row["kept_json"]), row["reason"] if row["decision"] == REJECT else ""
-            approve, earlier = "x" if row["decision"] == APPROVE else "", " ".join(kept.get("earlier", []))
-            ids = (kept.get("assignment", ""), row["external"], kept.get("hit", ""))
+            saved, reason = json.loads(row["kept_json"]), row["reason"] if row["decision"] == REJECT else ""
+            approve, earlier = "x" if row["decision"] == APPROVE else "", " ".join(saved.get("earlier", []))
+            ids = (saved.get("assignment", ""), row["external"], saved.get("hit", ""))
             found.append((*ids, approve, reason, _amount(row["bonus_cents"]), earlier))
     return {f"{study.name}-mturk.csv": _table(head, *found)}
 
 
 def _general(study: Study, rows: list[Row]) -> dict[str, str]:
-    """Write a table of codes and amounts; people without an id are paid by the code that they hand in."""
+    """Write a table of codes and amounts; people without an id are paid by their completion code."""
     head = ("id", "completion_code", "decision", "reason", "base", "bonus", "currency")
     base, currency = _amount(study.plan.people.base_cents), study.plan.people.currency
     found = [

@@ -1,4 +1,4 @@
--- The database of studies. Times are UTC with milliseconds; truth values are 0 and 1; cells of JSON end in _json.
+-- The database of studies. Times are UTC with milliseconds; truth values are 0 and 1; names of JSON columns end in _json.
 
 CREATE TABLE study (
     id INTEGER PRIMARY KEY,
@@ -11,7 +11,7 @@ CREATE TABLE study (
     state TEXT NOT NULL CHECK (state IN ('pilot', 'open', 'closed'))
 ) STRICT;
 
--- What people agreed to, word for word.
+-- The texts that people agreed to.
 CREATE TABLE consent (
     version TEXT PRIMARY KEY,
     text TEXT NOT NULL
@@ -19,22 +19,22 @@ CREATE TABLE consent (
 
 CREATE TABLE person (
     id TEXT PRIMARY KEY CHECK (length(id) = 32),
-    token TEXT NOT NULL UNIQUE CHECK (length(token) = 32),  -- of the private link
+    token TEXT NOT NULL UNIQUE CHECK (length(token) = 32),  -- token of the private link
     study INTEGER NOT NULL REFERENCES study,
     pilot INTEGER NOT NULL CHECK (pilot IN (0, 1)),
     platform TEXT NOT NULL,
-    id_hash TEXT,  -- keyed hash of the external id; NULL for none, and once it is forgotten
+    id_hash TEXT,  -- keyed hash of the external id; NULL without an id, or after it was erased
     device TEXT NOT NULL,
     stage TEXT NOT NULL,
     first_seen TEXT NOT NULL,
     consent_version TEXT NOT NULL REFERENCES consent,
     consented TEXT NOT NULL,
-    attempts INTEGER NOT NULL DEFAULT 0,  -- at the questions on the instructions
+    attempts INTEGER NOT NULL DEFAULT 0,  -- attempts at the questions about the instructions
     withdrawn TEXT,
     UNIQUE (study, id_hash)
 ) STRICT;
 
--- Apart from all else, so that it can be deleted, and need not be read.
+-- Ids in a separate table, so that they can be deleted and queries can ignore them.
 CREATE TABLE external_id (
     person TEXT PRIMARY KEY REFERENCES person ON DELETE CASCADE,
     external TEXT NOT NULL,
@@ -128,7 +128,7 @@ CREATE TABLE review (
     exported TEXT
 ) STRICT;
 
--- Visits that were turned away because of their link: numbers alone, and nothing of the visitor. Since version 2.
+-- Numbers of visits that were turned away because of their link, without data of the visitors. Since version 2.
 CREATE TABLE IF NOT EXISTS refused_visit (
     study INTEGER NOT NULL REFERENCES study,
     pilot INTEGER NOT NULL CHECK (pilot IN (0, 1)),
@@ -138,7 +138,7 @@ CREATE TABLE IF NOT EXISTS refused_visit (
     PRIMARY KEY (study, pilot, reason)
 ) STRICT;
 
--- The last test of the link by which a platform sends people. Since version 2.
+-- The last test of the link from the platform. Since version 2.
 CREATE TABLE IF NOT EXISTS link_test (
     study INTEGER PRIMARY KEY REFERENCES study,
     platform_hash TEXT NOT NULL,

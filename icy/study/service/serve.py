@@ -1,4 +1,4 @@
-"""Running the service: one process, on this machine alone unless told otherwise."""
+"""Running the service: one process, which by default only this machine can reach."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 INSTALL = 'The service needs the packages of the extra "study": pip install "icy-toolkit[study]".'
-BACKLOG = 2048  # connections that wait to be taken
+BACKLOG = 2048  # maximum number of waiting connections
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """Where the service listens.
+    """Network settings of the service.
 
     Attributes:
         host: address of this machine to listen at.
-        port: likewise.
+        port: port to listen at.
         base_url: address that people use.
-        root_path: part of it before the names of studies.
-        behind_proxy: whether a proxy on this machine tells who asks, and by what scheme.
-        researcher: whether there is a page for the researcher.
-        password: of that page.
+        root_path: path before the names of studies.
+        behind_proxy: whether to trust a proxy on this machine for the client's address and scheme.
+        researcher: whether to serve a page for the researcher.
+        password: password of the page for the researcher.
 
     Raises:
-        InvalidSettingError: values that are not accepted, or a page for the researcher that others could see.
+        InvalidSettingError: a value is not accepted, or others could see the page for the researcher.
     """
 
     host: str = "127.0.0.1"
@@ -55,23 +55,25 @@ class Serving:
 
     def __post_init__(self) -> None:
         whole_number("port", self.port, 1, 65_535)
-        after = urlsplit(self.base_url.strip()) if self.site else None
-        if self.base_url and (after is None or after.path.strip("/") or after.query or after.fragment):
+        parts = urlsplit(self.base_url.strip()) if self.site else None
+        if self.base_url and (parts is None or parts.path.strip("/") or parts.query or parts.fragment):
             raise InvalidSettingError(
-                f"The address that people use is like https://study.example, not {quoted(self.base_url)}; "
-                "what follows the name is --root-path."
+                "The address that people use (--base-url) must be like https://study.example, not "
+                f"{quoted(self.base_url)}; set a path with --root-path."
             )
         if self.root_path and not self.root_path.startswith("/"):
-            raise InvalidSettingError(f"The root path begins with a slash, as in /spy, not {quoted(self.root_path)}.")
+            raise InvalidSettingError(
+                f"The root path must begin with a slash, as in /spy, not {quoted(self.root_path)}."
+            )
         if self.researcher and not self.password and not self.is_local:
             raise InvalidSettingError(
-                "Others can reach this service, so the page for the researcher needs a password: set the variable "
-                "ICY_STUDY_PASSWORD."
+                "Other machines can reach this service, so the page for the researcher needs a password: set the "
+                "environment variable ICY_STUDY_PASSWORD."
             )
 
     @cached_property
     def site(self) -> Site | None:
-        """The site that people use; None without `base_url`, and for an invalid one.
+        """The site that people use; None if `base_url` is empty or invalid.
 
         Raises:
             InvalidSettingError: its name has letters beyond ASCII, and the extra "study" is not installed.
@@ -94,14 +96,14 @@ class Serving:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Names under which it may be reached."""
+        """Host names that requests may use."""
         if self.site:
             return (self.site.host, *LOCAL)
         return (*LOCAL, host_name(self.host) or "") if self.is_local else ("*",)
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is one that only this machine can reach.
+    """Return whether only this machine can reach an address.
 
     Example:
         >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
@@ -114,15 +116,15 @@ def is_loopback(host: str) -> bool:
 
 
 def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
-    """Return the application of some studies.
+    """Return the web application for studies.
 
     Raises:
-        InvalidSettingError: the extra "study" is not installed, or two studies have one name.
+        InvalidSettingError: the extra "study" is not installed, or two studies have the same name.
     """
     names = [study.name for study in studies]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InvalidSettingError(
-            f"Two studies are called '{twice[0]}', which is part of their addresses: serve one of them."
+            f"Two studies are called '{twice[0]}', but the name is part of the address: serve only one of them."
         )
     try:
         from .web.app import make_app
@@ -139,22 +141,23 @@ def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
 
 
 def listening(serving: Serving) -> socket.socket:
-    """Return a socket that listens where the service is to be.
+    """Return a socket that listens at the host and port of the service.
 
     Raises:
-        StoreError: something else listens there, or this machine has no such address.
+        StoreError: another program listens there, or this machine does not have the address.
     """
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves TCP_NODELAY off
+    # asyncio sets TCP_NODELAY only if the protocol is given
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # for a start right after an end
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # allows a restart right after an exit
         found.bind((serving.host, serving.port))
         found.listen(BACKLOG)
     except OSError as error:
         found.close()
         if error.errno == errno.EADDRINUSE:
-            help_ = "something else listens there; end it, or choose another --port"
+            help_ = "another program listens there; stop it, or choose another --port"
         else:
             help_ = f"{(error.strerror or str(error)).lower()}; choose another --host or --port"
         raise StoreError(f"The service cannot listen at {serving.host}, port {serving.port}: {help_}.") from error
@@ -162,14 +165,14 @@ def listening(serving: Serving) -> socket.socket:
 
 
 def serve(app: ASGIApp, serving: Serving, at: socket.socket) -> None:
-    """Serve an application until the process is told to end.
+    """Serve an application until the process is interrupted.
 
-    No addresses of people are logged; those of pages would let others into their games.
+    The service logs no requests: addresses of people are private, and addresses of pages give access to their games.
 
     Args:
-        app: of `app_of`.
-        serving: how it is reached.
-        at: what listens, of `listening`; it is closed at the end.
+        app: application from `app_of`.
+        serving: network settings.
+        at: socket from `listening`; it is closed at the end.
     """
     import uvicorn
 
@@ -182,5 +185,5 @@ def serve(app: ASGIApp, serving: Serving, at: socket.socket) -> None:
         log_level="warning",
         timeout_graceful_shutdown=5,
     )
-    with contextlib.suppress(KeyboardInterrupt):  # which is how a service ends
+    with contextlib.suppress(KeyboardInterrupt):  # the usual way to stop a service
         uvicorn.Server(config).run(sockets=[at])

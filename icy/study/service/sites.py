@@ -1,4 +1,4 @@
-"""Names of sites in one form, so that two spellings of an address compare as equal."""
+"""Normalized names of sites, so that two spellings of an address compare as equal."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-PORTS = {"http": 80, "https": 443}  # that browsers leave out
+PORTS = {"http": 80, "https": 443}  # default ports, which browsers leave out
 LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 NAME = re.compile(rf"{LABEL}(\.{LABEL})*")
 
 
 @dataclass(frozen=True)
 class Site:
-    """A site: what browsers call an origin.
+    """A site; browsers call it an origin.
 
     Attributes:
         scheme: "http" or "https".
-        host: its name as `host_name` returns it.
-        port: also where the address leaves it out.
+        host: name of the host, normalized by `host_name`.
+        port: port number; the default port if the address has none.
     """
 
     scheme: str
@@ -27,10 +27,10 @@ class Site:
     port: int
 
 
-def host_name(given: str) -> str | None:
+def host_name(host: str) -> str | None:
     """Return the name of a host in lower case, in IDNA, without a dot at its end; None for an invalid name.
 
-    An address of IPv6 loses its brackets and gets its shortest form.
+    An IPv6 address loses its brackets and gets its shortest form.
 
     Raises:
         ImportError: the name has letters beyond ASCII, and the package idna is not installed.
@@ -39,7 +39,7 @@ def host_name(given: str) -> str | None:
         >>> host_name("Study.Example."), host_name("müller.example"), host_name("[2001:DB8:0::1]"), host_name("a..b")
         ('study.example', 'xn--mller-kva.example', '2001:db8::1', None)
     """
-    text = given.lower().removesuffix(".")
+    text = host.lower().removesuffix(".")
     try:
         return str(ipaddress.ip_address(text.removeprefix("[").removesuffix("]")))
     except ValueError:
@@ -55,7 +55,7 @@ def host_name(given: str) -> str | None:
 
 
 def site_of(address: str) -> Site | None:
-    """Return the site of an address; None if it is not an address of http or https.
+    """Return the site of an address; None if it is not an http or https address.
 
     Example:
         >>> site_of("https://study.example:443/a") == site_of("HTTPS://STUDY.EXAMPLE./b")

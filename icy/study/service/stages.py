@@ -1,4 +1,4 @@
-"""The order of pages, from consent to the end, and what is kept of those beside the game."""
+"""The order of the pages from consent to the end, and the storage of answers on pages other than the game."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .studies import Study
 
 ORDER = ("demographics", "instructions", "comprehension", "colours", "game", "feedback", "done")
 ENDS = ("done", "screened", "withdrawn")
-ATTEMPTS = 2  # at the questions on the instructions
-MOST_REMARKS = 2000  # letters of feedback
-MOST_ANSWER = 100  # letters of an answer on the other pages
+ATTEMPTS = 2  # attempts at the questions about the instructions
+MOST_REMARKS = 2000  # maximum length of remarks
+MOST_ANSWER = 100  # maximum length of an answer on the other pages
 VIEWPORT = re.compile(r"[0-9]{2,5}x[0-9]{2,5}")
 
 
@@ -31,7 +31,7 @@ def stages_of(study: Study) -> tuple[str, ...]:
 
 
 def stage_of(study: Study, person: Person) -> str:
-    """Return the page that a person is at: that on file, or the next one that the study has."""
+    """Return the current page of a person: the stored page, or the next page if the study does not have that page."""
     stages = stages_of(study)
     if person.stage in ENDS or person.stage in stages:
         return person.stage
@@ -39,23 +39,23 @@ def stage_of(study: Study, person: Person) -> str:
 
 
 def advance(connection: sqlite3.Connection, study: Study, person: Person, stage: str) -> bool:
-    """Bring a person from a page to the next; return whether they were there, which a second click is not."""
+    """Move a person from a page to the next; return False if they were not at this page, as after a double click."""
     current = stage_of(study, person)
     if current != stage or stage in ENDS:
         return False
     stages = stages_of(study)
-    return _moved(connection, person, stages[stages.index(stage) + 1])
+    return _move(connection, person, stages[stages.index(stage) + 1])
 
 
-def _moved(connection: sqlite3.Connection, person: Person, stage: str) -> bool:
+def _move(connection: sqlite3.Connection, person: Person, stage: str) -> bool:
     changed = connection.execute(
         "UPDATE person SET stage = ? WHERE id = ? AND stage = ?", (stage, person.id, person.stage)
     ).rowcount
     return changed == 1
 
 
-def keep(connection: sqlite3.Connection, study: Study, person: Person, answers: Mapping[str, str]) -> None:
-    """File answers of a page; skipped ones are not filed."""
+def save_answers(connection: sqlite3.Connection, study: Study, person: Person, answers: Mapping[str, str]) -> None:
+    """Save the answers of a page, without skipped answers."""
     rows = [(person.id, key, value[:MOST_ANSWER], study.time) for key, value in answers.items() if value]
     connection.executemany("INSERT OR REPLACE INTO survey VALUES (?, ?, ?, ?)", rows)
 
@@ -64,14 +64,14 @@ def keep(connection: sqlite3.Connection, study: Study, person: Person, answers: 
 
 
 def answer_page(study: Study, person: Person, stage: str, answers: Mapping[str, str]) -> None:
-    """File a page of plain answers, and go on."""
+    """Save the answers of a page, and move the person to the next page."""
     with study.database.writing() as connection:
         if advance(connection, study, person, stage):
-            keep(connection, study, person, answers)
+            save_answers(connection, study, person, answers)
 
 
 def read_instructions(study: Study, person: Person, display: Mapping[str, object], viewport: str) -> None:
-    """File how the game is to look, and go on from the instructions."""
+    """Save the display settings, and move the person from the instructions to the next page."""
     set_display(study, person.id, display)
     with study.database.writing() as connection:
         advance(connection, study, person, "instructions")
@@ -79,32 +79,33 @@ def read_instructions(study: Study, person: Person, display: Mapping[str, object
             connection.execute("UPDATE game SET viewport = ? WHERE person = ?", (viewport, person.id))
 
 
-def answer_questions(study: Study, person: Person, given: Sequence[str], right: Sequence[str]) -> bool:
-    """Grade the questions on the instructions; after the last attempt the person is thanked and leaves.
+def answer_questions(study: Study, person: Person, answers: Sequence[str], right: Sequence[str]) -> bool:
+    """Grade the questions about the instructions; the study ends for the person after the last attempt.
 
     Returns:
         Whether all answers were right.
     """
     if stage_of(study, person) != "comprehension":
         return True
-    passed, attempt = list(given) == list(right), person.attempts + 1
+    passed, attempt = list(answers) == list(right), person.attempts + 1
     with study.database.writing() as connection:
         counted = connection.execute(
             "UPDATE person SET attempts = ? WHERE id = ? AND attempts = ?", (attempt, person.id, person.attempts)
         ).rowcount
-        if not counted:  # a second click
+        if not counted:  # a double click
             return True
-        keep(connection, study, person, {f"question {n}, attempt {attempt}": text for n, text in enumerate(given, 1)})
+        by_key = {f"question {n}, attempt {attempt}": text for n, text in enumerate(answers, 1)}
+        save_answers(connection, study, person, by_key)
         if passed:
             advance(connection, study, person, "comprehension")
         elif attempt >= ATTEMPTS:
-            _moved(connection, person, "screened")
+            _move(connection, person, "screened")
             connection.execute("UPDATE game SET state = 'dropped' WHERE person = ?", (person.id,))
     return passed
 
 
 def end_game(study: Study, person: Person) -> Person:
-    """Go on from a game that is finished, and return the person at the next page."""
+    """Move the person on from a finished game, and return the person at the next page."""
     with study.database.writing() as connection:
         if load(connection, person.id).is_closed:
             advance(connection, study, person, "game")
@@ -112,7 +113,7 @@ def end_game(study: Study, person: Person) -> Person:
 
 
 def leave_remarks(study: Study, person: Person, text: str) -> None:
-    """File remarks, and go on."""
+    """Save remarks, and move the person to the next page."""
     with study.database.writing() as connection:
         if advance(connection, study, person, "feedback") and text.strip():
             row = (person.id, text.strip()[:MOST_REMARKS], study.time)

@@ -1,4 +1,4 @@
-"""A study that is open: its plan, its database, its key and a clock."""
+"""An open study: its plan, database, key and clock."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ KEY_SUFFIX = ".key"
 
 @dataclass(frozen=True)
 class Study:
-    """A study that is open.
+    """An open study.
 
     Attributes:
-        plan: its settings.
-        number: its id in the database.
-        database: where everything is on file.
-        key: of hashes and marks.
+        plan: settings of the study.
+        number: id of the study in the database.
+        database: database with all data.
+        key: key of hashes and marks.
         now: the clock.
     """
 
@@ -42,48 +42,48 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the study."""
         return self.plan.name
 
     @property
     def time(self) -> str:
-        """The time, as it stands in the database."""
+        """The current time, in the format of the database."""
         return stamp(self.now())
 
     @property
     def is_pilot(self) -> bool:
-        """Whether those who come now are marked as of a pilot."""
+        """Whether new participants are marked as pilot."""
         return self.plan.state == "pilot"
 
 
 def key_path(plan: StudyPlan) -> Path:
-    """Return the path of the key, beside the database."""
+    """Return the path of the key, next to the database."""
     return plan.database_path.with_suffix(KEY_SUFFIX)
 
 
 def open_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
-    """Open a study to be run, and file its settings.
+    """Open a study to run it, and save its settings in the database.
 
     Raises:
-        StoreError: the database or the key cannot be read or made.
-        InvalidSettingError: something is not written yet, or settings changed after people took part.
+        StoreError: the database or the key cannot be read or created.
+        InvalidSettingError: a required text is missing, or settings changed after people took part.
     """
     plan.check_ready()
     if not plan.database_path.parent.is_dir():
         raise StoreError(f"The folder {plan.database_path.parent} does not exist.")
-    key = Key.of_file(key_path(plan), make=not plan.database_path.exists())  # first, so that no database lacks one
+    key = Key.of_file(key_path(plan), make=not plan.database_path.exists())  # the key must exist before the database
     database = Database(plan.database_path, make=True)
     with database.writing() as connection:
-        number = _filed(connection, plan, stamp(now()))
+        number = _save_settings(connection, plan, stamp(now()))
         connection.execute("INSERT OR IGNORE INTO consent VALUES (?, ?)", (plan.consent_version, plan.information_text))
     return Study(plan, number, database, key, now)
 
 
 def look_at_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
-    """Open a study that has been run, to look at its data.
+    """Open a study to read its data.
 
     Raises:
-        StoreError: it has not been run.
+        StoreError: the study was never served.
     """
     database = Database(plan.database_path)
     with database.reading() as connection:
@@ -91,12 +91,12 @@ def look_at_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Stu
         names = [name for (name,) in connection.execute("SELECT name FROM study ORDER BY name")]
     if row is None:
         known = f"; it holds {', '.join(names)}" if names else ""
-        raise StoreError(f"The database {plan.database_path} holds no study '{plan.name}'{known}.")
+        raise StoreError(f"The database {plan.database_path} does not hold the study '{plan.name}'{known}.")
     return Study(plan, row["id"], database, Key.of_file(key_path(plan), make=False), now)
 
 
-def _filed(connection: sqlite3.Connection, plan: StudyPlan, time: str) -> int:
-    """File the settings of a study, and return its id."""
+def _save_settings(connection: sqlite3.Connection, plan: StudyPlan, time: str) -> int:
+    """Save the settings of a study, and return its id."""
     row = connection.execute("SELECT * FROM study WHERE name = ?", (plan.name,)).fetchone()
     own = (json.dumps(plan.to_json(), sort_keys=True), plan.digest, __version__, git_revision(), plan.state)
     if row is None:
@@ -116,14 +116,14 @@ def _filed(connection: sqlite3.Connection, plan: StudyPlan, time: str) -> int:
 
 
 def _check_unused(connection: sqlite3.Connection, number: int, plan: StudyPlan) -> None:
-    """Require that nobody took part but in the pilot.
+    """Check that nobody has taken part except in the pilot.
 
     Raises:
-        InvalidSettingError: someone did.
+        InvalidSettingError: someone has taken part.
     """
     (count,) = connection.execute("SELECT count(*) FROM person WHERE study = ? AND NOT pilot", (number,)).fetchone()
     if count:
         raise InvalidSettingError(
-            f"{counted(count, 'person', 'have')} taken part in '{plan.name}', and settings that decide what people see "
-            "have changed since. Put them back, or copy the file to a study of another name."
+            f"{counted(count, 'person', 'have')} taken part in '{plan.name}', and settings of its pages or its game "
+            "have changed since. Restore these settings, or copy the file to a study with another name."
         )

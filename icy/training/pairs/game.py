@@ -37,16 +37,16 @@ from icy.training.weights import pack_weights
 from .model import Pair, link_of, make_pair
 from .pair_job import GAME, PairJob
 
-# The game draws from the streams of pre-training too, this many batches further on: the same ones would repeat it.
+# The game uses the streams of pre-training from this batch on, so that it does not repeat the batches of pre-training.
 FAR = 2**30
-LANGUAGES = "languages"  # the folder, beside the records, of the languages that emerged
-MEANINGS_COMPARED = 512  # of a reading, for topsim: its cost grows with their square
-RESUMED = ("steps", "before", "curve", "seconds", "baseline")  # what a checkpoint has of a `PlayingPair`
-Row = list[float | None]  # of a curve
+LANGUAGES = "languages"  # folder of the languages that emerged, in the results folder
+MEANINGS_COMPARED = 512  # most meanings in topsim; its cost grows with their square
+RESUMED = ("steps", "before", "curve", "seconds", "baseline")  # attributes of `PlayingPair` saved in a checkpoint
+Row = list[float | None]  # a point of a curve
 
 
 class _Tally:
-    """Loss of the link that also counts right answers, since published readings are of training batches."""
+    """Loss of the link that also counts correct answers, since published readings use training batches."""
 
     def __init__(self, link: Representation, players: int) -> None:
         self._link, self._players = link, players
@@ -55,12 +55,12 @@ class _Tally:
 
     def __call__(self, scores: tuple[Tensor, Tensor], meanings: Tensor, noise: Noise) -> Tensor:
         sent, answered = scores
-        # The stack may end with a copy of a pair, which does not count.
+        # Copies of a pair at the end of the stack are not counted.
         read, said, seen = (x.detach()[: self._players] for x in (answered, sent, meanings))
         right = (read.argmax(-1) == seen).to(answered.dtype).mean((-2, -1))
         if self.right is None:
             self.right = torch.zeros_like(right)
-        self.right.add_(right)  # in place, as a captured update writes to the same place each time
+        self.right.add_(right)  # in place, as a captured update always writes to the same memory
         self.messages = self._link.greedy_words(said)
         self.meanings = seen
         return self._link.link_loss(sent, answered, meanings, noise)
@@ -81,7 +81,7 @@ class _Tally:
         return {"updates": self.updates, "right": None if self.right is None else self.right[place].clone()}
 
     def resume(self, states: Sequence[State], device: torch.device) -> None:
-        """Go on from what `state` returned of each pair."""
+        """Resume from the `state` of each pair."""
         self.updates, right = states[0]["updates"], [state["right"] for state in states]
         self.right = None if right[0] is None else torch.stack(right).to(device)
 
@@ -97,13 +97,13 @@ class PlayingPair:
     """One pair in the game.
 
     Attributes:
-        replicate: which.
-        steps: updates it plays.
-        pair: its models, as they were before.
-        before: what is reported of its pre-training.
-        curve: a row of readings, in the order of CURVE, per check.
-        seconds: its share of the time.
-        baseline: supervised updates that concat took at its seed, if the length of the game follows from them.
+        replicate: the replicate.
+        steps: number of updates in the game.
+        pair: the models before the game.
+        before: results of pre-training, for the record.
+        curve: a row of readings per check, in the order of CURVE.
+        seconds: the pair's share of the time.
+        baseline: supervised updates of concat at the pair's seed, if the length of the game depends on them.
     """
 
     replicate: Replicate
@@ -132,13 +132,13 @@ class PairStack(Lockstep):
         self._resume()
 
     @classmethod
-    def going_on(cls, job: PairJob, checkpoints: Checkpoints) -> PairStack | None:
-        """Return the game of a job's pairs as it was saved; None if it was not."""
+    def from_checkpoints(cls, job: PairJob, checkpoints: Checkpoints) -> PairStack | None:
+        """Return the game of a job's pairs from their checkpoints; None if there are none."""
         if not checkpoints.updates(job.replicates[0]):
             return None
         taught = [replicate.condition != SCRATCH for replicate in job.replicates]
-        made = [make_pair(job.task, r.seed, job.settings, t) for r, t in zip(job.replicates, taught, strict=True)]
-        game = cls(job, [PlayingPair(r, 0, pair) for r, pair in zip(job.replicates, made, strict=True)], checkpoints)
+        pairs = [make_pair(job.task, r.seed, job.settings, t) for r, t in zip(job.replicates, taught, strict=True)]
+        game = cls(job, [PlayingPair(r, 0, pair) for r, pair in zip(job.replicates, pairs, strict=True)], checkpoints)
         return game if game.updates else None
 
     def _make_learner(self) -> GradientLearner:
@@ -151,9 +151,9 @@ class PairStack(Lockstep):
         """Train blocks of updates with an evaluation after each, until every pair has made its updates."""
         every = self.job.protocol.report_every
         if not self.updates:
-            self._note(self._read("check"), range(len(self.players)))  # where it starts from
+            self._note(self._read("check"), range(len(self.players)))  # the first point of the curves
         while self.players:
-            # What ends off the grid is read then and there, and leaves no trace in the curves of the others.
+            # A pair that ends between two checks is evaluated alone; the curves of the others get no point.
             self.advance(min(*(p.steps for p in self.players), (self.updates // every + 1) * every))
             with self.timed():
                 due, readings = self._check()
@@ -164,7 +164,7 @@ class PairStack(Lockstep):
                 self.save_if_due()
 
     def _check(self) -> tuple[list[int], list[Row]]:
-        """Evaluate; return the places of those that it is for, and the readings of all."""
+        """Evaluate; return the places of the due pairs, and the readings of all pairs."""
         on_grid = self.updates % self.job.protocol.report_every == 0
         due = [i for i, p in enumerate(self.players) if on_grid or p.steps <= self.updates]
         readings = self._read("check")
@@ -192,18 +192,18 @@ class PairStack(Lockstep):
     def _read(self, purpose: str) -> list[Row]:
         """Evaluate every pair; return a point of its curve, in the order of `JobKind.curve`."""
         meanings, messages = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
-        sent, answered, told = self._scores(meanings[0], messages[0])
+        sent, answered, on_language = self._scores(meanings[0], messages[0])
         right = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1))
-        # One by one, as the last bits of a mean may depend on what stands beside it.
+        # One by one, as the last bits of a mean may depend on the size of the stack.
         loss = torch.stack([cross_entropy(of_one, m).mean() for of_one, m in zip(answered, meanings[0], strict=True)])
-        words, wanted = self.link.greedy_words(sent), self.link.token_words(messages[0], self.job.task.vocab_size)
-        of_sender = (words == wanted).double().mean((-2, -1))
-        of_receiver = (told.argmax(-1) == meanings[0]).double().mean((-2, -1))
+        words, targets = self.link.greedy_words(sent), self.link.token_words(messages[0], self.job.task.vocab_size)
+        of_sender = (words == targets).double().mean((-2, -1))
+        of_receiver = (on_language.argmax(-1) == meanings[0]).double().mean((-2, -1))
         seen, said = meanings[0], words
         if self.settings.training_readings and self.tally.updates:
             right, seen, said = self.tally.accuracy(), self.tally.meanings, self.tally.messages
-        alike = [_topsim(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
-        rows = zip(right.tolist(), loss.tolist(), alike, of_sender.tolist(), of_receiver.tolist(), strict=True)
+        similarities = [_topsim(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
+        rows = zip(right.tolist(), loss.tolist(), similarities, of_sender.tolist(), of_receiver.tolist(), strict=True)
         taught = [p.replicate.condition != SCRATCH for p in self.players]
         return [
             [self.updates, accuracy, cost, rho, *((sender, receiver) if knows else (None, None))]
@@ -217,7 +217,7 @@ class PairStack(Lockstep):
         return [torch.cat(of_one, 1) for of_one in zip(*parts, strict=True)]
 
     def _retire(self, due: Sequence[int], readings: list[Row]) -> Iterator[Outcome]:
-        """Yield outcomes of the due pairs that have made their updates or diverged."""
+        """Yield outcomes of the due pairs that have finished or diverged."""
         diverged = (~torch.isfinite(self.learner.losses())).tolist()  # type: ignore[arg-type]
         ended = [i for i in due if self.players[i].steps <= self.updates or diverged[i]]
         if not ended:
@@ -288,19 +288,19 @@ class PairStack(Lockstep):
         }
 
     def _resume(self) -> None:
-        """Make the learner, and go on from the checkpoints if there are any."""
+        """Make the learner, and resume from checkpoints if there are any."""
         replicates = [p.replicate for p in self.players]
-        found = self.checkpoints.resumed(replicates, self._make_learner, ("tally", *RESUMED))
-        self.learner, self.updates = found.learner, found.updates
-        if found.own:
+        stack = self.checkpoints.resumed(replicates, self._make_learner, ("tally", *RESUMED))
+        self.learner, self.updates = stack.learner, stack.updates
+        if stack.own:
             self.players = [
-                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, found.own, strict=True)
+                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, stack.own, strict=True)
             ]
-            self.tally.resume([own["tally"] for own in found.own], torch.device(self.job.device))
+            self.tally.resume([own["tally"] for own in stack.own], torch.device(self.job.device))
 
 
 def _language(job: PairJob, replicate: Replicate) -> Language:
-    """Return the language of pre-training; from scratch, a placeholder that nothing is compared with."""
+    """Return the language of pre-training; from scratch, an unused placeholder."""
     task = job.task
     if replicate.condition == SCRATCH:
         nothing = np.zeros((task.space.size, task.message_length), dtype=np.uint8)
@@ -309,34 +309,34 @@ def _language(job: PairJob, replicate: Replicate) -> Language:
 
 
 def _emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:
-    """Return the messages of a pair's sender as a language; there are so many words."""
+    """Return the messages of a pair's sender as a language with `count` words."""
     origin = "from scratch" if replicate.condition == SCRATCH else f"after {replicate.condition}"
     name = f"{task.entry.name} {task.representation} {origin}"
     return Language.spoken(task.space, words, count, name=name, seed=replicate.seed)
 
 
 def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:
-    """Return the topographic similarity of some messages; each meaning counts once, unless as published."""
+    """Return the topographic similarity of some messages; except in published readings, each meaning counts once."""
     if settings.training_readings:
-        said = Table.of(meanings.numpy(), messages.numpy(), one_hot="no", argmax=False)
-        rho = float(topsim(said, message="hamming", pairs="ordered", workers=1))
+        table = Table.of(meanings.numpy(), messages.numpy(), one_hot="no", argmax=False)
+        rho = float(topsim(table, message="hamming", pairs="ordered", workers=1))
         return 0.0 if math.isnan(rho) else rho
     distinct, first = np.unique(meanings.numpy()[:MEANINGS_COMPARED], axis=0, return_index=True)
-    said = Table.of(distinct, messages.numpy()[first], one_hot="no", argmax=False)
-    return float(topsim(said, message="hamming", workers=1))
+    table = Table.of(distinct, messages.numpy()[first], one_hot="no", argmax=False)
+    return float(topsim(table, message="hamming", workers=1))
 
 
 def reported_meanings(record: Record) -> IntArray:
-    """Return the numbers of the meanings that the topsim in a pair's record compares, [N].
+    """Return the numbers of the meanings behind the topsim in a pair's record, [N].
 
     Raises:
-        InvalidSettingError: under the preset `published`, topsim is of messages in training that were not kept.
+        InvalidSettingError: the preset is `published`, where topsim uses messages of training that are not saved.
     """
     settings, space = TrainingSettings(**record["config"]["settings"]), MeaningSpace.of(record["meanings"])
     if settings.training_readings:
         raise InvalidSettingError(
             f"Under the preset published, the topsim of {record['model']} with seed {record['seed']} compares messages "
-            "of the last training batch, which were not kept: leave out --as-reported."
+            "of the last training batch, which are not saved: leave out --as-reported."
         )
     key = stream_key(record["seed"], "meanings", "report" if settings.fresh_reading else "check")
     keys = torch.tensor([key], dtype=torch.int64, device="cpu")

@@ -1,4 +1,4 @@
-"""Pairs: a sender and a receiver as one module, joined by a link."""
+"""Pairs: a sender and a receiver in one module, joined by a link."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Pair(nn.Module):
     """A sender and a receiver, joined by a link.
 
     Args:
-        sender: meanings to scores.
-        receiver: a message to scores.
-        link: makes messages of the sender's scores; see Representation.as_link.
+        sender: maps meanings to scores.
+        receiver: maps a message to scores.
+        link: converts the sender's scores to messages; see Representation.as_link.
     """
 
     def __init__(self, sender: nn.Module, receiver: nn.Module, link: Representation) -> None:
@@ -39,10 +39,10 @@ class Pair(nn.Module):
         self.broadcasts = all(getattr(model, "broadcasts", False) for model in (sender, receiver))
 
     def forward(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
-        """Return the scores of both; with `messages`, also the receiver's scores for those.
+        """Return the scores of both; with `messages`, also the receiver's scores for these.
 
-        Messages are sampled in training and greedy in evaluation, where the link samples at all. The sender's scores
-        are as the link compares them with its words (`Representation.as_sent`).
+        If the link samples messages, it does so in training; in evaluation they are greedy. The sender's scores are
+        converted by `Representation.as_sent`, for comparison with words of the link.
         """
         sent = self.sender(meanings)
         noise = current_noise(sent.device) if self.training else None
@@ -50,11 +50,11 @@ class Pair(nn.Module):
         sent = self.link.as_sent(sent)
         return (sent, answered) if messages is None else (sent, answered, self.receiver(messages))
 
-    def made_native(self, meanings: Tensor) -> Pair:
-        """Return the same pair with both sides run by native cores.
+    def with_native_cores(self, meanings: Tensor) -> Pair:
+        """Return the pair with native cores for both sides.
 
         Raises:
-            NotNativeError: a side does something that they cannot do.
+            NotNativeError: native cores do not support a side.
         """
         sender = NativeModule(self.sender, [meanings])
         with torch.no_grad():
@@ -69,26 +69,28 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
     """Make a pair with the initial weights of a seed.
 
     Args:
-        task: what it is.
-        seed: of its weights.
-        settings: how it trains.
-        taught: whether its sides get the weights that they have learnt a language with, as a link may have to know.
+        task: the task.
+        seed: seed of the weights.
+        settings: training settings.
+        taught: whether the weights of pre-training will be loaded; some links depend on this.
 
     Raises:
-        IncompatibleError: a side does not learn by gradient, or cannot work with the link.
+        IncompatibleError: a side does not learn by gradient, or does not work with the link.
     """
-    link, feedback = made_link(task, seed, settings, taught), task.feedback(settings)
-    # What a sender reads of itself is what the link makes of it, with all that the link learns.
+    link, feedback = make_link(task, seed, settings, taught), task.feedback(settings)
+    # A sender that reads its own symbols reads them as the link converts them, including the link's parameters.
     own = link if feedback == link.name else None
     sender = make_model(task.alone("sender", feedback), seed, settings, own)
     receiver = make_model(task.alone("receiver", task.representation), seed, settings)
     for model, entry in ((sender, task.entry.sender), (receiver, task.entry.receiver)):
         if not getattr(model, "learns_by_gradient", True):
-            raise IncompatibleError(f"{entry.qualified} stores examples and learns by no gradient: it cannot play.")
+            raise IncompatibleError(
+                f"{entry.qualified} stores examples and does not learn by gradient: it cannot play."
+            )
     return Pair(sender, receiver, link)
 
 
-def made_link(task: PairTask, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
+def make_link(task: PairTask, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
     """Make the link of a pair, with the initial weights of a seed if it has any."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(stream_key(seed, "weights", "link"))
@@ -100,8 +102,8 @@ def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
     return get_representation(task.representation, **settings.under(task.representation, "e2e"))
 
 
-def kept_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
-    """Return the trained pair of a record: a `Pair`, with its `sender` and `receiver`. Errors as for `restore`."""
+def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
+    """Return the trained pair of a record as a `Pair`. Errors as for `restore`."""
     config, sides = record["config"], record["model"].split("+")
     options = {side: _options_of(config["options"], side) for side in SIDES}
     task = PairTask(
@@ -125,14 +127,14 @@ def _options_of(options: Fields, side: str) -> Choices:
 
 
 def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
-    """Make a pair and send one message; raise early if sender and receiver do not fit together.
+    """Make a pair and send a message, to raise early if sender and receiver do not fit together.
 
     Raises:
-        IncompatibleError: sender and receiver do not fit.
-        InvalidSettingError: there are more words than can be numbered.
+        IncompatibleError: sender and receiver do not fit together.
+        InvalidSettingError: the link has too many words.
     """
     pair = make_pair(task, 0, settings)
-    pair.link.word_count(task.vocab_size)  # raises if there are too many words to tell apart
+    pair.link.word_count(task.vocab_size)  # raises if the link has too many words
     meanings = torch.zeros(2, task.space.attributes, dtype=torch.long, device="cpu")
     expected = {
         "sender": (2, task.message_length, task.vocab_size + 1),
@@ -145,7 +147,7 @@ def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
             answered = pair.receiver(pair.link.message(sent, None))
     except RuntimeError as error:
         raise IncompatibleError(
-            f"{task.entry.receiver.qualified} cannot read what {task.entry.sender.qualified} sends: "
+            f"{task.entry.receiver.qualified} cannot read messages of {task.entry.sender.qualified}: "
             f"{str(error).strip().partition(chr(10))[0]}."
         ) from error
     _require_shape(task.entry.receiver.qualified, answered, expected["receiver"])
@@ -156,4 +158,4 @@ def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
 
 def _require_shape(name: str, scores: Tensor, expected: tuple[int, ...]) -> None:
     if tuple(scores.shape) != expected:
-        raise IncompatibleError(f"{name} puts out scores of shape {tuple(scores.shape)}, not {expected}.")
+        raise IncompatibleError(f"{name} outputs scores of shape {tuple(scores.shape)}, not {expected}.")

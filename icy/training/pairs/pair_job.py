@@ -1,4 +1,4 @@
-"""Pair jobs: a sender and a receiver trained together, from scratch or after each has learnt a grammar."""
+"""Pair jobs: a sender and a receiver trained together, from scratch or after each was pre-trained on a grammar."""
 
 from __future__ import annotations
 
@@ -21,67 +21,68 @@ from icy.training.tasks import PairTask
 from icy.training.work import Work
 
 HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
-GAMES_ON_CPU = 4  # that are timed for an estimate: a larger stack brings little more
-FORMER_GRID = 50  # of checks, the default of version 0.1
-GAME = "game"  # the phase of readings; before it, the side that learns
+GAMES_ON_CPU = 4  # games that are timed for an estimate; larger stacks are hardly more efficient
+FORMER_GRID = 50  # updates between checks, the default of version 0.1
+GAME = "game"  # phase of readings in the game; in pre-training the phase is the side
 
 
 @dataclass(frozen=True)
 class SavedSide:
-    """One side of a pair as a probe left it.
+    """One side of a pair, as trained by a probe.
 
     Attributes:
         source: the results folder or the pack.
-        file: of its weights, in there.
-        steps: updates that it was trained for.
-        accuracy: on the language, at the end.
-        learnt: whether it reached the target.
-        content: of the file, for a machine that does not have it.
+        file: path of its file of weights, in there.
+        steps: number of updates in the probe.
+        accuracy: final accuracy on the language.
+        reached: whether it reached the target.
+        content: content of the file, for machines without it.
     """
 
     source: str
     file: str
     steps: int
     accuracy: float
-    learnt: bool
+    reached: bool
     content: bytes | None = None
 
     def weights(self) -> bytes:
-        """Return the content of the file of its weights."""
+        """Return the content of its file of weights."""
         return file_in(self.source, self.file) if self.content is None else self.content
 
 
 @dataclass(frozen=True)
 class PairJob(LanguageJob):
-    """Joint training of the pairs of one row, each from scratch or after both sides have learnt a grammar.
+    """Joint training of the pairs of one row, each from scratch or after both sides were pre-trained on a grammar.
 
-    `baselines` holds, by seed, the supervised updates that concat took (the slower side's), or why there are none.
+    `baselines` holds, by seed, the supervised updates of concat (of the slower side), or the reason of its failure.
 
     Attributes:
-        task: sender, receiver and their setting.
-        protocol: how long they are trained.
-        settings: how to train.
-        pretrained: what tells the probes whose models play from others; empty if the sides are pre-trained here.
-        learnt: these models, by side and replicate.
+        task: sender and receiver, with their sizes and representation.
+        protocol: the length of training.
+        settings: training settings.
+        pretrained: hashes that identify the rows of the probes that trained the sides; empty if the sides are
+            pre-trained here.
+        saved_sides: the saved models of these probes, by side and replicate.
     """
 
     task: PairTask
     protocol: EndToEndProtocol
     settings: TrainingSettings
     pretrained: str = ""
-    learnt: Mapping[tuple[str, Replicate], SavedSide] = field(default_factory=dict, repr=False)
+    saved_sides: Mapping[tuple[str, Replicate], SavedSide] = field(default_factory=dict, repr=False)
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "e2e"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        mine = {place: kept for place, kept in self.learnt.items() if place[1] in self.replicates}
-        object.__setattr__(self, "learnt", mine)  # a part of the job carries its own models only
+        mine = {place: side for place, side in self.saved_sides.items() if place[1] in self.replicates}
+        object.__setattr__(self, "saved_sides", mine)  # a part of the job has only its own models
 
     @property
     def entries(self) -> list[Entry]:
-        """Both models and their cells, and all that a language needs."""
+        """The entries of both models, of their cells, and of the languages."""
         both = (self.task.entry.sender, self.task.entry.receiver)
         return [one for entry in both for one in (entry, entry.cell) if one is not None] + super().entries
 
@@ -99,10 +100,10 @@ class PairJob(LanguageJob):
         }
 
     def _settings(self, scratch: bool) -> Choices:
-        """The settings of the game and of what came before it."""
+        """Return the settings of the game and of pre-training."""
         game = self.settings.under(self.task.representation, self.kind)
         if scratch and game.pop("check_growth", None) is not None:
-            game["check_every"] = FORMER_GRID  # it does nothing; so the keys of games stay as they were
+            game["check_every"] = FORMER_GRID  # without effect, but keys of earlier records include it
         return game if scratch else self.settings.under(self.task.pretrain_representation, self.kind) | game
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
@@ -111,31 +112,31 @@ class PairJob(LanguageJob):
         return {"model": self.task.entry.full_version, **grammar, "protocol": str(self.protocol.version)}
 
     def for_travel(self) -> PairJob:
-        """Return the job with the weights that it needs, for a machine without the folder they are in."""
-        packed = {place: replace(kept, content=kept.weights()) for place, kept in self.learnt.items()}
-        return replace(self, learnt=packed, checkpoints=False)
+        """Return the job with its weights, for a machine without the results folder."""
+        packed = {place: replace(side, content=side.weights()) for place, side in self.saved_sides.items()}
+        return replace(self, saved_sides=packed, checkpoints=False)
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the updates of a game; None while they depend on concat's, which are not known."""
+        """Return the updates of a game; None if they depend on unknown updates of concat."""
         if self.protocol.steps is not None:
             return self.protocol.steps
         return None if baseline is None else self.protocol.limit(baseline)
 
     @property
     def rehearsal(self) -> PairJob:
-        """A few games from scratch: how long pre-training takes depends on the grammar."""
+        """A few games from scratch, as the time of pre-training depends on the grammar."""
         games = tuple(
             Replicate(SCRATCH, r.seed) for r in self.replicates[: GAMES_ON_CPU if self.device == "cpu" else None]
         )
         return replace(self, replicates=games, settings=replace(self.settings, evaluation_size=2))
 
     def work(self) -> Work | None:
-        """Count an update of the game; None if a side learns without gradients."""
+        """Count the operations of an update of the game; None if a side learns without gradients."""
         counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
         return counted
 
     def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the game of all pairs, the first few left out as they are slower."""
+        """Return the seconds of one update of the game of all pairs, without the first few, which are slower."""
         if self.device != "cpu":
             from icy.training.cuda_graphs import WARM_UP  # imports torch
 
@@ -149,11 +150,11 @@ class PairJob(LanguageJob):
         return ExpectedSteps(steps, baseline is not None and self.protocol.steps is None)
 
     def phase_text(self, phase: str) -> str | None:
-        """Return which side learns its language; None during the game."""
+        """Return a text that names the side in pre-training; None during the game."""
         return None if phase in ("", GAME) else f"pre-training {phase}s"
 
     def estimate_text(self, steps: str) -> str:
-        """Return what an estimate rests on."""
+        """Return a sentence on the assumptions of an estimate."""
         return f"This is an estimate for {steps} updates of every pair, including pre-training if there is any."
 
     def summary(self, record: Record) -> str:
@@ -163,7 +164,7 @@ class PairJob(LanguageJob):
         return f"end to end {record['end_to_end_accuracy']:.3f}{drift} after {counted(record['steps'], 'step')}"
 
     def explain(self, outcome: Outcome) -> str:
-        """Return why a pair failed, in a sentence."""
+        """Return the reason of a failure, in a sentence."""
         if outcome.reason != NOT_LEARNT:
             return super().explain(outcome)
         if outcome.extra.get("diverged"):
@@ -173,9 +174,9 @@ class PairJob(LanguageJob):
             for side in ("sender", "receiver")
             if outcome.extra.get(f"{side}_accuracy", 1) < self.protocol.target
         }
-        told = " and ".join(f"the {side} ({reading:.3f})" for side, reading in slow.items())
+        sides = " and ".join(f"the {side} ({reading:.3f})" for side, reading in slow.items())
         within = "in the probe" if self.pretrained else f"within {counted(self.settings.max_steps, 'update')}"
-        return f"pre-training did not reach {self.protocol.target} {within}: {told} on {outcome.replicate.condition}"
+        return f"pre-training did not reach {self.protocol.target} {within}: {sides} on {outcome.replicate.condition}"
 
 
 def pair_conventions(config: Fields) -> dict[str, dict[str, str]]:

@@ -16,19 +16,19 @@ from icy.training.probe_job import ProbeJob
 
 from .pair_job import PairJob
 
-LEARNING_ORDER = ("receiver", "sender")  # of the sides
+LEARNING_ORDER = ("receiver", "sender")
 PRETRAINING = Protocol("pretraining", "", "", target=0.99, cap=math.inf, stops_at_target=True, measure="accuracy")
 
 
 @dataclass
-class Learnt:
-    """One side after pre-training.
+class PretrainedSide:
+    """One side of a pair after pre-training.
 
     Attributes:
-        steps: updates until the target, or until it was given up.
-        accuracy: the last reading.
-        diverged: whether it ended because its loss is no longer finite.
-        weights: of the model; None if it did not reach the target.
+        steps: updates until the target or the limit.
+        accuracy: the last accuracy.
+        diverged: whether training ended because the loss was not finite.
+        weights: weights of the model; None if it did not reach the target.
         seconds: this replicate's share of the time.
     """
 
@@ -45,8 +45,8 @@ class Pretraining(Run):
     needs_baseline = False
 
     def go(self, report: Report | None) -> Iterator[Outcome]:
-        """Train as any run does; `learnt` fills as replicates end."""
-        self.learnt: dict[Replicate, Learnt] = {}
+        """Train as in other runs; `sides` has an entry for each replicate that has ended."""
+        self.sides: dict[Replicate, PretrainedSide] = {}
         yield from super().go(report)
 
     def _verdict(self, reading: Reading, reached: float | None) -> str | None:
@@ -58,7 +58,7 @@ class Pretraining(Run):
         place, seconds = self.active.index(replicate), self.seconds[replicate]
         weights = self.learner.weights(place) if reason == "target" else None
         outcome = super()._outcome(replicate, reason, steps, accuracy, **extra)
-        self.learnt[replicate] = Learnt(steps, outcome.curve[-1][1], weights, seconds, reason == "diverged")
+        self.sides[replicate] = PretrainedSide(steps, outcome.curve[-1][1], weights, seconds, reason == "diverged")
         return outcome
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
@@ -67,8 +67,8 @@ class Pretraining(Run):
 
 def pretrain(
     job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None
-) -> dict[Replicate, Learnt]:
-    """Pre-train one side of several pairs, each on its language."""
+) -> dict[Replicate, PretrainedSide]:
+    """Pre-train one side of several pairs, each on its own language."""
     settings, task = job.settings, job.task.alone(side, job.task.pretrain_representation)
     protocol = replace(PRETRAINING, target=job.protocol.target)
     alone = ProbeJob(
@@ -82,21 +82,21 @@ def pretrain(
     )
     run = Pretraining(alone)
 
-    def pass_on(readings: list[Reading]) -> None:
+    def report_phase(readings: list[Reading]) -> None:
         if report is not None:
             report([replace(reading, phase=side) for reading in readings])
 
-    for _ in run.go(pass_on):
+    for _ in run.go(report_phase):
         pass
-    return run.learnt
+    return run.sides
 
 
-def measured_baselines(learnt: dict[str, dict[Replicate, Learnt]]) -> dict[int, float | str]:
-    """Return concat's supervised steps by seed (the slower side's), as far as it was trained here."""
-    found: dict[int, float | str] = {}
-    for replicate in learnt["sender"]:
+def measured_baselines(pretrained: dict[str, dict[Replicate, PretrainedSide]]) -> dict[int, float | str]:
+    """Return the supervised steps of concat by seed, of the slower side, for the seeds that were trained here."""
+    baselines: dict[int, float | str] = {}
+    for replicate in pretrained["sender"]:
         if replicate.condition == BASELINE:
-            sides = [learnt[side][replicate] for side in LEARNING_ORDER]
+            sides = [pretrained[side][replicate] for side in LEARNING_ORDER]
             done = all(side.weights is not None for side in sides)
-            found[replicate.seed] = max(side.steps for side in sides) if done else NOT_LEARNT
-    return found
+            baselines[replicate.seed] = max(side.steps for side in sides) if done else NOT_LEARNT
+    return baselines

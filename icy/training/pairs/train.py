@@ -16,25 +16,25 @@ from icy.training.weights import unpack_weights
 from .game import PairStack, PlayingPair
 from .model import make_pair
 from .pair_job import PairJob
-from .pretraining import LEARNING_ORDER, Learnt, measured_baselines, pretrain
+from .pretraining import LEARNING_ORDER, PretrainedSide, measured_baselines, pretrain
 
 
 def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:
     """Pre-train and play a job's pairs in lockstep; yield each when it ends.
 
-    Games that go on from checkpoints of different steps are played apart.
+    Games with checkpoints of different steps are played as separate stacks.
 
     Args:
-        job: what to train, and how. Unless the protocol fixes the updates of the game, concat of each seed must be
-            among its replicates or its baselines.
+        job: the job. Unless the protocol fixes the updates of the game, concat of each seed must be among its
+            replicates or its baselines.
         report: called with the readings of every check.
     """
     yield from in_groups(job, lambda part, checkpoints: _trained(part, checkpoints, report))
 
 
 def _trained(job: PairJob, checkpoints: Checkpoints, report: Report | None) -> Iterator[Outcome]:
-    """Go on with games that were under way; else pre-train and play."""
-    game = PairStack.going_on(job, checkpoints)
+    """Resume games that have checkpoints; else pre-train and play."""
+    game = PairStack.from_checkpoints(job, checkpoints)
     if game is None:
         players = yield from _players(job, report)
         game = PairStack(job, players, checkpoints) if players else None
@@ -43,7 +43,7 @@ def _trained(job: PairJob, checkpoints: Checkpoints, report: Report | None) -> I
 
 
 def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, list[PlayingPair]]:
-    """Return the pairs that can play, those with a grammar after pre-training; yield those of which that failed."""
+    """Pre-train the pairs that have a grammar; return the pairs that can play, and yield failures of pre-training."""
     scratch = [r for r in job.replicates if r.condition == SCRATCH]
     taught = [r for r in job.replicates if r.condition != SCRATCH]
     players = [PlayingPair(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
@@ -52,10 +52,11 @@ def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, li
             taught.remove(replicate)
             yield _failure(replicate, "no_baseline", 0, 0.0, {})
     if taught:
-        learnt = {side: _learnt(job, side, taught, report) for side in LEARNING_ORDER}
-        baselines = {**measured_baselines(learnt), **job.baselines}
+        pretrained = {side: _pretrained(job, side, taught, report) for side in LEARNING_ORDER}
+        baselines = {**measured_baselines(pretrained), **job.baselines}
         for replicate in taught:
-            ready = _ready_player(job, replicate, {side: learnt[side][replicate] for side in LEARNING_ORDER}, baselines)
+            sides = {side: pretrained[side][replicate] for side in LEARNING_ORDER}
+            ready = _ready_player(job, replicate, sides, baselines)
             if isinstance(ready, Outcome):
                 yield ready
             else:
@@ -63,44 +64,46 @@ def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, li
     return players
 
 
-def _learnt(job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None) -> dict[Replicate, Learnt]:
-    """Return one side of several pairs after its language was learnt: here, or before in a probe."""
+def _pretrained(
+    job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None
+) -> dict[Replicate, PretrainedSide]:
+    """Return one side of several pairs after pre-training here, or after training in a probe."""
     if not job.pretrained:
         return pretrain(job, side, replicates, report)
-    kept = {replicate: job.learnt[side, replicate] for replicate in replicates}
+    saved = {replicate: job.saved_sides[side, replicate] for replicate in replicates}
     return {
-        replicate: Learnt(one.steps, one.accuracy, unpack_weights(one.weights()) if one.learnt else None, 0.0)
-        for replicate, one in kept.items()
+        replicate: PretrainedSide(one.steps, one.accuracy, unpack_weights(one.weights()) if one.reached else None, 0.0)
+        for replicate, one in saved.items()
     }
 
 
 def _lacks_baseline(job: PairJob, replicate: Replicate) -> bool:
-    """Whether concat is known to have failed at the seed, so that the game would have no length."""
+    """Return whether concat is known to have failed at the seed, so that the length of the game is undefined."""
     return job.protocol.steps is None and isinstance(job.baselines.get(replicate.seed), str)
 
 
 def _ready_player(
-    job: PairJob, replicate: Replicate, sides: dict[str, Learnt], baselines: dict[int, float | str]
+    job: PairJob, replicate: Replicate, sides: dict[str, PretrainedSide], baselines: dict[int, float | str]
 ) -> PlayingPair | Outcome:
-    """Return a pair after pre-training, or its outcome if that failed."""
-    before: Choices = {f"{side}_steps": found.steps for side, found in sides.items()}
-    seconds = sum(found.seconds for found in sides.values())
-    # A game whose length is given asks nothing of concat, which may be in no record at all.
+    """Return a pair after pre-training, or the outcome if pre-training failed."""
+    before: Choices = {f"{side}_steps": trained.steps for side, trained in sides.items()}
+    seconds = sum(trained.seconds for trained in sides.values())
+    # A game with a fixed length does not depend on concat, which may not be on file.
     baseline = baselines.get(replicate.seed) if job.protocol.steps is None else None
     known = int(baseline) if isinstance(baseline, int | float) else None
     if known is None and job.protocol.steps is None and replicate.condition != BASELINE:
-        return _failure(replicate, "no_baseline", 0, seconds, {})  # the same as if that was known before it trained
-    if not all(found.weights is not None for found in sides.values()):
-        readings = {f"{side}_accuracy": found.accuracy for side, found in sides.items()}
-        diverged = [side for side, found in sides.items() if found.diverged]
+        return _failure(replicate, "no_baseline", 0, seconds, {})  # as if this had been known before pre-training
+    if not all(trained.weights is not None for trained in sides.values()):
+        readings = {f"{side}_accuracy": trained.accuracy for side, trained in sides.items()}
+        diverged = [side for side, trained in sides.items() if trained.diverged]
         lost = {"diverged": " and ".join(diverged)} if diverged else {}
-        steps = max(found.steps for found in sides.values())
+        steps = max(trained.steps for trained in sides.values())
         return _failure(replicate, NOT_LEARNT, steps, seconds, {**before, **readings, **lost})
     pair = make_pair(job.task, replicate.seed, job.settings, taught=True)
-    for side, found in sides.items():
-        assert found.weights is not None
-        # Not strict: tied parameters have one name here, and buffers that are not saved have one too many.
-        getattr(pair, side).load_state_dict(found.weights, strict=False)
+    for side, trained in sides.items():
+        assert trained.weights is not None
+        # Not strict: tied parameters are saved under one name, and the weights include non-persistent buffers.
+        getattr(pair, side).load_state_dict(trained.weights, strict=False)
     return PlayingPair(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)
 
 

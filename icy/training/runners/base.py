@@ -1,4 +1,4 @@
-"""Runners: train jobs and record their results; the interface, what all of them share, and the in-process runner."""
+"""Runners train jobs and record the results: the interface, common functions, and the in-process runner."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Recorder = Callable[[Record, Mapping[str, bytes]], None]  # stores a record and 
 
 
 class Runner(Protocol):
-    """Runs jobs somewhere: in this process, on a pool of local ones, on a cluster.
+    """Runs jobs in this process, on a pool of local processes, or on a cluster.
 
-    A context manager: it acquires its resources on entry and releases them on exit; an error within ends the running
-    jobs. All runners give the same records under the same keys.
+    A runner is a context manager: it acquires its resources on entry and releases them on exit. An error within the
+    block ends the running jobs. All runners give the same records under the same keys.
 
     Attributes:
         workers: number of jobs that may run at once.
@@ -52,17 +52,17 @@ class Runner(Protocol):
 
 
 def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = None) -> list[Record]:
-    """Train a job's replicates and record each as it ends; an exception is recorded for those that it stopped.
+    """Train a job's replicates and record each as it ends. If training raises, unfinished replicates are failures.
 
-    A stack that does not fit in memory is trained in halves, one after the other, which does not change its numbers.
+    A stack that does not fit in memory is trained in two halves, one after the other, with the same results.
 
     Args:
-        job: what to train.
+        job: the job to train.
         report: called with the readings of every evaluation.
-        put: stores a record and its files; in the job's folder unless given.
+        put: stores a record and its files; by default in the job's folder.
 
     Returns:
-        The records, failed ones among them.
+        The records, including failures.
     """
     put = put or Store(job.folder).put
     records: list[Record] = []
@@ -74,7 +74,7 @@ def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = No
         records.append(record)
 
     result: Result | Exception | None = None
-    with standard_state():  # a plug-in may have set another one when it was loaded
+    with standard_state():  # a plug-in may have changed the state when it was loaded
         for result in _results(job, report):
             if isinstance(result, Exception):
                 too_large = out_of_memory(result) and len(remaining) > 1
@@ -84,7 +84,7 @@ def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = No
             replicate, record, files = result
             file(record, files)
             remaining.discard(replicate)
-        result = None  # an exception keeps what filled the memory alive
+        result = None  # an exception keeps references to tensors that fill the memory
     if too_large or job.device != "cpu":
         release(job.device)
     return records + (_in_halves(job, remaining, records, report, put) if too_large else [])
@@ -94,14 +94,14 @@ Result = tuple[Replicate, Record, Mapping[str, bytes]]
 
 
 def _results(job: Job, report: JobReport | None) -> Iterator[Result | Exception]:
-    """Train a job and yield each replicate with its record and files; if training fails, the exception comes last.
+    """Train a job and yield each replicate with its record and files; if training fails, yield the exception last.
 
-    Exceptions of other causes pass through: of storage, of the callback, of the surroundings, and Ctrl-C.
+    Exceptions with other causes are raised: storage, the callback, the environment, and Ctrl-C.
     """
     remaining = set(job.replicates)
     of_callback: list[Exception] = []
 
-    def tell(readings: Sequence[Reading]) -> None:
+    def report_readings(readings: Sequence[Reading]) -> None:
         assert report is not None
         try:
             report(job, readings)
@@ -110,21 +110,21 @@ def _results(job: Job, report: JobReport | None) -> Iterator[Result | Exception]
             raise
 
     try:
-        for outcome in job.train(None if report is None else tell):
+        for outcome in job.train(None if report is None else report_readings):
             if outcome.replicate not in remaining:
-                raise IcyError(f"{job.name} gave a result of {outcome.replicate}, which was not asked for.")
+                raise IcyError(f"{job.name} gave an unexpected result of {outcome.replicate}.")
             remaining.discard(outcome.replicate)
             outcome = replace(outcome, files={**job.own_files(outcome.replicate), **outcome.files})
             yield outcome.replicate, job.record(outcome), outcome.files
         if remaining:
-            raise IcyError(f"{job.name} ended without a result of it.")
+            raise IcyError(f"{job.name} ended without a result of this replicate.")
     except StoreError:
-        raise  # a full disk or a vanished folder: nothing can be stored anywhere
+        raise  # a full disk or a missing folder: other records cannot be stored either
     except Exception as error:
         if error in of_callback:
             raise
         if hides_interrupt(error):
-            raise KeyboardInterrupt from error  # no failure of the model, whose training is to be resumed
+            raise KeyboardInterrupt from error  # not a failure of the model, so its training can be resumed
         require_training_failed(error)
         yield error
 
@@ -132,10 +132,10 @@ def _results(job: Job, report: JobReport | None) -> Iterator[Result | Exception]
 def _in_halves(
     job: Job, remaining: Iterable[Replicate], records: Sequence[Record], report: JobReport | None, put: Recorder
 ) -> list[Record]:
-    """Train a stack that did not fit as two; a seed's baseline in the first half, or beside what needs it."""
+    """Train a stack that did not fit as two. A baseline is in the same half as its seed's replicates, or before."""
     ordered = sorted(remaining, key=lambda r: (r.seed, not job.is_baseline(r), r.condition))
     middle = (len(ordered) + 1) // 2
-    log.warning("%s: %s replicates do not fit in memory; half of them go first.", job.name, len(ordered))
+    log.warning("%s: %s replicates do not fit in memory; they are trained in two halves.", job.name, len(ordered))
     done: list[Record] = []
     for half in (ordered[:middle], ordered[middle:]):
         known = {**job.baselines, **job.baselines_in([*records, *done])}
@@ -145,7 +145,7 @@ def _in_halves(
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Use one thread for torch's operations within the block, so that sums are added in the same order everywhere."""
+    """Use one thread for PyTorch's operations within the block, so that the order of sums is always the same."""
     import torch
 
     before = torch.get_num_threads()
@@ -161,16 +161,16 @@ class LocalRunner:
 
     Args:
         report: called with the readings of every evaluation.
-        filed: called with every record once it is stored.
+        on_record: called with every record when it is stored.
         device: where to compute.
     """
 
     workers = 1
 
     def __init__(
-        self, report: JobReport | None = None, filed: RecordCallback | None = None, device: str = "cpu"
+        self, report: JobReport | None = None, on_record: RecordCallback | None = None, device: str = "cpu"
     ) -> None:
-        self._report, self._filed, self.device = report, filed, device
+        self._report, self._on_record, self.device = report, on_record, device
         self._waiting: list[tuple[int, Job]] = []
         self._next = 0
 
@@ -196,8 +196,8 @@ class LocalRunner:
     def _putting(self, store: Store) -> Recorder:
         def put(record: Record, files: Mapping[str, bytes]) -> None:
             store.put(record, files)
-            if self._filed is not None:
-                self._filed(record)
+            if self._on_record is not None:
+                self._on_record(record)
 
         return put
 
@@ -205,7 +205,7 @@ class LocalRunner:
 def deal(replicates: Sequence[Replicate], workers: int, most: int) -> list[tuple[Replicate, ...]]:
     """Split replicates over workers, in stacks of at most `most`.
 
-    They are dealt like cards, ordered by grammar, so that every stack gets its share of the grammars that train long.
+    They are dealt in turn, ordered by grammar, so that grammars with long training are spread over all stacks.
     """
     if not replicates:
         return []

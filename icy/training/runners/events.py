@@ -1,4 +1,4 @@
-"""Events of worker processes (readings, finished records, log lines), passed to their parent through files."""
+"""Events of worker processes (readings, finished records, log lines), sent to their parent through files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _icy_log = logging.getLogger("icy")
 
 
 class EventLog:
-    """Events from workers to this process: one file per job, which the worker appends to and this process follows.
+    """Events from workers to this process: the worker of a job appends to a file, and this process reads it.
 
     A line is a pair: "read" and readings, "filed" and the key of a record, or "log" and a log record.
     """
@@ -26,20 +26,20 @@ class EventLog:
 
     @staticmethod
     def path(folder: str | Path, ticket: int) -> Path:
-        """Return the file that the worker of a ticket writes."""
+        """Return the path of a ticket's file."""
         return Path(folder) / f"{ticket}.jsonl"
 
     @staticmethod
     @contextlib.contextmanager
     def writing(folder: str | Path, ticket: int) -> Iterator[Callable[[str, Any], None]]:
-        """Open the file of a ticket for its worker, to write kind and content of a line each.
+        """Open the file of a ticket for its worker; yield a function that appends a line of kind and content.
 
-        What cannot be written is left out: the disk may be full, and a display is no reason to lose a run.
+        Lines that cannot be written, for example to a full disk, are left out, as they only affect the display.
         """
         with contextlib.ExitStack() as stack:
             file: BinaryIO | None = None
             with contextlib.suppress(OSError):
-                # Without a buffer: what a full disk did not take would be an error again as the file is closed.
+                # Without a buffer: with a full disk, closing the file would raise for the rest of the buffer.
                 file = stack.enter_context(EventLog.path(folder, ticket).open("ab", buffering=0))
 
             def append(line: str) -> None:
@@ -47,7 +47,7 @@ class EventLog:
                     with contextlib.suppress(OSError):
                         file.write(f"{line}\n".encode())
 
-            append("")  # after a line that a killed worker may have left unfinished
+            append("")  # ends a line that a killed worker may have left incomplete
             yield lambda kind, content: append(json.dumps([kind, content]))
 
     def collect(self) -> Iterator[tuple[int, str, Any]]:
@@ -58,13 +58,13 @@ class EventLog:
                 whole, newline, _ = file.read().rpartition(b"\n")  # the last line may be half written
             self._read[path] = self._read.get(path, 0) + len(whole) + len(newline)
             for line in whole.splitlines():
-                with contextlib.suppress(ValueError):  # what a worker wrote as it was killed
+                with contextlib.suppress(ValueError):  # an incomplete line of a killed worker
                     kind, content = json.loads(line)
                     yield int(path.stem), kind, content
 
 
 class LogForwarder(logging.Handler):
-    """Forwards a worker's log to its parent while open."""
+    """Forwards a worker's log to its parent within a block."""
 
     def __init__(self, write: Callable[[str, Any], None]) -> None:
         super().__init__()
@@ -83,14 +83,14 @@ class LogForwarder(logging.Handler):
         _icy_log.removeHandler(self)
 
 
-def forward_log(content: Fields, said: set[str]) -> None:
-    """Log a worker's log line here; once, however many stacks log it.
+def forward_log(content: Fields, logged: set[str]) -> None:
+    """Log a worker's line in this process, once even if several stacks log it.
 
     Args:
-        content: as LogForwarder sends it.
-        said: lines that were passed on before.
+        content: the line, as from LogForwarder.
+        logged: lines that were logged before; updated in place.
     """
     text = f"{content['name']} {content['msg']}"
-    if text not in said:
-        said.add(text)
+    if text not in logged:
+        logged.add(text)
         logging.getLogger(content["name"]).handle(logging.makeLogRecord(dict(content)))

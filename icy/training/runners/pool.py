@@ -1,8 +1,8 @@
 """A pool of worker processes on this machine: one worker per core, and one thread per worker.
 
-The models are small. One of them cannot fill two cores, and threads within an operation of a hundred microseconds
-cost more than they bring, so on a CPU each worker trains a stack of its own. On a GPU a few workers may share it, so
-that one launches its work while another computes.
+The models are small. A model cannot use two cores, and threads within an operation of a hundred microseconds cost more
+time than they save, so on a CPU each worker trains its own stack. A few workers may share a GPU, so that one of them
+launches operations while another computes.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _icy_log = logging.getLogger("icy")
 
 
 class Worker:
-    """A worker process, and the job that it is at.
+    """A worker process, and its current job.
 
-    Each is a pool of its own: loky takes the loss of one process for the loss of its pool, and so it is known whose
-    job was at work when a process was killed.
+    Each worker is a separate pool. In loky, the loss of a process is the loss of its pool, so this identifies the job
+    of a killed process.
 
     Args:
-        spool: the folder of the mail.
-        process: where it works; a fresh process unless given.
+        spool: the folder of events.
+        process: the process of the worker; by default a fresh process.
     """
 
     def __init__(self, spool: str, process: WorkerProcess | None = None) -> None:
@@ -52,27 +52,27 @@ class Worker:
         self.future: Future[list[Record]] | None = None
 
     def begin(self, work: Submission) -> None:
-        """Hand it a job; it must have none."""
+        """Submit a job to an idle worker."""
         self.work = work
         self.future = self._process.submit(work.rest(), work.ticket, self._spool)
 
     def end(self) -> Submission:
-        """Take the job from it."""
+        """End the current job, and return it."""
         assert self.work is not None
         work, self.work, self.future = self.work, None, None
         return work
 
     def restart(self) -> None:
-        """Have another process in its place."""
+        """Replace the process by a fresh one."""
         self.kill()
         self._process = _fresh()
 
     def processes(self) -> list[Any]:
-        """The process, or none while it is being started."""
+        """Return the process in a list, which is empty while the process is starting."""
         return self._process.processes()
 
     def kill(self) -> None:
-        """End the process at once, and wait until it is gone, so that it writes nothing beside another."""
+        """Kill the process and wait until it has ended, so that it cannot write at the same time as its successor."""
         self._process.kill()
 
 
@@ -85,11 +85,11 @@ class PoolRunner(RemoteRunner):
     """Runs jobs on worker processes.
 
     Args:
-        workers: how many.
+        workers: number of workers.
         report: called in this process with the readings of every check of every worker.
-        filed: called in this process with every record once it is on file.
-        retries: how often a job whose worker was killed is begun again, before what it lacks is filed as failed; 0, a
-            worker that is killed is an error.
+        on_record: called in this process with every record when it is on file.
+        retries: how often a job is restarted after its worker was killed, before its unfinished replicates are recorded
+            as failed. With 0, a killed worker is an error.
         device: where the workers compute.
     """
 
@@ -97,11 +97,11 @@ class PoolRunner(RemoteRunner):
         self,
         workers: int,
         report: JobReport | None = None,
-        filed: RecordCallback | None = None,
+        on_record: RecordCallback | None = None,
         retries: int = 0,
         device: str = "cpu",
     ) -> None:
-        super().__init__(report, filed, retries)
+        super().__init__(report, on_record, retries)
         self.workers, self.device = workers, device
         self._pool: list[Worker] = []
         self._ready: list[WorkerProcess] = []  # processes without a worker yet
@@ -127,7 +127,7 @@ class PoolRunner(RemoteRunner):
         shutil.rmtree(self._spool, ignore_errors=True)
 
     def _fill(self) -> None:
-        """Hand out what waits, to workers that have nothing to do and, up to their number, to new ones."""
+        """Submit waiting jobs to idle workers, and to new workers up to the maximum number."""
         while self._waiting:
             idle = next((worker for worker in self._pool if worker.work is None), None)
             if idle is None:
@@ -138,7 +138,7 @@ class PoolRunner(RemoteRunner):
             idle.begin(self._waiting.popleft())
 
     def finished(self) -> Iterator[tuple[int, list[Record]]]:
-        """Tickets and records of jobs, as they end; more may be submitted meanwhile.
+        """Yield tickets and records of jobs as they end; more may be submitted meanwhile.
 
         Raises:
             IcyError: a worker was killed, and there are no retries.
@@ -153,22 +153,22 @@ class PoolRunner(RemoteRunner):
                     yield work.ticket, list(work.records.values())
 
     def _ended(self, worker: Worker, future: Future[list[Record]]) -> Submission | None:
-        """The work that a worker has come to the end of; None if it waits to begin again."""
+        """Return the submission that a worker has finished; None if it is queued again."""
         work, error = worker.end(), future.exception()
         if not isinstance(error, BrokenProcessPool):
             for record in future.result():
-                work.filed(record)
+                work.add_record(record)
             return work
         if not self.retries:
-            raise IcyError(f"{KILLED} Run the same command to go on, with fewer --workers.") from error
+            raise IcyError(f"{KILLED} Run the same command with fewer --workers to resume.") from error
         worker.restart()
-        return None if self._begins_again(work) else work
+        return None if self._retry(work) else work
 
     def _pass_on_mail(self) -> None:
         at_work = {worker.work.ticket: worker.work for worker in self._pool if worker.work is not None}
         for ticket, kind, content in self._mail.collect():
             work = at_work.get(ticket)
-            if kind == "filed" and work is not None:  # not of one that was lost, and said more before it was gone
+            if kind == "filed" and work is not None:  # None for late events of a lost worker
                 record = Store(work.job.folder).get(content)
                 if record is not None:
                     self._note(work, record)
@@ -186,7 +186,7 @@ def _start_fresh_worker(additions: Additions, log_level: int) -> None:
 
 
 def _start_copied_worker() -> None:
-    _icy_log.handlers.clear()  # they are the parent's, which gets the log by mail
+    _icy_log.handlers.clear()  # handlers of the parent, which gets the log as events
     _start_worker()
 
 

@@ -1,21 +1,23 @@
-"""Processes of workers: copies of this process where that is safe, and fresh ones elsewhere.
+"""Processes of workers: copies of this process where copying is safe, and fresh processes elsewhere.
 
-A fresh process imports PyTorch and icy again, one to two seconds of a core for every worker. A copy (fork) has all that
-is imported, and every language that was made for the plan, in a hundredth of a second, and shares their memory.
+A fresh process imports PyTorch and icy again, which takes one to two seconds of a core for every worker. A copy (fork)
+is ready in a hundredth of a second. It shares the memory of imported modules and of the languages of the plan.
 
-A copy has one thread, whatever the original had: what another thread held at that moment stays locked for ever, and the
-threads of OpenMP are missed as soon as they are wanted. So a process is copied only if it is safe by all of these:
+A copy has one thread, even if the original had several. A lock that another thread held stays locked forever, and
+OpenMP fails without its threads. So a process is copied only under all of these conditions:
 
-- Linux, and training on the CPU: CUDA does not work in a copy, and macOS has threads of its own in every process.
-- Python runs a single thread. A notebook runs several, and so does a progress display, which therefore starts later.
-- The system knows of a single thread once the first copy was made: no region of OpenMP has run, no library has threads.
-  Those that know of copies, as OpenBLAS does, have ended theirs by then and start them again at need.
-- Every copy says that it is ready, after a gradient of one number: PyTorch refuses those in a copy in some builds.
+- The system is Linux, and training is on the CPU. CUDA does not work in a copy, and macOS has its own threads in every
+  process.
+- Python runs a single thread. A notebook runs several. A progress display runs another, so it starts later.
+- The system has a single thread after the first copy: no region of OpenMP has run, and no library has threads.
+  Libraries that support copies, such as OpenBLAS, have ended their threads by then and restart them when needed.
+- Every copy reports that it is ready, after the gradient of one number: some builds of PyTorch cannot compute gradients
+  in a copy.
 
-The copies make no threads either: PyTorch and BLAS compute with one, as PyTorch's own workers (`DataLoader`) do.
-If one does not hold, all workers are fresh processes, started by loky, which needs no `if __name__ == "__main__"` in a
-user's script and carries models that were defined in a notebook. So is the process that replaces one that was killed,
-as threads may run by then.
+The copies do not start threads either: PyTorch and BLAS use one thread, as in PyTorch's own workers (`DataLoader`).
+If a condition is not met, all workers are fresh processes, started by loky, which does not need
+`if __name__ == "__main__"` in a user's script and can transfer models that are defined in a notebook. A killed process
+is also replaced by a fresh process, as threads may run by then.
 """
 
 from __future__ import annotations
@@ -48,39 +50,37 @@ from threadpoolctl import threadpool_limits
 from icy.core import signals
 from icy.core.errors import IcyError, what_and_where
 
-PATIENCE_SECONDS = 5.0  # for a process that is being killed, or copied
+PATIENCE_SECONDS = 5.0  # limit for killing or copying a process
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the latter
-THREADS = Path("/proc/self/task")  # one entry for each thread of this process, of whatever library
+THREADS = Path("/proc/self/task")  # an entry for each thread of this process, including threads of libraries
 READY = b"ready"
-LOOK_SECONDS = 1.0  # between two looks for a parent whose end no pipe told
+LOOK_SECONDS = 1.0  # between two checks of the parent, in case the pipe does not report its end
 Task = Callable[..., Any]
-_running: dict[
-    Any, int
-] = {}  # the copies, each with its parent: what a process inherits when it is forked is not its own
-to_its_end = threading.Lock()  # held by a task for as long as its process must not end, though its parent is gone
+_running: dict[Any, int] = {}  # copies with the numbers of their parents, since a fork inherits copies of its parent
+to_its_end = threading.Lock()  # held by a task while its process must not end, even if the parent has ended
 
 
 class WorkerProcess(Protocol):
-    """A process that runs a function as often as it is asked to."""
+    """A process that runs a function on request."""
 
     def submit(self, *arguments: Any) -> Future[Any]:
-        """Run the function there; the future fails with BrokenProcessPool if the process is lost."""
+        """Run the function in the process; the future fails with BrokenProcessPool if the process is lost."""
 
     def processes(self) -> list[Any]:
-        """The process, or none while it is being started."""
+        """Return the process in a list, which is empty while the process is starting."""
 
     def kill(self) -> None:
-        """End the process at once, and wait until it is gone, so that it writes nothing beside another."""
+        """Kill the process and wait until it has ended, so that it cannot write at the same time as its successor."""
 
 
 class FreshProcess:
-    """A process that begins anew, by loky.
+    """A fresh process, started by loky.
 
     Args:
         task: the function.
-        start: called there first, with `arguments`.
-        *arguments: of `start`.
+        start: called first in the process, with `arguments`.
+        *arguments: arguments of `start`.
     """
 
     def __init__(self, task: Task, start: Task, *arguments: Any) -> None:
@@ -94,26 +94,26 @@ class FreshProcess:
         )
 
     def submit(self, *arguments: Any) -> Future[Any]:
-        """Run the function there."""
+        """Run the function in the process."""
         try:
             _start_tracker()
-            with signals.held():
+            with signals.delay_signals():
                 future: Future[Any] = self._executor.submit(self._task, *arguments)
-        except BrokenProcessPool as error:  # the process was killed while it had nothing to do
+        except BrokenProcessPool as error:  # the process was killed while it was idle
             future = Future()
             future.set_exception(error)
         return future
 
     def processes(self) -> list[Any]:
-        """The process, or none while it is being started."""
+        """Return the process in a list, which is empty while the process is starting."""
         return list((self._executor._processes or {}).values())
 
     def kill(self) -> None:
-        """End it.
+        """Kill the process and wait until it has ended.
 
-        Not asked to end, as loky would: a process that was killed as it held a lock of the executor's queues leaves
-        no one to hear of it. Nor left to loky's own way to kill, which needs another package or program. In a thread,
-        since loky may wait for ever.
+        The usual shutdown of loky would not return if the process was killed while it held a lock of the executor's
+        queues. Loky's own way to kill processes needs another package or program. The executor is shut down in a
+        thread, since loky may wait forever.
         """
         processes = self.processes()
         _kill(processes)
@@ -129,32 +129,36 @@ class CopiedProcess:
 
     Args:
         task: the function.
-        start: called there first.
+        start: called first in the process.
     """
 
     def __init__(self, task: Task, start: Task) -> None:
         self._here, there = multiprocessing.Pipe()
-        with there, signals.held(), warnings.catch_warnings(action="ignore"):  # of threads: `copies` sees them
+        with (
+            there,
+            signals.delay_signals(),
+            warnings.catch_warnings(action="ignore"),
+        ):  # ignore warnings of threads, which `copies` checks
             context: Any = multiprocessing.get_context("fork")
             here = os.getpid()
-            _lifeline(here)  # so that the copy has it
+            _lifeline(here)  # created here, so that the copy inherits it
             self._process = context.Process(target=_serve, args=(there, task, start, here))
             self._process.start()
             _running[self._process] = here
-        self._asking: ThreadPoolExecutor | None = None
+        self._sender: ThreadPoolExecutor | None = None
 
     def ready(self, seconds: float) -> bool:
-        """Whether it says within some seconds that it is ready."""
+        """Return whether the process reports within some seconds that it is ready."""
         with contextlib.suppress(EOFError, OSError):
             return self._here.poll(seconds) and self._here.recv_bytes() == READY
         return False
 
     def submit(self, *arguments: Any) -> Future[Any]:
-        """Run the function there."""
-        self._asking = self._asking or ThreadPoolExecutor(1)  # not before all copies are made
-        return self._asking.submit(self._ask, arguments)
+        """Run the function in the process."""
+        self._sender = self._sender or ThreadPoolExecutor(1)  # created when all copies have been made
+        return self._sender.submit(self._request, arguments)
 
-    def _ask(self, arguments: Any) -> Any:
+    def _request(self, arguments: Any) -> Any:
         task = dumps(arguments)
         try:
             self._here.send_bytes(task)
@@ -166,44 +170,44 @@ class CopiedProcess:
         return result
 
     def processes(self) -> list[Any]:
-        """The process."""
+        """Return the process in a list."""
         return [self._process]
 
     def kill(self) -> None:
-        """End it."""
+        """Kill the process and wait until it has ended."""
         _kill([self._process])
         self._process.join(PATIENCE_SECONDS)
         _running.pop(self._process, None)
-        if self._asking is not None:
-            self._asking.shutdown()  # it hears that the process is gone
+        if self._sender is not None:
+            self._sender.shutdown()  # its thread ends with the process
         self._here.close()
 
 
 def copies(count: int, task: Task, start: Task) -> list[CopiedProcess]:
-    """Return copies of this process, ready to run `task`; none where copying is not safe (see this module).
+    """Return copies of this process, ready to run `task`; an empty list if copying is not safe (see this module).
 
     Args:
-        count: how many.
-        task: what they run.
-        start: called in each first.
+        count: number of copies.
+        task: the function.
+        start: called first in each copy.
     """
     if sys.platform != "linux" or threading.active_count() > 1:
         return []
-    import torch  # here and once, if it is not yet
+    import torch  # imported once, before copying
 
     if torch.cuda.is_initialized():
         return []
     made: list[CopiedProcess] = []
     try:
-        # Copies inherit the limit of BLAS. In a copy it could no longer be set without starting the threads.
-        with threadpool_limits(1, "blas"), signals.held():  # else an interrupt could come before a copy is known here
+        # Copies inherit the limit of BLAS. Setting the limit in a copy would start threads.
+        with threadpool_limits(1, "blas"), signals.delay_signals():  # an interrupt waits until each copy is in `made`
             alone = True
             while alone and len(made) < count:
                 made.append(CopiedProcess(task, start))
                 alone = len(list(THREADS.iterdir())) == 1
         deadline = time.monotonic() + PATIENCE_SECONDS
         safe = alone and all(copy.ready(deadline - time.monotonic()) for copy in made)
-    except OSError:  # no more processes, or no memory
+    except OSError:  # too many processes, or too little memory
         safe = False
     except BaseException:
         _end(made)
@@ -220,29 +224,29 @@ def _end(made: list[CopiedProcess]) -> None:
 
 @atexit.register
 def _end_forgotten() -> None:
-    """Kill copies that an interrupt at a bad moment left behind: Python would wait for their end at its own."""
+    """Kill copies that are left after an interrupt, as Python would wait for them at its end."""
     _kill([process for process, parent in _running.items() if parent == os.getpid()])
 
 
 def _kill(processes: list[Any]) -> None:
     for process in processes:
-        with contextlib.suppress(ProcessLookupError):  # it is gone already
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
             os.kill(process.pid, KILL)
 
 
 @functools.cache
 def _lifeline(parent: int) -> tuple[Connection, Connection]:
-    """Return the two ends of a pipe of this process that nobody writes to: its workers read that this one has ended.
+    """Return the two ends of a pipe, by which workers notice the end of this process. Nothing is written to the pipe.
 
     Args:
-        parent: the number of this process; a copy that starts workers of its own has a pipe of its own.
+        parent: the number of this process; a copy with its own workers has its own pipe.
     """
     return multiprocessing.Pipe(duplex=False)
 
 
 def _start_tracker() -> None:
-    """Start Python's tracker of resources before a worker: as it starts, it lets signals through that are held."""
-    with signals.held():
+    """Start Python's resource tracker before a worker, since its start delivers signals that are held."""
+    with signals.delay_signals():
         resource_tracker.ensure_running()
 
 
@@ -250,23 +254,23 @@ def _start_tracker() -> None:
 
 
 def _begin_fresh(parent: int, lifeline: Connection, start: Task, *arguments: Any) -> None:
-    """Begin a fresh process."""
+    """Start a fresh process."""
     _end_with(parent, lifeline)
     start(*arguments)
 
 
 def _end_with(parent: int, lifeline: Connection) -> None:
-    """End this worker once its parent is gone: killed, it leaves no one to hand results to, or to stop the worker."""
+    """End this worker when its parent ends. A killed parent cannot stop its workers."""
     threading.Thread(target=_await_end, args=(parent, lifeline), daemon=True).start()
 
 
 def _await_end(parent: int, lifeline: Connection) -> None:
-    """Wait for the end of the parent, which may have come before this process could look, and end this one.
+    """Wait for the end of the parent, which may have ended already, and end this process.
 
-    The pipe tells at once. But whatever else the parent has forked holds the pipe open too, so the parent's number is
-    looked at now and then; not on Windows, where that of a parent stays.
+    The pipe reports the end at once, unless another fork of the parent keeps the pipe open. So the number of the parent
+    is checked once a second too; not on Windows, where the number does not change.
     """
-    with contextlib.suppress(OSError):  # Windows has it for the end of a pipe
+    with contextlib.suppress(OSError):  # Windows raises at the end of a pipe
         while (os.name != "posix" or os.getppid() == parent) and not lifeline.poll(LOOK_SECONDS):
             pass
     to_its_end.acquire()
@@ -274,14 +278,14 @@ def _await_end(parent: int, lifeline: Connection) -> None:
 
 
 def _serve(pipe: Connection, task: Task, start: Task, parent: int) -> None:
-    """Say that the copy is ready, and run `task` with whatever comes."""
+    """Report that the copy is ready, and run `task` for every request."""
     lifeline, end = _lifeline(parent)
-    end.close()  # else this copy would keep it open for the others, and for itself
+    end.close()  # else this copy would keep the pipe open
     _end_with(parent, lifeline)
-    gc.freeze()  # collections leave what came from the original alone, so that its memory stays shared
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))  # for libraries that are loaded from now on
+    gc.freeze()  # excludes objects of the original from collections, so that their memory stays shared
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))  # for libraries that are loaded later
     start()
-    _begin_randomness_anew()
+    _reseed_generators()
     _try_gradient()
     pipe.send_bytes(READY)
     while True:
@@ -292,23 +296,23 @@ def _serve(pipe: Connection, task: Task, start: Task, parent: int) -> None:
         try:
             answer = dumps((True, task(*arguments)))
         except BaseException as error:
-            answer = _told(error)
+            answer = _packed_error(error)
         pipe.send_bytes(answer)
 
 
-def _told(error: BaseException) -> bytes:
+def _packed_error(error: BaseException) -> bytes:
     """Return an error as bytes, with its stack trace as a note."""
     error.add_note("".join(traceback.format_exception(error)))
     try:
-        told: bytes = dumps((False, error))
-        pickle.loads(told)
-    except Exception:  # an error of a plug-in's own that cannot be read back
-        told = dumps((False, IcyError(what_and_where(error))))
-    return told
+        content: bytes = dumps((False, error))
+        pickle.loads(content)
+    except Exception:  # an error of a plug-in that cannot be unpickled
+        content = dumps((False, IcyError(what_and_where(error))))
+    return content
 
 
-def _begin_randomness_anew() -> None:
-    """Seed the generators that icy does not draw from, as in a fresh process: copies would draw the same numbers."""
+def _reseed_generators() -> None:
+    """Seed the global random generators, as in a fresh process, since copies would draw the same numbers."""
     import numpy as np
     import torch
 
@@ -317,7 +321,7 @@ def _begin_randomness_anew() -> None:
 
 
 def _try_gradient() -> None:
-    """Compute a gradient, which raises where PyTorch cannot after a copy."""
+    """Compute a gradient; it raises if PyTorch cannot compute gradients in a copy."""
     import torch
 
     torch.ones(1, requires_grad=True, dtype=torch.float32, device="cpu").sum().backward()  # type: ignore[no-untyped-call]

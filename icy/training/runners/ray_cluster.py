@@ -1,10 +1,10 @@
-"""A Ray cluster, for those who outgrow one machine: many nodes, fractions of GPUs, nodes that come and go.
+"""Train on a Ray cluster: many nodes, fractions of GPUs, nodes that may join and leave.
 
-A task trains one job and sends what it finds home as it finds it: this process files the records, so that the nodes
-need no folder in common. A job whose node is lost begins again elsewhere with what it still lacks.
+A task trains one job and sends each result to this process when it is ready. This process writes the records, so the
+nodes do not need a shared folder. After the loss of a node, its unfinished replicates are restarted on another node.
 
-Where there is a cluster, Ray finds it by itself (RAY_ADDRESS, or one started on this machine); or else one is started
-here for as long as the run takes, which listens on 127.0.0.1 alone.
+Ray finds a running cluster by itself (RAY_ADDRESS, or a cluster started on this machine). If there is none, a cluster
+is started on this machine for the time of the run. It listens only on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ log = logging.getLogger(__name__)
 
 
 def import_ray() -> Any:
-    """The package ray.
+    """Return the package ray.
 
     Raises:
-        IcyError: it is not installed.
+        IcyError: ray is not installed.
     """
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray warns of a change to come otherwise
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # avoids a warning of a future change in Ray
     try:
         import ray
         import ray._private.services
@@ -54,10 +54,11 @@ class RayRunner(RemoteRunner):
     """Runs jobs as tasks on a Ray cluster.
 
     Args:
-        workers: tasks at once; 0, as many as the cluster has cores, or shares of GPUs.
+        workers: number of parallel tasks; 0 for as many as the cluster has cores, or shares of GPUs.
         report: called in this process with the readings of every check of every task.
-        filed: called in this process with every record once it is on file.
-        retries: how often a job is begun again whose node or worker was lost, before what it lacks is filed as failed.
+        on_record: called in this process with every record when it is on file.
+        retries: how often a job is restarted after a lost node or worker, before its unfinished replicates are recorded
+            as failed.
         device: "cpu", "cuda", or "auto" for GPUs if the cluster has any.
         per_gpu: tasks that share one GPU.
 
@@ -69,13 +70,13 @@ class RayRunner(RemoteRunner):
         self,
         workers: int = 0,
         report: JobReport | None = None,
-        filed: RecordCallback | None = None,
+        on_record: RecordCallback | None = None,
         retries: int = RETRIES,
         device: str = "auto",
         per_gpu: int = 1,
     ) -> None:
         self._ray = import_ray()
-        super().__init__(report, filed, retries)
+        super().__init__(report, on_record, retries)
         self.workers, self.device, self._per_gpu = workers, device, per_gpu
         self._tasks: dict[Any, Submission] = {}
         self._mail: Any = None
@@ -85,8 +86,8 @@ class RayRunner(RemoteRunner):
         self._own = not ray.is_initialized()
         if self._own:
             _connect(ray)
-        found = ray.cluster_resources()
-        gpus, cores = found.get("GPU", 0), found.get("CPU", 0)
+        resources = ray.cluster_resources()
+        gpus, cores = resources.get("GPU", 0), resources.get("CPU", 0)
         if self.device == "auto":
             self.device = "cuda" if gpus else "cpu"
         if self.device != "cpu" and not gpus:
@@ -95,15 +96,15 @@ class RayRunner(RemoteRunner):
         places = int(cores if self.device == "cpu" else gpus * self._per_gpu)
         self.workers = max(1, min(self.workers or places, places))
         share = {"num_cpus": 1} if self.device == "cpu" else {"num_cpus": 0, "num_gpus": 1 / self._per_gpu}
-        # max_calls=0: a worker with a GPU would otherwise be started anew for every task. Ray's own retries would
-        # begin a job from its start; ours begin with what it lacks.
+        # max_calls=0: otherwise a worker with a GPU would be restarted for every task. Ray's own retries would restart
+        # the whole job; those of icy restart only its unfinished replicates.
         self._run = ray.remote(max_calls=0, max_retries=0, **share)(_run_in_task)
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
         self._mail = ray.util.queue.Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
         self._additions = registry.additions()._replace(entries=[])
-        log.info("Ray: %s tasks at once on %s nodes, %s.", self.workers, len(ray.nodes()), self.device)
+        log.info("Ray: %s parallel tasks on %s nodes, %s.", self.workers, len(ray.nodes()), self.device)
         return self
 
     def __exit__(
@@ -118,19 +119,19 @@ class RayRunner(RemoteRunner):
             self._mail.shutdown(force=True)
 
     def _fill(self) -> None:
-        """Hand out work up to the number of tasks at once."""
+        """Submit waiting jobs, up to the number of parallel tasks."""
         while self._waiting and len(self._tasks) < self.workers:
             work = self._waiting.popleft()
-            # As bytes: what a plug-in file defines can be read only once the file is loaded.
+            # As bytes: classes of a plug-in file can be unpickled only after the file is loaded.
             job = pickle.dumps(work.rest().for_travel())
             level = logging.getLogger("icy").getEffectiveLevel()
             self._tasks[self._run.remote(job, work.ticket, self._additions, self._mail, level)] = work
 
     def finished(self) -> Iterator[tuple[int, list[Record]]]:
-        """Tickets and records of jobs, as they end; more may be submitted meanwhile.
+        """Yield tickets and records of jobs as they end; more may be submitted meanwhile.
 
         Raises:
-            StoreError: a record cannot be filed here.
+            StoreError: a record cannot be written here.
         """
         while self._tasks:
             done, _ = self._ray.wait(list(self._tasks), timeout=POLL_SECONDS)
@@ -142,14 +143,14 @@ class RayRunner(RemoteRunner):
             self._fill()
 
     def _lost(self, task: Any, work: Submission) -> bool:
-        """Whether a task ended without its job; it is then queued again, or what it lacks filed as failed."""
+        """Return whether a job must be continued, since its task was lost; queue it again, or record failures."""
         try:
             self._ray.get(task)
-        except self._ray.exceptions.RayTaskError as error:  # of icy's own, or a plug-in that cannot be loaded there
+        except self._ray.exceptions.RayTaskError as error:  # an error of icy, or a plug-in that cannot be loaded there
             raise IcyError(f"A task of the Ray cluster failed: {error.cause or error}") from error
         except self._ray.exceptions.RayError as error:
             log.debug("Ray: %s", error)
-            return self._begins_again(work)
+            return self._retry(work)
         return False
 
     def _pass_on_mail(self) -> None:
@@ -159,41 +160,41 @@ class RayRunner(RemoteRunner):
             work = works.get(ticket)
             if kind != "filed":
                 self._pass_on(work, kind, content)
-            elif work is not None and content[0]["key"] not in work.records:  # none of a task that was taken for lost
+            elif work is not None and content[0]["key"] not in work.records:  # skips late events of a lost task
                 self._put(work, *content)
 
 
 def _connect(ray: Any) -> None:
-    """Connect to the cluster there is, or start one that no other machine reaches.
+    """Connect to a running cluster, or start a cluster that only this machine can reach.
 
-    Whoever reaches the ports of a cluster can run code on it. By default Ray opens them to the network, even for a
-    cluster of this machine alone.
+    Anyone who can reach the ports of a cluster can run code on it. By default Ray opens the ports to the network, even
+    for a cluster on a single machine.
 
     Raises:
-        IcyError: Ray cannot start one, or not reach the one there is.
+        IcyError: Ray cannot start or reach a cluster.
     """
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    joins = ray._private.services.canonicalize_bootstrap_address(None) is not None  # found as by ray.init
+    joins = ray._private.services.canonicalize_bootstrap_address(None) is not None  # as ray.init does
     try:
         if joins:
             ray.init(**quiet)
         else:
             with _on_loopback(ray):
                 ray.init(address="local", include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
-    except Exception as error:  # Ray raises bare ones
+    except Exception as error:  # Ray raises plain exceptions
         done = "reached" if joins else "started"
         raise IcyError(f"The Ray cluster cannot be {done}: {what_and_where(error)}") from error
     if not joins and (address := ray.util.get_node_ip_address()) != LOOPBACK:
         log.warning(
-            "Ray %s listens on %s, which other machines may reach, and not on this one alone.", ray.__version__, address
+            "Ray %s listens on %s instead of 127.0.0.1, so other machines may reach it.", ray.__version__, address
         )
 
 
 @contextlib.contextmanager
 def _on_loopback(ray: Any) -> Iterator[None]:
-    """Have Ray keep to the address of this machine alone: on Linux it takes one that others reach in its place.
+    """Make Ray listen only on the loopback address. On Linux it would choose an address that other machines can reach.
 
-    This is the switch of Ray's own by which it does so on macOS and Windows.
+    This sets the switch that Ray uses for this purpose on macOS and Windows.
     """
     constants = ray._private.ray_constants
     before, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False

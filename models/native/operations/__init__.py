@@ -1,4 +1,4 @@
-"""What lowers each function that a model may call: importing this package registers all of them."""
+"""Handlers that lower each function that a model may call. Importing this package registers all of them."""
 
 from . import cells, convolutions, shapes, sums, symbols, transformers
 

@@ -15,7 +15,7 @@ from icy.models.native.slabs import Code, Field, Slab
 from icy.models.native.trace import Node
 from icy.models.native.values import MatrixView, RowPanel, Steps, Stops, Tokens, Value, Zero
 
-ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": 2}  # of cells.h
+ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": 2}  # as in cells.h
 
 
 def _width(number: int, place: int = 0) -> Callable[[Node, int], list[tuple[object, int]]]:
@@ -32,7 +32,7 @@ def _gru_parts(node: Node, parts: int) -> list[tuple[object, int]]:
 
 
 def _own(low: Lowering, panel: RowPanel) -> RowPanel:
-    """Return a panel that may be written over: this one if nothing else reads it, or a copy."""
+    """Return a panel that may be overwritten: this panel if it has no other user, otherwise a copy."""
     if panel.spare:
         return panel
     copy = low.builder.scaled(panel, 1.0)
@@ -41,14 +41,14 @@ def _own(low: Lowering, panel: RowPanel) -> RowPanel:
 
 
 def _share(low: Lowering, panel: RowPanel, grads: list[Slab]) -> None:
-    """Add the gradient of examples to a panel of them, or their sum to a row."""
+    """Add the gradient of examples to a panel of examples, or its sum to a row."""
     build = low.builder
     if not panel.trained:
         return
     if panel.rows is None:
-        build.hand(panel, grads, None)
+        build.pass_gradient(panel, grads, None)
         return
-    to, _ = build.into(panel)
+    to, _ = build.gradient_target(panel)
     for grad, total, columns in zip(grads, to, panel.columns, strict=True):
         build.emit(Code.ADD_ROWS, None, grad, columns, total, back=True)
 
@@ -66,15 +66,15 @@ def _gru(low: Lowering, node: Node, parts: int, from_input: Value, from_state: V
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
         to_h, add = build.scratch(before)
-        totals = build.into(x)[0] if row and x.trained else [None] * 3
+        totals = build.gradient_target(x)[0] if row and x.trained else [None] * 3
         build.emit(
             *(Code.GRU_BACK, None, size, add, grads[0], before.slabs[0], n, to_h[0]),
             *(*s.slabs, *totals, None),
             back=True,
         )
-        build.hand(s, s.slabs, None)
+        build.pass_gradient(s, s.slabs, None)
         if not row:
-            build.hand(x, [*s.slabs[:2], n], None)
+            build.pass_gradient(x, [*s.slabs[:2], n], None)
 
     return out
 
@@ -93,10 +93,10 @@ def _lstm(low: Lowering, node: Node, parts: int, gates: Value, c: Value) -> tupl
         to_c, add = build.scratch(before)
         of_out, of_new = (p.grads[0] if p.grads else None for p in (out, new))
         build.emit(Code.LSTM_BACK, None, size, add, of_out, of_new, before.slabs[0], tanh, to_c[0], *g.slabs, back=True)
-        build.hand(g, g.slabs, None)
+        build.pass_gradient(g, g.slabs, None)
 
     if trained and build.trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return out, new
 
 
@@ -130,7 +130,7 @@ def _sru(
     row, size = x.rows == 1, before.width
     trained = x.trained or before.trained or w[0].trained
     out, new = build.panel(None, [size], trained), build.panel(None, [size], trained)
-    new.kept = True  # its gradient is computed from it
+    new.kept = True  # its gradient is computed from its values
     f, r = build.slab(None, size), build.slab(None, size)
     number = ACTIVATIONS[kind]
     weights = [p.slabs[0] for p in w]
@@ -145,8 +145,8 @@ def _sru(
         to_c, add = build.scratch(before)
         of_out, of_new = (p.grads[0] if p.grads else None for p in (out, new))
         grads: list[Slab | None] = [None] * 4 if row else [build.slab(None, size) for _ in range(4)]
-        of_w: list[Field] = [build.into(p)[0][0] if p.trained else None for p in w]
-        of_x: list[Field] = list(build.into(x)[0]) if row and x.trained else [None] * 4
+        of_w: list[Field] = [build.gradient_target(p)[0][0] if p.trained else None for p in w]
+        of_x: list[Field] = list(build.gradient_target(x)[0]) if row and x.trained else [None] * 4
         operation = build.emit(
             *(Code.SRU_BACK, None, size, row, number, add, of_out, of_new, before.slabs[0], f, r, new.slabs[0]),
             *(to_c[0], *x.slabs, *weights, *grads, 0),
@@ -154,16 +154,16 @@ def _sru(
         )
         operation.lists.append((len(operation.fields) - 1, of_w + of_x))
         if not row:
-            build.hand(x, [g for g in grads if g is not None], None)
+            build.pass_gradient(x, [g for g in grads if g is not None], None)
 
     if trained and build.trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return out, new
 
 
 def _rows_of(low: Lowering, weight: Value) -> list[RowPanel]:
     if not isinstance(weight, MatrixView):
-        raise NotNativeError("computed weights of an SRU's state")
+        raise NotNativeError("an SRU's state has computed weights")
     rows = [
         MatrixView(weight.space, weight.offset + i * weight.by_row, 1, weight.columns, weight.by_row, 1, weight.trained)
         for i in range(weight.rows)
@@ -184,15 +184,15 @@ def _sru_state(low: Lowering, node: Node, parts: int, gates: Value, weight: Valu
     def back(grads: list[Slab]) -> None:
         to, add = build.scratch(before)
         of_x: list[Field] = [None] * 2 if row else [build.slab(None, size) for _ in range(2)]
-        totals: list[Field] = list(build.into(x)[0]) if row and x.trained else [None] * 2
-        of_w = build.into(w)[0][0] if w.trained else None
+        totals: list[Field] = list(build.gradient_target(x)[0]) if row and x.trained else [None] * 2
+        of_w = build.gradient_target(w)[0][0] if w.trained else None
         build.emit(
             *(Code.SRU_STATE_BACK, None, size, row, add, grads[0], before.slabs[0], gate, to[0], w.slabs[0]),
             *(*x.slabs, *of_x, of_w, *totals),
             back=True,
         )
         if not row:
-            build.hand(x, [g for g in of_x if isinstance(g, Slab)], None)
+            build.pass_gradient(x, [g for g in of_x if isinstance(g, Slab)], None)
 
     return out
 
@@ -205,7 +205,7 @@ def _tanh(low: Lowering, node: Node, parts: int, x: Value) -> Value:
 @lowers(Tensor.relu, torch.relu, F.relu)
 def _relu(low: Lowering, node: Node, parts: int, x: Value, inplace: bool = False) -> Value:
     if inplace:
-        raise NotNativeError("it writes over what it computed")
+        raise NotNativeError("it overwrites values that it computed")
     return activated(low, x, "relu")
 
 
@@ -222,7 +222,7 @@ def activated(low: Lowering, x: Value, kind: str) -> Value:
 
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
-        to, add = build.into(panel)
+        to, add = build.gradient_target(panel)
         for p, columns in enumerate(panel.columns):
             of_y = [grads[p], out.slabs[p], to[p]]
             build.emit(Code.APPLY_BACK, panel.rows, columns, number, *of_y, add, back=True)
@@ -248,12 +248,12 @@ def _mean(low: Lowering, node: Node, parts: int, x: Value, dim: int) -> Value:
 
     def back() -> None:
         for panel in panels if out.grads else []:
-            to, add = build.into(panel)
+            to, add = build.gradient_target(panel)
             assert out.grads is not None
             build.emit(Code.COPY, out.rows, out.width, out.grads[0], to[0], 1 / len(panels), add, back=True)
 
     if out.trained:
-        build.on_the_way_back(out.rows, back)
+        build.add_backward(out.rows, back)
     return out
 
 
@@ -277,7 +277,7 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
 
 
 def _chosen_places(index: list[Any], shape: torch.Size) -> dict[int, Any]:
-    """Return the places that an index takes from each axis, by axis; axes that it takes as a whole are left out."""
+    """Return the places that an index takes from each axis, by axis, without axes that it takes whole."""
     items = [one for one in index if one is not None]
     if ... in items:
         at = items.index(...)
@@ -313,8 +313,8 @@ def _mix(low: Lowering, node: Node, parts: int, a: Value, b: Value | None, s: Va
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
         to_x, add_x = build.scratch(x)
-        to_y, add_y = build.into(y) if y is not None and y.trained else ([None], False)
-        to_s, add_s = build.into_stops(s)
+        to_y, add_y = build.gradient_target(y) if y is not None and y.trained else ([None], False)
+        to_s, add_s = build.stop_gradient_target(s)
         build.emit(
             *(Code.MIX_BACK, None, size, grads[0], x.slabs[0], other, s.slab, to_x[0], add_x, to_y[0], add_y),
             *(to_s, add_s),
@@ -339,7 +339,7 @@ def _stop(low: Lowering, node: Node, parts: int, h: Value, weight: Value, bias: 
     def back() -> None:
         if stops.grad is not None:
             to, add = build.scratch(x)
-            of_w, of_b = (build.into(p)[0][0] if p.trained else build.scratch(p)[0][0] for p in (w, b))
+            of_w, of_b = (build.gradient_target(p)[0][0] if p.trained else build.scratch(p)[0][0] for p in (w, b))
             build.emit(
                 *(Code.STOP_BACK, None, x.width, stops.grad, stops.slab, x.slabs[0], w.slabs[0], to[0], add),
                 *(of_w, of_b),
@@ -347,5 +347,5 @@ def _stop(low: Lowering, node: Node, parts: int, h: Value, weight: Value, bias: 
             )
 
     if stops.trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return stops

@@ -1,4 +1,4 @@
-"""Functions that see numbers in another shape, or take the input."""
+"""Functions that change the shape of numbers, or read the input."""
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ def _same_parts(node: Node, parts: int) -> list[tuple[object, int]]:
 
 @lowers(Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten)
 def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: object, **__: object) -> Value:
-    """Return the same numbers: leading axes of size 1, examples and places are not distinguished here."""
+    """Return the same numbers. Leading axes of size 1, examples and places are not distinguished here."""
     before, after = _stripped(node.args[0].tensor), _stripped(node.results[0])
     if isinstance(x, MatrixView) and x.rows * x.columns == node.results[0].numel():
         return x if before[-1:] == after[-1:] else _reshaped(x, node.results[0])
@@ -30,7 +30,7 @@ def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: object,
         if len(after) == 2 and after[0] == low.trace.batch:
             found: Value = _flattened(low, node, parts, x)
             return found
-        raise NotNativeError("it cuts a sequence into another")
+        raise NotNativeError("it reshapes a sequence into another")
     return x
 
 
@@ -58,7 +58,7 @@ def _reshaped(x: MatrixView, tensor: Tensor) -> MatrixView:
 @lowers(TURN)
 def transposed(low: Lowering, node: Node, parts: int, x: Value) -> Value:
     if isinstance(x, MatrixView):
-        return x.turned
+        return x.transposed
     if isinstance(x, Turned):
         return x.panel
     if isinstance(x, RowPanel) and x.rows is not None:
@@ -78,7 +78,7 @@ def _flattened(low: Lowering, node: Node, parts: int, x: Value, *_: object) -> V
         return Tokens(first.first, len(x.steps), first.values)
     if isinstance(x, Steps) and all(isinstance(s, Weights) for s in x.steps):
         return _joined(low, [low.builder.as_panel(s) for s in x.steps])
-    raise NotNativeError("it flattens what is no sequence")
+    raise NotNativeError("it flattens something other than a sequence")
 
 
 def _joined(low: Lowering, panels: list[RowPanel]) -> RowPanel:
@@ -92,10 +92,10 @@ def _joined(low: Lowering, panels: list[RowPanel]) -> RowPanel:
         grads = list(out.grads or [])
         for panel in panels if grads else []:
             mine = [grads.pop(0) for _ in panel.slabs]
-            low.builder.hand(panel, mine, panel.rows)
+            low.builder.pass_gradient(panel, mine, panel.rows)
 
     if out.trained:
-        low.builder.on_the_way_back(out.rows, back)
+        low.builder.add_backward(out.rows, back)
     return out
 
 
@@ -108,18 +108,18 @@ def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: object) -
 
 
 @lowers(Tensor.unbind)
-def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) -> tuple[Value, ...]:
+def _unbound(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) -> tuple[Value, ...]:
     if isinstance(x, Steps):
         return tuple(x.steps)
     if not _repeats(low, node, x, dim):
-        raise NotNativeError("it takes apart what is no sequence")
+        raise NotNativeError("it splits something other than a sequence")
     if isinstance(x, RowPanel):
         x.users += len(node.results) - 1
     return (x,) * len(node.results)
 
 
 def _repeats(low: Lowering, node: Node, x: Value, axis: int) -> bool:
-    """Return whether rows are the same along an axis, as after `expand`: there is one for each example, or for all."""
+    """Return whether rows are equal along an axis, as after `expand`: one row per example, or one for all."""
     shape = node.args[0].tensor.shape
     if not isinstance(x, (RowPanel, Zero, MatrixView)) or x.rows not in (None, 1) or columns_of(x) != shape[-1]:
         return False
@@ -129,7 +129,7 @@ def _repeats(low: Lowering, node: Node, x: Value, axis: int) -> bool:
 @lowers(Tensor.transpose)
 def _axes_swapped(low: Lowering, node: Node, parts: int, x: Value, *axes: int) -> Value:
     if isinstance(x, Steps):
-        return x  # positions are a list, whichever axis they are
+        return x  # positions are a list on any axis
     if len(axes) == 2 and any(_repeats(low, node, x, axis) for axis in axes) and -1 not in axes:
         return x
     found: Value = transposed(low, node, parts, x)
@@ -173,7 +173,7 @@ def _concatenated(low: Lowering, node: Node, parts: int, values: list[Value], di
 
 
 def _by_step(values: list[Value]) -> list[list[Value]]:
-    """Return the steps of sequences of one length, with examples that are the same at each step."""
+    """Return the steps of sequences of one length; examples without steps repeat at each step."""
     count = max(len(v.steps) for v in values if isinstance(v, Steps))
     for value in values:
         if isinstance(value, RowPanel):
@@ -182,12 +182,12 @@ def _by_step(values: list[Value]) -> list[list[Value]]:
 
 
 def _extended(low: Lowering, node: Node, values: list[Value]) -> RowPanel:
-    """Return examples with the same constants after the columns of each."""
+    """Return examples, each followed by the same constant columns."""
     x, row = values
     if not (
         isinstance(x, RowPanel) and len(x.slabs) == 1 and isinstance(row, MatrixView) and row.space == Space.CONSTANTS
     ):
-        raise NotNativeError("it puts side by side what does not stand so")
+        raise NotNativeError("it concatenates values that cannot be joined")
     build = low.builder
     out = build.panel(None, [x.width + row.columns], x.trained)
     build.emit(Code.COPY, None, x.width, x.slabs[0], out.slabs[0], 1.0, False)
@@ -195,16 +195,16 @@ def _extended(low: Lowering, node: Node, values: list[Value]) -> RowPanel:
 
     def back() -> None:
         if out.grads is not None:
-            to, add = build.into(x)
+            to, add = build.gradient_target(x)
             build.emit(Code.COPY, None, x.width, out.grads[0], to[0], 1.0, add, back=True)
 
     if x.trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return out
 
 
 def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> RowPanel:
-    """Return matrices one below the other, of which all are computed once an update."""
+    """Return matrices one below the other; all are computed once per update."""
     build = low.builder
     panels = [build.as_panel(v) for v in values]
     rows = [p.rows or 0 for p in panels]
@@ -222,12 +222,12 @@ def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> RowP
     def back() -> None:
         for panel, count, start in zip(panels, rows, starts, strict=True):
             if panel.trained and out.grads is not None:
-                to, _ = build.into(panel)
+                to, _ = build.gradient_target(panel)
                 at = At(out.grads[0], start * BLOCK)
                 build.emit(Code.COPY_ROWS, count, panel.width, at, sum(rows), to[0], count, True, back=True)
 
     if out.trained:
-        build.on_the_way_back(1, back)
+        build.add_backward(1, back)
     return out
 
 

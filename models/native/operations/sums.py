@@ -42,7 +42,7 @@ def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Va
     if isinstance(b, int):
         if b:
             raise NotNativeError("it adds a number")
-        return a  # as sum() starts from 0
+        return a  # sum() starts from 0
     if isinstance(a, Zero) or isinstance(b, Zero):
         return b if isinstance(a, Zero) else a
     if isinstance(a, Steps) or isinstance(b, Steps):
@@ -53,7 +53,7 @@ def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Va
     if (x.rows == 1 and y.rows != 1) or (y.spare and x.rows == y.rows):
         x, y = y, x
     if x.columns != y.columns:
-        raise NotNativeError("it adds rows to others that are cut otherwise")
+        raise NotNativeError("it adds rows that are cut differently")
     row, spare = y.rows == 1 and x.rows != 1, x.spare
     out = RowPanel(x.rows, x.slabs, x.columns, False) if spare else build.panel(x.rows, x.columns, False)
     out.trained = build.trained and (x.trained or y.trained)
@@ -68,15 +68,15 @@ def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Va
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
         if row and y.trained:
-            to, _ = build.into(y)
+            to, _ = build.gradient_target(y)
             for p, columns in enumerate(x.columns):
                 build.emit(Code.ADD_ROWS, x.rows, grads[p], columns, to[p], back=True)
         for value in (y, x) if not row else (x,):
             if value.trained:
                 if value is x and spare:
-                    build.hand(x, grads, x.rows)
+                    build.pass_gradient(x, grads, x.rows)
                     continue
-                to, add = build.into(value)
+                to, add = build.gradient_target(value)
                 for p, columns in enumerate(x.columns):
                     build.emit(Code.COPY, x.rows, columns, grads[p], to[p], 1.0, add, back=True)
 
@@ -84,14 +84,14 @@ def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Va
 
 
 def _over_positions(a: Value, b: Value) -> tuple[list[Value], list[Value]]:
-    """Return the values of each position of what is added; a matrix of constants has a row for each."""
+    """Return the two addends at each position; a matrix of constants has one row per position."""
     count = len(a.steps if isinstance(a, Steps) else b.steps if isinstance(b, Steps) else [])
 
     def steps(value: Value) -> list[Value]:
         if isinstance(value, Steps):
             return value.steps
         if not isinstance(value, MatrixView) or value.rows not in (1, count):
-            raise NotNativeError("it adds to positions what does not stand so")
+            raise NotNativeError("it adds something other than positions to positions")
         return [_row(value, t if value.rows > 1 else 0) for t in range(count)]
 
     return steps(a), steps(b)

@@ -1,4 +1,4 @@
-"""Symbols that a sender reads back."""
+"""Symbols that a sender feeds back."""
 
 import torch
 from torch import Tensor
@@ -13,12 +13,12 @@ from icy.models.native.values import RowPanel, Steps, Value
 
 
 def _soft(low: Lowering, x: RowPanel, out: RowPanel, soft: Slab, temperature: float) -> None:
-    """Add the way back of a softmax."""
+    """Add the backward pass of a softmax."""
     build = low.builder
 
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
-        to, add = build.into(x)
+        to, add = build.gradient_target(x)
         build.emit(Code.SOFTMAX_BACK, None, x.width, grads[0], soft, temperature, to[0], add, back=True)
 
 

@@ -13,7 +13,7 @@ from .cells import activated
 from .shapes import transposed
 from .sums import added
 
-LONGEST = 512  # positions that an attention may have
+LONGEST = 512  # largest number of positions of an attention
 
 
 def _norm(low: Lowering, x: RowPanel, scale: RowPanel, shift: RowPanel | None) -> RowPanel:
@@ -26,8 +26,8 @@ def _norm(low: Lowering, x: RowPanel, scale: RowPanel, shift: RowPanel | None) -
 
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
-        of_scale = build.into(scale)[0][0] if scale.trained else None
-        of_shift = build.into(shift)[0][0] if shift is not None and shift.trained else None
+        of_scale = build.gradient_target(scale)[0][0] if scale.trained else None
+        of_shift = build.gradient_target(shift)[0][0] if shift is not None and shift.trained else None
         to, add = build.scratch(x)
         build.emit(
             *(Code.NORM_BACK, None, size, grads[0], normal, rate, scale.slabs[0], of_scale, of_shift),
@@ -43,7 +43,7 @@ def _attend(low: Lowering, node: Node, parts: int, query: Value, rows: list[Valu
     build = low.builder
     q, seen = build.examples(query), [build.examples(r) for r in rows]
     if any(p.width != q.width for p in seen) or len(seen) > LONGEST:
-        raise NotNativeError("its attention has several heads or values unlike its keys")
+        raise NotNativeError("its attention has several heads, or values that differ from its keys")
     size = q.width
     out = build.panel(None, [size], q.trained or any(p.trained for p in seen))
     weights = build._slab(True, build.chunk * len(seen), False)
@@ -107,7 +107,7 @@ def _gelu(low: Lowering, node: Node, parts: int, x: Value, approximate: str = "n
 
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
-        to, add = build.into(panel)
+        to, add = build.gradient_target(panel)
         for p, columns in enumerate(panel.columns):
             build.emit(Code.GELU_BACK, panel.rows, columns, grads[p], panel.slabs[p], to[p], add, back=True)
 
@@ -116,12 +116,12 @@ def _gelu(low: Lowering, node: Node, parts: int, x: Value, approximate: str = "n
 
 @lowers(attention.feed_forward)
 def _fed_forward(low: Lowering, node: Node, parts: int, x: Value, *weights: Value) -> Value:
-    if isinstance(x, Steps):  # all that a position needs, then the next
+    if isinstance(x, Steps):  # all operations of one position, then of the next
         return Steps([_fed_forward(low, node, parts, step, *weights) for step in x.steps])
     build = low.builder
     scale, shift, widen, widen_bias, narrow, narrow_bias = weights
     before = build.examples(x)
-    before.users += 1  # the norm and the sum
+    before.users += 1  # for the norm and the sum
     h = once(_norm(low, before, build.as_panel(scale), build.as_panel(shift)), 1)
     wide = once(build.linear(h, transposed(low, node, 1, widen), widen_bias, 1), 1)
     fed = build.linear(_gelu(low, node, 1, wide), transposed(low, node, 1, narrow), narrow_bias, 1)
@@ -137,7 +137,7 @@ def _parts_of_heads(node: Node, parts: int) -> list[tuple[object, int]]:
 @lowers(attention.attend_by_head)
 def _attend_by_head(low: Lowering, node: Node, parts: int, projected: Value, heads: int, causal: bool) -> Value:
     if causal or not isinstance(projected, Steps):
-        raise NotNativeError("an attention over all positions at once that is not over all of a message's")
+        raise NotNativeError("an attention over all positions at once that does not cover all positions of a message")
     seen = [low.builder.as_panel(step, 3 * heads) for step in projected.steps]
     return Steps(list(_attended(low, seen, seen, heads)))
 
@@ -154,17 +154,18 @@ def _attend_newest(low: Lowering, node: Node, parts: int, projected: list[Value]
 
 
 def _attended(low: Lowering, asking: list[RowPanel], seen: list[RowPanel], heads: int) -> list[RowPanel]:
-    """Return for each asking position the means of the values that are seen, one part per head.
+    """Return the attention output of each position, one part per head.
 
     Args:
         low: the lowering.
-        asking, seen: positions, each with a part for the queries, keys and values of each head.
+        asking, seen: positions that ask and positions to attend to, each with a part for the queries, keys and values
+            of each head.
         heads: number of heads.
     """
     if len(seen) > LONGEST:
         raise NotNativeError(f"an attention over more than {LONGEST} positions")
     if len(set(seen)) < len(seen):
-        raise NotNativeError("an attention that sees the same rows twice")
+        raise NotNativeError("an attention that reads the same rows twice")
     build = low.builder
     width = seen[0].columns[0]
     outs = [build.panel(None, [width] * heads, any(p.trained for p in seen)) for _ in asking]
@@ -191,7 +192,7 @@ def _attended(low: Lowering, asking: list[RowPanel], seen: list[RowPanel], heads
             return
         for out in outs:
             if out.grads is None:  # nothing reads this position
-                _cleared(low, build.into(out)[0], width)
+                _cleared(low, build.gradient_target(out)[0], width)
         grads, add, add_queries = _gradients_of_attention(low, asking, seen)
         for head in range(heads):
             some = ((asking, 3 * head), (seen, 3 * head + 1), (seen, 3 * head + 2))
@@ -200,7 +201,7 @@ def _attended(low: Lowering, asking: list[RowPanel], seen: list[RowPanel], heads
             emit(Code.ATTEND_ALL_BACK, head, [*read(head)[:3], of_means, *to], add, add_queries)
 
     if outs[0].trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return outs
 
 
@@ -212,10 +213,10 @@ def _cleared(low: Lowering, slabs: list[Slab], width: int) -> None:
 def _gradients_of_attention(
     low: Lowering, asking: list[RowPanel], seen: list[RowPanel]
 ) -> tuple[dict[RowPanel, list[Slab]], bool, bool]:
-    """Return where the gradients of an attention go, and whether those of keys and values, and of queries, are added.
+    """Return the targets of an attention's gradients, and whether to add to keys and values, and to queries.
 
-    What is read by attentions alone has no gradient of its queries until the last of those that ask with them goes
-    back, which then need not add: so the steps of a sender clear no memory.
+    A panel that only attentions read has no gradient of its queries until the last attention with these queries runs
+    its backward pass. That one need not add, so the steps of a sender clear no memory.
     """
     fresh = {p for p in seen if p.grads is None}
     grads = {p: low.builder.scratch(p)[0] for p in dict.fromkeys(seen)}

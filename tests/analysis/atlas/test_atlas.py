@@ -1,4 +1,4 @@
-"""The atlas: how it is kept, what it covers, and the one that is shipped."""
+"""The atlas: saving and loading, coverage, and the shipped atlas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icy.core.errors import StoreError
 from tests.analysis.atlas.helpers import ABOUT, ATLAS, long
 
 
-def test_it_is_kept_whole(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
+def test_an_atlas_is_saved_and_loaded_unchanged(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
     atlas = Atlas.of(tiny.records, "mine")
     again = Atlas.load(atlas.save(tmp_path / "mine.parquet"))
     assert again.about == atlas.about
@@ -24,16 +24,16 @@ def test_it_is_kept_whole(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Pa
     assert set(Atlas.load(tiny_folder).table["key"]) == set(atlas.table["key"])
     assert atlas.place(tiny).ranks.empty  # nothing but itself
     failed = [{**r, "failed": True} for r in tiny.records]
-    with pytest.raises(StoreError, match="no result"):
+    with pytest.raises(StoreError, match="needs results of senders"):
         Atlas.of(failed)
     (tmp_path / "no.parquet").write_text("no")
     with pytest.raises(StoreError, match="icy atlas --pack"):
         Atlas.load(tmp_path / "no.parquet")
-    with pytest.raises(StoreError, match="There is no atlas"):
+    with pytest.raises(StoreError, match="does not exist"):
         Atlas.load(tmp_path / "none.parquet")
 
 
-def test_coverage_says_what_is_missing() -> None:
+def test_coverage_counts_seeds_of_every_model() -> None:
     coverage = (
         Atlas(long({"FC2L": {"concat": 1.0, "rot": 2.0}, "Mine": {"rot": 2.0}}), ABOUT).coverage().set_index("model")
     )

@@ -44,14 +44,14 @@ def test_complete_rows_are_the_first_neighbours() -> None:
 
 
 def test_a_ratio_of_nothing_has_a_place() -> None:
-    """Under the preset `published` what is learnt at the first check takes 0 steps."""
+    """Under the preset `published`, a grammar that is learned by the first evaluation takes 0 steps."""
     zoo = Atlas(long({"Same": {"rot": 0.0, "perm": 1.0}, "Other": {"rot": 1.0, "perm": 1.0}}), ABOUT)
     near = zoo.place(long({"New": {"rot": 0.0, "perm": 1.0}})).neighbours
     assert near["neighbour"].tolist() == ["sender/Same", "sender/Other"]
     assert near["distance"].tolist() == pytest.approx([0, math.log2(100) / math.sqrt(2)])
 
 
-def test_only_what_was_measured_alike_is_compared() -> None:
+def test_only_rows_with_the_same_setting_are_compared() -> None:
     other = pd.concat([long(ZOO), long({"E": {"rot": 1.0}}, meanings="5x10")], ignore_index=True)
     placed = Atlas(other, ABOUT).place(long({"New": {"rot": 3.0}}))
     assert placed.ranks["of"].tolist() == [5]
@@ -60,7 +60,7 @@ def test_only_what_was_measured_alike_is_compared() -> None:
     both = pd.concat([long({"New": {"rot": 3.0}}), long({"New": {"rot": 3.0}}, target=0.9)])
     with pytest.raises(InvalidSettingError, match="several settings"):
         ATLAS.place(both)
-    with pytest.raises(InvalidSettingError, match="nothing to be placed"):
+    with pytest.raises(InvalidSettingError, match="nothing to place"):
         ATLAS.place(long({"New": {"rot": math.nan}}, failed=True))
 
 

@@ -1,4 +1,4 @@
-"""Published agents: what trains them again, and verdicts on their cells."""
+"""Published agents: jobs that train them again, and verdicts on their cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from icy.analysis import published, published_tables
-from icy.analysis.literature.agents import AGENTS, agent_parts, judged_agents
+from icy.analysis.literature.agents import AGENTS, agent_parts, judge_agents
 from icy.analysis.literature.verdicts import Verdict
 
 RECALL = "metarg24/figure8"  # of the kind of job "recall"
@@ -46,7 +46,7 @@ def test_recall_is_planned_with_both_stimuli_and_measured_by_them() -> None:
             ]
         ]
     )  # fmt: skip
-    found = judged_agents(RECALL, results, cells)
+    found = judge_agents(RECALL, results, cells)
     assert found[["model", "grammar", "icy", "seeds", "verdict"]].to_numpy().tolist() == [
         ["LSTM", "ohe", pytest.approx(85), 2, "drawn"], ["LSTM", "scs", pytest.approx(30), 1, "drawn"],
     ]  # fmt: skip
@@ -67,7 +67,7 @@ def test_every_cell_of_an_agent_that_learns_is_planned_once(table: str) -> None:
     assert sorted(planned) == sorted(wanted)
 
 
-def test_what_trains_the_listener_of_the_table() -> None:
+def test_jobs_that_train_the_listener_of_the_table() -> None:
     (part,) = agent_parts("metarg22/listener", published("metarg22/listener"))
     assert part == {
         "core": "LSTM", "learner": "r2d2", "preset": "metarg22", "least": 2, "most": 5, "game": {"compat": "near32"},
@@ -103,7 +103,7 @@ def test_the_figure_of_the_reconstruction_loss() -> None:
     ]  # fmt: skip
     without = long(samples=1, distractors=3, options="values=2-5", reconstructed=math.nan)
     given = without.assign(options="reconstruction={}, values=2-5", value=0.7, reconstructed=[0.8, 0.9, 1.0])
-    found = judged_agents("metarg24/figure9", pd.concat([without, given]), published("metarg24/figure9"))
+    found = judge_agents("metarg24/figure9", pd.concat([without, given]), published("metarg24/figure9"))
     cells = found.set_index(["model", "measure"])
     assert cells.loc[("LSTM, without reconstruction", "zsct"), "icy"] == pytest.approx(63.0)
     assert cells.loc[("LSTM, with reconstruction", "zsct"), "icy"] == pytest.approx(70.0)
@@ -115,7 +115,7 @@ def test_the_figure_of_the_reconstruction_loss() -> None:
 
 def test_a_cell_is_compared_in_per_cent() -> None:
     wanted = published("metarg22/listener")
-    cells = judged_agents("metarg22/listener", long(), wanted).set_index("grammar")
+    cells = judge_agents("metarg22/listener", long(), wanted).set_index("grammar")
     cell = cells.loc["S=2, O=4"]
     assert (cell["icy"], cell["seeds"]) == (pytest.approx(63.0), 3)
     assert cell["icy_error"] == pytest.approx(100 * math.sqrt(0.0014 / 2 / 3))
@@ -137,14 +137,14 @@ def test_a_cell_is_compared_in_per_cent() -> None:
 )
 def test_other_results_are_not_of_the_cell(changed: dict[str, Any], verdict: str) -> None:
     wanted = published("metarg22/listener").query("shots == 2 and samples == 4")
-    (cell,) = judged_agents("metarg22/listener", long(**changed), wanted).to_dict("records")
+    (cell,) = judge_agents("metarg22/listener", long(**changed), wanted).to_dict("records")
     assert cell["verdict"] == verdict
 
 
 def test_measures_of_a_language_are_their_own_columns() -> None:
     wanted = published("metarg24/marl").query("measure in ('topsim', 'ease_of_acquisition')")
     results = long(model="LSTM+vdn", topsim=[0.2, 0.25, 0.3], ease_of_acquisition=0.5)
-    cells = judged_agents("metarg24/marl", results, wanted).set_index(["measure", "grammar"])
+    cells = judge_agents("metarg24/marl", results, wanted).set_index(["measure", "grammar"])
     assert cells.loc[("topsim", "S=2, O=4"), "icy"] == pytest.approx(25.0)
     assert cells.loc[("ease_of_acquisition", "S=2, O=4"), "icy"] == pytest.approx(50.0)
     assert cells.loc[("ease_of_acquisition", "S=1, O=4"), "verdict"] == "missing"

@@ -21,7 +21,7 @@ def test_agreement_counts_combined_standard_errors() -> None:
     assert found["within"]
 
 
-def test_runs_without_an_error_are_taken_to_spread_as_the_others() -> None:
+def test_runs_without_an_error_are_assumed_to_spread_as_the_others() -> None:
     columns = {"icy": [0.5, 0.5], "published": [0.6, 0.6], "rounding": [0.0, 0.0]}
     cells = with_distance(
         pd.DataFrame(
@@ -46,7 +46,7 @@ def test_degrees_of_freedom_are_welchs() -> None:
 
 
 def test_rounding_takes_no_degrees_of_freedom() -> None:
-    """An error of 0 printed with two digits: what is left is how it was rounded, which is known."""
+    """An error of 0 printed with two digits: only the rounding error, which is known, remains."""
     about = {"icy": 0.503, "icy_error": 0.0, "published": 0.50, "published_error": 0.0029, "seeds": 3, "n": 3}
     (cell,) = with_distance(pd.DataFrame([{**about, "rounding": 0.0029}])).to_dict("records")
     assert cell["distance"] == pytest.approx(0.003 / 0.0029)

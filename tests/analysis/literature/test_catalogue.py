@@ -1,4 +1,4 @@
-"""The published tables, against the papers; expected numbers and counts are those of reference/*.md."""
+"""The published tables, against the papers; expected numbers and counts are from reference/*.md."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_means_are_possible(subtests: pytest.Subtests) -> None:
             assert not (cells["error"] < 0).any()
 
 
-def test_the_catalogue_says_what_is_needed(subtests: pytest.Subtests) -> None:
+def test_the_catalogue_is_complete(subtests: pytest.Subtests) -> None:
     for table in TABLES:
         with subtests.test(table.id):
             assert table.title
@@ -390,8 +390,8 @@ def test_no_suggestion_has_another_number(name: str) -> None:
     assert "`icy list published` shows all" in str(caught.value)
 
 
-def test_what_is_not_recorded_has_a_reason() -> None:
-    """Neither the catalogue nor a finding leaves a gap without saying why."""
+def test_unknown_numbers_of_runs_have_a_reason() -> None:
+    """Sentences about unknown numbers in the catalogue give a reason."""
     text = (DATA / "tables.toml").read_text(encoding="utf-8")
     for line in text.splitlines():
         for sentence in re.split(r"(?<=[.;])\s", line):
@@ -399,11 +399,11 @@ def test_what_is_not_recorded_has_a_reason() -> None:
                 assert re.search(r"\b(because|since|as|so that)\b", sentence), sentence
 
 
-def test_recall_is_a_figure_without_numbers_and_says_what_is_inferred() -> None:
+def test_recall_is_a_figure_without_numbers_with_inferred_settings() -> None:
     table = find_table("metarg22/figure4")
     assert table.id == "metarg24/figure8"
     assert "one-hot" in table.caveats
-    assert "the text says neither" in table.inferred
+    assert "the text has no numbers" in table.inferred
 
 
 # -- tables together ---------------------------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ def test_supervised_cells_are_each_there_once() -> None:
     assert cells["standard_error"].sum() == pytest.approx(47.55114377574155)
 
 
-def test_what_stands_in_several_tables_is_the_same_in_all() -> None:
+def test_numbers_in_several_tables_are_equal() -> None:
     tables = pd.concat([published(f"icy22/{number}") for number in (3, 4, 5)])
     assert len(tables.drop_duplicates([*KEYS, "mean", "error"])) == len(tables.drop_duplicates(KEYS)) == 70
 
@@ -484,7 +484,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest(name: str, part: str) -> N
     assert f"'{name}'" in str(caught.value)
 
 
-def test_what_is_given_out_can_be_changed_without_harm() -> None:
+def test_returned_tables_are_copies() -> None:
     taken = published("icy22/table3")
     taken["mean"] = 0.0
     assert published("icy22/table3")["mean"].min() > 0

@@ -1,4 +1,4 @@
-"""What agrees by chance, held against simulations."""
+"""Agreement by chance, compared with simulations."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def tables_of_equal_truth(kind: str, count: int, concat: float = 1.0, spread: fl
     ("kind", "concat", "spread", "most"),
     [("ratio", 1, 1, 0.07), ("accuracy", 1, 1, 0.08), ("ratio", 2, 1, 0.09), ("accuracy", 1, 3, 0.1)],
 )
-def test_tables_of_equal_truth_are_seldom_found_to_differ(kind: str, concat: float, spread: float, most: float) -> None:
+def test_tables_with_equal_means_rarely_differ(kind: str, concat: float, spread: float, most: float) -> None:
     outside, fewer, together, shift = tables_of_equal_truth(kind, 200, concat, spread)
     assert outside <= 0.07
     assert max(fewer, together, shift) <= most

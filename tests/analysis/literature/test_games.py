@@ -1,4 +1,4 @@
-"""Published games: their rows, what trains them again, and what they claim."""
+"""Published games: their rows, jobs that train them again, and claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from icy.analysis import published
 from icy.analysis.literature.game_claims import claims, games_of_results, games_of_table
-from icy.analysis.literature.games import GAMES, WHICH, game_parts, judged_games, references, with_names
+from icy.analysis.literature.games import GAMES, WHICH, game_parts, judge_games, references, with_names
 from icy.games.spec import GamesSpec
 
 
@@ -45,12 +45,12 @@ def test_cells_are_judged_by_their_row() -> None:
         [{"accuracy": 0.90, "cbm": 0.7}, {"accuracy": 0.93, "cbm": 0.75}, {"accuracy": 0.92, "failed": True}]
     )
     wanted = cells("cbm24/table1").query("row in ('thing-qt-l1', 'thing-gs-l1')")
-    found = judged_games("cbm24/table1", long, wanted).set_index(["model", "measure"])
+    found = judge_games("cbm24/table1", long, wanted).set_index(["model", "measure"])
     cell = found.loc[("thing-qt-l1", "accuracy")]
     assert (cell["icy"], cell["published"], cell["seeds"], cell["verdict"]) == (pytest.approx(0.915), 0.92, 2, "agrees")
     assert found.loc[("thing-gs-l1", "accuracy"), "verdict"] == "missing"
     assert found.loc[("thing-qt-l1", "topsim"), "verdict"] == "missing"
-    assert judged_games("cbm24/table1", long.head(0), wanted)["verdict"].eq("missing").all()
+    assert judge_games("cbm24/table1", long.head(0), wanted)["verdict"].eq("missing").all()
 
 
 def test_the_printed_numbers_bear_out_every_claim() -> None:
@@ -79,6 +79,6 @@ def test_claims_on_results() -> None:
     }  # fmt: skip
 
 
-def test_which_tells_rows_apart() -> None:
+def test_labels_identify_rows() -> None:
     for table in GAMES:
         assert not cells(table).duplicated([*WHICH, "measure"]).any()

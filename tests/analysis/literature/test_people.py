@@ -11,7 +11,7 @@ RIGHT = {  # spycodes-facts 7: right answers of all, or their range
 }  # fmt: skip
 
 
-def test_rows_are_what_the_counts_give() -> None:
+def test_rows_are_computed_from_counts() -> None:
     people = published_people()
     assert list(people.columns) == list(STUDY_COLUMNS)
     exact = people[people["metric"] == "exact"]

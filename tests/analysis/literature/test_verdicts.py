@@ -12,7 +12,7 @@ from scipy import stats
 
 from icy.analysis.literature.agreement import with_distance
 from icy.analysis.literature.catalogue import published
-from icy.analysis.literature.verdicts import COLUMNS, Verdict, judged, shown, with_verdicts
+from icy.analysis.literature.verdicts import COLUMNS, Verdict, cells_as_text, judge_cells, with_verdicts
 from icy.records.long_table import LONG
 
 
@@ -32,7 +32,7 @@ def test_cells_are_judged_by_intervals_of_students_t() -> None:
     wanted = published("perkins21/table13").query("representation == 'soft' and model == 'FC2L'")
     theirs = wanted.set_index("grammar")
     near = float(theirs.loc["rot", "mean"]) + 6 * float(theirs.loc["rot", "standard_error"])  # t of 2: 4.3 and 9.9
-    cells = judged(
+    cells = judge_cells(
         long_of({"rot": [near] * 3, "proj": [0.5, 0.5, 0.5], "shufdet": [0.77, 0.76, 0.78], "hol": [math.nan]}), wanted
     )
     assert list(cells.columns) == COLUMNS
@@ -52,7 +52,7 @@ def test_cells_are_judged_by_intervals_of_students_t() -> None:
 
 
 @pytest.mark.parametrize(("runs", "borrowed", "expected"), [(5, True, 0.95), (5, False, 0.9558), (3, False, 0.9649)])
-def test_chance_is_what_it_is(runs: int, borrowed: bool, expected: float) -> None:
+def test_chance_levels(runs: int, borrowed: bool, expected: float) -> None:
     """Of two measurements of one thing without an error in the paper, 5 % of the intervals miss 0; with few runs in
     both, less, as Welch's are wide."""
     random = np.random.default_rng(1)
@@ -120,7 +120,7 @@ def test_equivalence_is_that_of_two_one_sided_tests(icy: float, error: float, fo
     assert cell["equivalence"] == found
 
 
-def test_accuracies_are_equivalent_within_a_share_of_what_is_above_chance() -> None:
+def test_margins_of_accuracies_count_from_chance() -> None:
     margins = [with_distance(accuracies(published=0.5, side=side))["margin"].item() for side in ("sender", "receiver")]
     assert margins == pytest.approx([0.2 * 0.25, 0.2 * 0.4])
     assert with_distance(accuracies(published=0.0, side="pair"))["equivalence"].tolist() == [""]
@@ -135,7 +135,7 @@ def test_accuracies_on_concat_and_hol_are_left_out_since_they_agree_by_design() 
     verdict = Verdict.of(judged)
     assert (verdict.measured, verdict.by_design, verdict.decided, verdict.agree, verdict.equivalent) == (7, 2, 5, 5, 5)
     assert "left out: 2 that agree by design" in str(verdict)
-    assert shown(judged)["within 20 %"].tolist() == ["left out", "left out", *["equivalent"] * 5]
+    assert cells_as_text(judged)["within 20 %"].tolist() == ["left out", "left out", *["equivalent"] * 5]
     for other in ({"measure": "ratio"}, {"side": "pair"}):
         assert not with_verdicts(with_distance(cells.assign(**other)), ["agrees"] * 7)["by_design"].any()
 
@@ -158,7 +158,7 @@ def test_cells_that_all_lie_to_one_side_are_a_drift() -> None:
 
 
 def test_agreement_of_wide_intervals_is_weak() -> None:
-    """Of cells whose interval is as wide as the difference of 20 %, about half would agree if all were so far off."""
+    """If intervals are as wide as the difference of 20 %, about half of the cells agree if all are 20 % off."""
     edge = float(stats.t.ppf(0.975, 4))
     cells = cells_of([0.0] * 10, margin=0.1, combined_error=0.1 / edge)
     assert Verdict.of(cells).if_off == pytest.approx(4.43, abs=0.01)
@@ -166,13 +166,13 @@ def test_agreement_of_wide_intervals_is_weak() -> None:
     assert Verdict.of(cells.assign(combined_error=1e6)).if_off == pytest.approx(9.5, abs=0.01)
 
 
-def test_what_both_cut_say_is_not_agreement() -> None:
+def test_cells_cut_in_both_do_not_agree() -> None:
     wanted = published("icy22/table3").query("model == 'RNNAutoReg:LSTM' and grammar == 'hol'").assign(model="FC2L")
     assert wanted["mean"].item() == 20.08
-    (cell,) = judged(long_of({"hol": [20.0] * 5}, "ratio", cut=("hol",)), wanted).to_dict("records")
+    (cell,) = judge_cells(long_of({"hol": [20.0] * 5}, "ratio", cut=("hol",)), wanted).to_dict("records")
     assert cell["distance"] < -3
     assert cell["verdict"] == "cut in both"
-    (cell,) = judged(long_of({"hol": [19.0] * 5}, "ratio"), wanted).to_dict("records")
+    (cell,) = judge_cells(long_of({"hol": [19.0] * 5}, "ratio"), wanted).to_dict("records")
     assert cell["verdict"] == "differs"
 
 
@@ -180,29 +180,29 @@ def test_a_cell_cut_in_one_never_agrees() -> None:
     """The published runs of FC1L on shufdet took 11.00±3.43 times concat's steps; icy's are > 20."""
     wanted = published("icy22/table3").query("model == 'FC1L' and grammar == 'shufdet'")
     assert wanted["mean"].item() == 11.0
-    (cell,) = judged(
+    (cell,) = judge_cells(
         long_of({"shufdet": [20.0] * 5}, "ratio", cut=("shufdet",)).assign(model="sender/FC1L"), wanted
     ).to_dict("records")
     assert cell["p"] > 0.05  # as if 20 were the mean
     assert cell["verdict"] == "cut in one"
-    assert shown(pd.DataFrame([cell]))["icy"].item() == "20.00±0.00†"
+    assert cells_as_text(pd.DataFrame([cell]))["icy"].item() == "20.00±0.00†"
     narrow = wanted.assign(mean=2.0, standard_error=0.1)
-    cells = judged(long_of({"shufdet": [20.0] * 5}, "ratio", cut=("shufdet",)).assign(model="sender/FC1L"), narrow)
+    cells = judge_cells(long_of({"shufdet": [20.0] * 5}, "ratio", cut=("shufdet",)).assign(model="sender/FC1L"), narrow)
     assert cells["verdict"].tolist() == ["differs"]  # beyond 20 it only differs more
     theirs = published("icy22/table3").query("model == 'RNNAutoReg:LSTM' and grammar == 'hol'").assign(model="FC2L")
     ours = long_of({"hol": [16.0, 20.0, 19.0, 20.1, 19.9]}, "ratio").assign(cap=20.0)
-    assert judged(ours, theirs)["verdict"].tolist() == ["cut in one"]
+    assert judge_cells(ours, theirs)["verdict"].tolist() == ["cut in one"]
 
 
 def test_one_seed_reproduces_nothing() -> None:
-    """`icy reproduce icy22/table3 --quick`: FC1L, one seed, of which 5 of 5 cells were once said to agree."""
+    """`icy reproduce icy22/table3 --quick`: FC1L, one seed; once reported as 5 of 5 cells that agree."""
     wanted = published("icy22/table3").query("model == 'FC1L'")
     printed = wanted.set_index("grammar")["mean"]
     quick = long_of({str(g): [min(20.0, m)] for g, m in printed.items()} | {"shufdet": [20.0]}, "ratio").assign(
         model="sender/FC1L", cap=20.0
     )
     quick["cut"] = quick["value"] == 20
-    cells = judged(quick, wanted)
+    cells = judge_cells(quick, wanted)
     assert set(cells["verdict"]) == {"one seed", "cut in both"}
     verdict = Verdict.of(cells)
     assert (verdict.word, verdict.measured, verdict.decided, verdict.agree) == ("undecided", 5, 0, 0)
@@ -211,13 +211,13 @@ def test_one_seed_reproduces_nothing() -> None:
 
 
 def test_ratios_of_a_stopped_run_are_not_judged() -> None:
-    """The seeds that learn fast end first, so that the mean of those is too low."""
+    """Seeds that learn fast end first, so their mean is too low."""
     wanted = published("icy22/table3").query("model == 'FC1L' and grammar in ('perm', 'rot')")
     printed = wanted.set_index("grammar")["mean"]
 
     def verdicts(rot: list[float], measure: str = "ratio") -> dict[str, str]:
         long = long_of({"concat": [1.0] * 3, "perm": [printed["perm"]] * 3, "rot": rot}, measure)
-        cells = judged(long.assign(model="sender/FC1L"), wanted.assign(measure=measure))
+        cells = judge_cells(long.assign(model="sender/FC1L"), wanted.assign(measure=measure))
         return dict(zip(cells["grammar"], cells["verdict"], strict=True))
 
     mean = float(printed["rot"])
@@ -253,7 +253,7 @@ def test_a_verdict_allows_for_chance() -> None:
     assert Verdict.of(cells.assign(verdict="missing")).word == "not measured"
 
 
-def test_cells_that_all_lie_somewhat_away_are_not_reproduced() -> None:
+def test_many_small_distances_are_not_reproduced() -> None:
     verdict = Verdict.of(cells_of([2.2] * 15))  # p of 0.09 each
     assert verdict.agree == 15
     assert verdict.together < 0.05
@@ -261,7 +261,7 @@ def test_cells_that_all_lie_somewhat_away_are_not_reproduced() -> None:
     assert "further away than chance allows (Fisher's p" in str(verdict)
 
 
-def test_what_cannot_be_told_counts_neither_for_nor_against() -> None:
+def test_undecided_cells_do_not_count() -> None:
     cut = cells_of([0.0] * 15, verdict="cut in both")
     free = cells_of([0.1, -0.5, 1.0, 0.3, 3.5])
     verdict = Verdict.of(pd.concat([cut, free], ignore_index=True))
@@ -273,19 +273,19 @@ def test_what_cannot_be_told_counts_neither_for_nor_against() -> None:
     assert Verdict.of(pd.concat([cut, free[:4]], ignore_index=True)).word == "too few cells"
 
 
-def test_what_failed_is_not_reproduced() -> None:
+def test_failed_cells_are_not_reproduced() -> None:
     wanted = published("icy22/table3").query("model in ('FC1L', 'FC2L')")
     printed = wanted.query("model == 'FC2L'").set_index("grammar")["mean"]
     good = long_of({str(grammar): [mean - 0.1, mean + 0.1] for grammar, mean in printed.items()}, "ratio")
     failed = good.assign(model="sender/FC1L", value=math.nan, failed=True)
-    verdict = Verdict.of(judged(pd.concat([good, failed]), wanted))
+    verdict = Verdict.of(judge_cells(pd.concat([good, failed]), wanted))
     assert (verdict.measured, verdict.failed, verdict.agree) == (10, 5, 5)
     assert verdict.word == "reproduced in part"
     assert "5 of 10 cells (5 failed) agree" in str(verdict)
     undecided = cells_of([math.nan] * 4, verdict=["undecided"] * 3 + ["failed"], icy=[0.5] * 3 + [math.nan])
     verdict = Verdict.of(undecided)
     assert (verdict.word, verdict.measured, verdict.failed) == ("undecided", 4, 1)
-    alone = Verdict.of(judged(failed, wanted.query("model == 'FC1L'")))
+    alone = Verdict.of(judge_cells(failed, wanted.query("model == 'FC1L'")))
     assert alone.word == "not reproduced"
     assert str(alone) == (
         "Not reproduced: 0 of 5 cells (5 failed) agree by the 95 % interval of the difference; none gave a result."

@@ -1,4 +1,4 @@
-"""Results to draw, and what is read back from the artists."""
+"""Helpers of plot tests: results to draw, and values of the drawn artists."""
 
 from __future__ import annotations
 

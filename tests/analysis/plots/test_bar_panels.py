@@ -38,7 +38,7 @@ def test_bars_of_many_models_have_a_panel_per_grammar() -> None:
         np.testing.assert_allclose([bar.get_width() for bar in ax.patches], expected)
     forced = plots.bars(budget(), by="grammar")
     assert len(forced.axes) == len(GRAMMARS)
-    with pytest.raises(InvalidSettingError, match="by grammar or measure, not by 'seed'"):
+    with pytest.raises(InvalidSettingError, match="must be grammar or measure; not 'seed'"):
         plots.bars(result, by="seed")
 
 
@@ -54,7 +54,7 @@ def test_bars_of_ratios_start_at_concat() -> None:
     assert texts(ax).count("†") == 4
 
 
-def test_bars_say_what_was_not_measured() -> None:
+def test_bars_mark_missing_cells() -> None:
     records = [r for r in budget().records if (r["model"], r["grammar"]) != (MODELS[0], "rot")]
     figure = plots.bars(ProbeResult(records))
     assert texts(figure.axes[0]) == ["–"]
@@ -64,10 +64,10 @@ def test_bars_say_what_was_not_measured() -> None:
 @pytest.mark.parametrize(
     ("spread", "factor"), [("sd", 1), ("sem", 1 / math.sqrt(3)), ("ci95", 4.302653 / math.sqrt(3))]
 )
-def test_spreads_are_those_of_the_table(spread: str, factor: float) -> None:
+def test_spreads_equal_the_table(spread: str, factor: float) -> None:
     result = budget(MODELS[:1], seeds=3)
     container = plots.bars(result, spread=spread).axes[0].containers[-1]
     low, high = container.errorbar.lines[2][0].get_segments()[0][:, 1]  # type: ignore[attr-defined]
     assert (high - low) / 2 == pytest.approx(0.02 * factor)
-    with pytest.raises(InvalidSettingError, match="sd, sem, ci95, not 'mad'"):
+    with pytest.raises(InvalidSettingError, match="sd, sem, ci95; not 'mad'"):
         plots.bars(result, spread="mad")

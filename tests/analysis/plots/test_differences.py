@@ -45,7 +45,7 @@ def test_without_bounds_the_legend_has_none() -> None:
     assert not any("bound" in text.get_text() for legend in figure.legends for text in legend.get_texts())
 
 
-def test_an_interval_that_goes_on_beyond_the_axis_ends_in_an_arrow_at_its_end() -> None:
+def test_an_interval_beyond_the_axis_ends_in_an_arrow() -> None:
     wide = {"rot": [1.0, 8.0], "perm": [1.0, 1.1]}
     found = compare(ratios({"rot": [1.0, 1.0], "perm": [1.0, 1.0]}), ratios(wide))
     cell = found.cells.set_index("grammar").loc["rot"]
@@ -65,7 +65,7 @@ def test_ratios_and_accuracies_have_a_panel_each() -> None:
     assert scales == {"second - first": "linear", "second / first": "log"}
 
 
-def test_what_has_nothing_to_draw_says_so() -> None:
+def test_results_without_anything_to_draw_are_errors() -> None:
     hol = ratios({"hol": [20.0, 20.0, 20.0]}, cut=True)
     with pytest.raises(InvalidSettingError, match="every cell was cut in both results"):
         differences(compare(hol, hol))

@@ -42,7 +42,7 @@ def test_heat_is_bright_where_learning_is_easy() -> None:
 
 
 @pytest.mark.slow
-def test_heat_hatches_what_is_missing_and_says_what_failed() -> None:
+def test_heat_hatches_missing_cells_and_labels_failed_cells() -> None:
     records = [r for r in budget().records if (r["model"], r["grammar"]) != (MODELS[0], "rot")]
     for r in records:
         if (r["model"], r["grammar"]) == (MODELS[1], "hol"):

@@ -100,7 +100,7 @@ def test_the_reconstruction_accuracy_is_a_dotted_line() -> None:
     assert "reconstruction accuracy" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_the_axis_says_what_is_counted(tmp_path: Path) -> None:
+def test_the_axis_names_its_unit(tmp_path: Path) -> None:
     assert plots.curves(curved(SHORT)).axes[0].get_xlabel() == "updates"
     games = icy.train("study", player="composer", dataset="synth", grammar="concat", instances=1, workers=1,
                       out=tmp_path)  # fmt: skip

@@ -19,13 +19,13 @@ from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, mean
 from tests.helpers import long as long_table
 
 
-def test_rows_are_told_apart_by_what_differs() -> None:
+def test_labels_have_the_columns_that_differ() -> None:
     (block,) = blocks(long_of(sized()))
     assert [line.label for line in block.lines][:2] == ["FC2L, E=8", "FC2L, E=16"]
     assert [line.label for line in block.lines_over("hidden_size")] == ["FC2L", "HierZero:GRU"]
 
 
-def test_lines_stand_by_model_then_in_the_order_of_tables() -> None:
+def test_lines_are_sorted_by_model_then_in_the_order_of_tables() -> None:
     rows = [("b10", "soft"), ("b2", "discr"), ("b2", "soft"), ("b2", "gumb")]
     found = lines_of(pd.DataFrame(rows, columns=["model", "representation"]), ["representation"], sides=True)
     assert [line.label for line in found] == ["b2, soft", "b2, gumb", "b2, discr", "b10, soft"]
@@ -72,7 +72,7 @@ def test_ratios_of_coarse_checks_are_marked_and_noted() -> None:
     table["resolution"] = table["grammar"].map({"rot": 0.5, "hol": 0.05})
     assert [text.get_text() for text in plots.heat(table, axes=Figure().subplots()).axes[0].texts] == ["~1.00", "10.00"]
     assert "~" in [text.get_text() for ax in plots.bars(table).axes for text in ax.texts]
-    note = "uncertain: the readings leave ±50% of a ratio open, more than it varies over seeds"
+    note = "coarse evaluations: the ratio is uncertain by up to ±50%, more than it varies over seeds"
     assert f"~ {note}" in title_and_notes(table)[1]
     for kind in ("heat", "bars"):
         assert f"~ {note}" in all_text(getattr(plots, kind)(table))
@@ -92,7 +92,7 @@ def test_an_error_bar_stays_between_0_and_the_cap() -> None:
 
 
 def often_cut() -> pd.DataFrame:
-    """Noise of which two of three seeds were cut at 20: a mean of 16 with a deviation of 6.9."""
+    """Noise with two of three seeds cut at 20: a mean of 16 with a deviation of 6.9."""
     long = long_of(acquire(seeds=3)).copy()
     noise = long["grammar"].isin(["rot", "proj", "pairsum"])
     value = long["seed"].map({123: 20.0, 124: 20.0, 125: 8.0})
@@ -145,7 +145,7 @@ def changed(result: ProbeResult, value: float) -> pd.DataFrame:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("value", "what"), [(-0.5, "is -0.5, a ratio below 0"), (math.inf, "is inf, infinite")])
 def test_ratios_that_no_axis_has_are_refused(kind: str, value: float, what: str) -> None:
-    with pytest.raises(InvalidSettingError, match=f"4 values cannot be: that of .* on perm, seed 123, {what}"):
+    with pytest.raises(InvalidSettingError, match=f"4 values cannot be right: .* on perm, seed 123, {what}"):
         plots.plot_function(kind)(changed(acquire(), value))
 
 

@@ -1,4 +1,4 @@
-"""What all kinds of plots share: axes, long tables, titles, and what they refuse."""
+"""Common behavior of all kinds of plots: axes, long tables, titles, and errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TWICE = {  # the same in two panels
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SINGLE)
-def test_axes_that_are_given_are_drawn_on(kind: str) -> None:
+def test_plots_use_the_axes_of_the_caller(kind: str) -> None:
     figure = Figure()
     ax, other = figure.subplots(1, 2)
     assert plots.plot_function(kind)(SINGLE[kind](), axes=ax, title="mine") is figure
@@ -56,7 +56,7 @@ def test_one_axes_is_too_few_for_two_panels(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "count"), [("bars", 45), ("ratios", 110), ("tradeoff", 40)])
-def test_more_rows_than_can_be_read_are_refused_with_what_to_choose(kind: str, count: int) -> None:
+def test_too_many_rows_are_an_error_that_suggests_filters(kind: str, count: int) -> None:
     some = acquire([f"sender/M{i}" for i in range(count)], seeds=1).to_dataframe()
     table = pd.concat([some.assign(representation=name) for name in ("soft", "gumb", "discr", "a", "b", "c")])
     draw = plots.plot_function(kind)
@@ -93,19 +93,19 @@ def test_title_and_width(kind: str) -> None:
 
 
 def test_plots_that_results_cannot_give() -> None:
-    with pytest.raises(InvalidSettingError, match="a table does not hold: give the results folder"):
+    with pytest.raises(InvalidSettingError, match="a table does not have them: use the results folder"):
         plots.curves(budget().to_dataframe())
     without = ProbeResult([{**r, "curve": []} for r in budget().records])
-    with pytest.raises(InvalidSettingError, match=r"There is no learning curve in 28 results \(0 failed\)"):
+    with pytest.raises(InvalidSettingError, match=r"28 results have no learning curve \(0 failed\)"):
         plots.curves(without)
     with pytest.raises(InvalidSettingError, match="`icy e2e` trains a sender and a receiver together"):
         plots.e2e(budget())
     with pytest.raises(InvalidSettingError, match="`icy plot e2e`"):
         plots.curves(ProbeResult([record("A+B", "none", 1, side="pair", protocol="e2e")]))
-    with pytest.raises(InvalidSettingError, match=r"no long table of results.*lacks the column value"):
+    with pytest.raises(InvalidSettingError, match=r"not a long table of results.*lacks the column value"):
         plots.heat(budget().to_dataframe().drop(columns="value"))
     for draw in (plots.heat, plots.curves):
-        with pytest.raises(InvalidSettingError, match="no results here"):
+        with pytest.raises(InvalidSettingError, match="No results found"):
             draw(ProbeResult([]))
 
 
@@ -146,7 +146,7 @@ def test_styles_set_the_width_and_the_letters_of_every_kind(
     assert figure.caption.endswith(".")
 
 
-def test_models_are_in_the_order_that_is_asked_for() -> None:
+def test_models_are_in_the_requested_order() -> None:
     def rows() -> list[str]:
         return [label.get_text() for label in plots.heat(budget()).axes[0].get_yticklabels()]
 

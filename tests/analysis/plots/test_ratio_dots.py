@@ -31,8 +31,8 @@ def test_cut_ratios_are_hollow_with_an_arrow() -> None:
     assert "cap" in texts(ax)
 
 
-def test_what_has_no_ratios_is_told_what_to_type() -> None:
-    with pytest.raises(InvalidSettingError, match=r"protocol budget; `icy probe --protocol acquire` measures them"):
+def test_errors_without_ratios_name_a_command() -> None:
+    with pytest.raises(InvalidSettingError, match=r"is budget; `icy probe --protocol acquire` measures ratios"):
         plots.ratios(budget())
-    with pytest.raises(InvalidSettingError, match="concat alone"):
+    with pytest.raises(InvalidSettingError, match="have only concat"):
         plots.ratios(select(acquire(), grammars=["concat"]))

@@ -44,7 +44,7 @@ def test_receivers_are_measured_by_both_shuffles() -> None:
 
 
 def table_of(rows: dict[str, tuple[float, float]], **more: Any) -> pd.DataFrame:
-    """Models by what they reach on noise and on shufdet."""
+    """Models with their values on noise and on shufdet."""
     values = [(m, g, noise if g != "shufdet" else comp) for m, (noise, comp) in rows.items()
               for g in ("rot", "pairsum", "proj", "shufdet")]  # fmt: skip
     return pd.DataFrame(values, columns=["model", "grammar", "value"]).assign(
@@ -104,7 +104,7 @@ def test_models_without_all_grammars_are_counted() -> None:
     figure = plots.tradeoff(result)
     assert len(marked(figure.axes[0])) == 1
     assert "not shown, for lack of some of these grammars: 1 of 2 rows" in all_text(figure)
-    with pytest.raises(InvalidSettingError, match=r"there is no rot here: probe the same models with -g rot\."):
+    with pytest.raises(InvalidSettingError, match=r"but rot is missing: probe the same models with -g rot\."):
         plots.tradeoff(ProbeResult([r for r in budget().records if r["grammar"] != "rot"]))
 
 

@@ -1,4 +1,4 @@
-"""Sample sheets: what is drawn where, and that the cells of a turn say which values a rule demands."""
+"""Sample sheets: positions of images, and colors of the values that a rule demands."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from icy.analysis.plots.worlds import (
     FREE,
     GAP,
-    KEPT,
-    LACKED,
+    MATCHED,
     PAPER,
+    VIOLATED,
     plot_looks,
     plot_turns_of_images,
     plot_turns_of_values,
@@ -36,7 +36,7 @@ def cells(figure: Figure, panel: int) -> NDArray[Any]:
     return np.asarray(figure.axes[panel].collections[0].get_array()).reshape(-1)
 
 
-def test_images_stand_in_rows_with_gaps_between() -> None:
+def test_images_are_in_rows_with_gaps() -> None:
     figure = plot_looks(IMAGES, ["first", "second"], ["a", "b", "c"], "a title")
     pixels = sheet(figure)
     assert pixels.shape == (2 * (8 + GAP) + GAP, 3 * (8 + GAP) + GAP, 3)
@@ -69,11 +69,12 @@ def test_targets_are_above_distractors() -> None:
     figure.draw_without_rendering()
 
 
-def test_cells_say_what_a_rule_demands() -> None:
+def test_cells_show_the_conditions_of_a_rule() -> None:
     objects = np.array([[[1, 5], [1, 0], [2, 5]], [[0, 0], [3, 3], [3, 0]]])
     figure = plot_turns_of_values(objects, np.array([[1, -1], [0, 0]]), ["a", "b"], ["first", "second"], 1)
     found = [cells(figure, panel).tolist() for panel in range(4)]
-    assert found == [[KEPT, FREE], [KEPT, LACKED, FREE, FREE], [KEPT, KEPT], [LACKED, LACKED, LACKED, KEPT]]
+    turns = [[MATCHED, FREE], [MATCHED, VIOLATED, FREE, FREE], [MATCHED, MATCHED]]
+    assert found == [*turns, [VIOLATED, VIOLATED, VIOLATED, MATCHED]]
     assert [text.get_text() for text in figure.axes[1].texts] == ["2", "1", "3", "6"]
     figure.draw_without_rendering()
 

@@ -134,11 +134,11 @@ def test_a_cell_says_its_numbers_when_pointed_at(report: Path) -> None:
         assert "seeds" in tip.inner_text()
 
 
-def test_the_curves_of_what_is_pointed_at_are_shown_and_its_numbers_stay(report: Path) -> None:
+def test_pointing_at_a_row_shows_its_curves_and_keeps_its_numbers(report: Path) -> None:
     with opened(report) as page:
         cells = page.locator("#heat-0 .mark-rect.marks path")
         cells.last.hover()
-        page.get_by_text("of what is pointed at: sender/FC2L").wait_for()
+        page.get_by_text("of the row under the pointer: sender/FC2L").wait_for()
         page.wait_for_timeout(400)  # by now the curves are drawn, which must not take the numbers away
         assert page.locator("#vg-tooltip-element.visible").count() == 1
         assert page.locator("[data-chosen]").input_value() == "0"
@@ -254,19 +254,19 @@ def files_of(folder: Path) -> dict[str, Path]:
     return {name: folder / f"{name}.csv" for name in csvs}
 
 
-TOLD = {
-    "other": "This is no results.csv of icy: it has no column model, grammar, value, side, protocol, representation, "
-    "meanings.",
+ERRORS = {
+    "other": "This is not a results.csv of icy; missing columns: model, grammar, value, side, protocol, "
+    "representation, meanings.",
     "empty": "empty.csv is empty.",
     "heads": "heads.csv has no runs.",
     "failed": "failed.csv has no runs with a value.",
-    "elsewhere": "These results are of protocol generalise; held out 0.25; split pairs; "
+    "elsewhere": "These results have protocol generalise; held out 0.25; split pairs; "
     "the atlas has protocol acquire, budget; held out none; split none.",
-    "combined": "These results are of representation gumb; the nearest setting of the atlas has representation soft.",
+    "combined": "These results have representation gumb; the nearest setting of the atlas has representation soft.",
 }
 
 
-def test_what_lacks_grammars_of_the_axes_is_named(atlas: Path, tmp_path: Path) -> None:
+def test_rows_without_grammars_of_the_axes_are_counted(atlas: Path, tmp_path: Path) -> None:
     rows = rows_of("sender/FC1L")
     rows[rows["grammar"].isin(["concat", "shufdet"])].to_csv(tmp_path / "few.csv", index=False)
     with opened(atlas) as page:
@@ -291,39 +291,39 @@ def test_a_file_may_be_dropped_anywhere(atlas: Path) -> None:
         page.get_by_text("Placed: sender/FC1L").wait_for()
 
 
-def test_files_that_cannot_be_placed_are_told_so_and_the_earlier_one_stays(atlas: Path, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_placed_shows_an_error_and_the_earlier_file_stays(atlas: Path, tmp_path: Path) -> None:
     files = files_of(tmp_path)
     with opened(atlas) as page:
-        for name, told in TOLD.items():
+        for name, error in ERRORS.items():
             page.set_input_files("#file", files[name])
-            page.locator("#told.error").get_by_text(told, exact=True).wait_for()
+            page.locator("#told.error").get_by_text(error, exact=True).wait_for()
         page.set_input_files("#file", files["both"])
         page.get_by_text("Placed: sender/FC1L").wait_for()
-        for name, told in TOLD.items():
+        for name, error in ERRORS.items():
             page.set_input_files("#file", files[name])
-            page.locator("#told.error").get_by_text(f"{told} The earlier file, both.csv, is still shown.").wait_for()
+            page.locator("#told.error").get_by_text(f"{error} The earlier file, both.csv, is still shown.").wait_for()
         assert page.locator("#all").get_by_role("button", name="sender/FC1L *").count() == 1
 
 
 def test_a_file_stays_when_another_setting_is_chosen(atlas: Path, tmp_path: Path) -> None:
     files = files_of(tmp_path)
     senders, receivers = len(rows_of("sender/FC1L")), len(rows_of("receiver/CNN"))
-    told = "#told"
+    status = "#told"
     with opened(atlas) as page:
         page.set_input_files("#file", files["both"])
         page.get_by_text("Placed: ").wait_for()
-        assert page.locator(told).inner_text() == (
+        assert page.locator(status).inner_text() == (
             f"Placed: sender/FC1L, of {senders} runs in both.csv, marked *; "
-            f"{receivers} runs are of other settings (side receiver)."
+            f"{receivers} runs are under other settings (side receiver)."
         )
         page.get_by_label("Side").select_option("receiver")
-        assert page.locator(told).inner_text().startswith(f"Placed: receiver/CNN, of {receivers} runs in both.csv")
+        assert page.locator(status).inner_text().startswith(f"Placed: receiver/CNN, of {receivers} runs in both.csv")
         assert page.locator("#model h3").first.inner_text() == "receiver/CNN *"
         page.set_input_files("#file", files["receivers"])
         page.get_by_text("in receivers.csv, marked *.").wait_for()
         page.get_by_label("Side").select_option("sender")
-        assert page.locator(told).inner_text() == (
-            f"Nothing of receivers.csv is placed here: {receivers} runs are of other settings (side receiver)."
+        assert page.locator(status).inner_text() == (
+            f"No run of receivers.csv is placed here: {receivers} runs are under other settings (side receiver)."
         )
         assert page.locator("#all").get_by_text("*").count() == 0
         page.set_input_files("#file", files["receivers"])  # the same again, which a browser reports if it was let go
@@ -493,7 +493,7 @@ def test_the_chosen_model_is_named_in_the_picture_and_its_neighbours_are_ringed(
         assert seen == page.locator("#neighbours li").count() + 1
 
 
-def test_words_stand_to_the_left_and_numbers_with_marks_to_the_right(atlas: Path, report: Path) -> None:
+def test_text_is_aligned_left_and_numbers_right(atlas: Path, report: Path) -> None:
     with opened(atlas) as page:
         heads = page.locator("#ranks thead th")
         words = dict(

@@ -64,7 +64,7 @@ def test_the_page_is_one_file(settings: list[dict[str, object]]) -> None:
 
 
 @pytest.mark.slow
-def test_columns_that_tell_settings_apart_can_be_chosen_too() -> None:
+def test_columns_of_settings_can_group_rows() -> None:
     atlas = trained_otherwise()
     settings = explorer_settings(atlas)
     assert further_choices(settings) == ["settings"]  # check_every=50 beside the default
@@ -84,7 +84,7 @@ def test_every_model_says_where_its_architecture_is_from(settings: list[dict[str
 
 
 @pytest.mark.slow
-def test_what_a_probe_measures_by_default_comes_first(settings: list[dict[str, object]]) -> None:
+def test_default_settings_of_probe_come_first(settings: list[dict[str, object]]) -> None:
     first = [(one["setting"]["protocol"], one["setting"]["meanings"]) for one in settings]  # type: ignore[index]
     assert first[0] == ("acquire", "5x10")
     assert first.index(("acquire", "3x4")) > first.index(("acquire", "5x10"))
@@ -96,13 +96,13 @@ def test_only_models_of_one_setting_are_said_to_be_measured_alike(settings: list
     assert f"senders and receivers under {len(settings)} settings; models of one setting were measured alike" in text
 
 
-def test_updates_stand_next_to_ratios_alone() -> None:
+def test_updates_are_shown_only_for_ratios() -> None:
     budget = long({"A": {"concat": 1.0, "rot": 3.0}}).assign(cut=[False] * 3 + [True], steps=[100, 90, 200, 420])
     budget["crossing"] = [95.5, 85.5, 190.5, math.nan]
     (ratios,) = explorer_settings(Atlas(budget, ABOUT))
     assert ratios["models"][0]["updates"] == {"concat": "90", "rot": "> 305"}
     (accuracies,) = explorer_settings(Atlas(budget.assign(measure="accuracy", protocol="budget"), ABOUT))
     assert accuracies["models"][0]["updates"] == {}
-    assert "the updates are below" in explorer_page(Atlas(budget, ABOUT))
+    assert "The updates are below" in explorer_page(Atlas(budget, ABOUT))
     (of_budget,) = explorer_settings(Atlas(budget.assign(cap=math.nan, max_updates=1000), ABOUT))
     assert of_budget["setting"]["max_updates"] == 1000

@@ -153,7 +153,7 @@ def test_every_kind_of_job_has_a_section(tmp_path: Path) -> None:
     assert re.search(r"icy [\d.]+\S*, torch", path.read_text())
 
 
-def test_mistakes_are_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_come_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidSettingError, match=r"\.html"):
         icy.report(long(THREE), tmp_path / "report.pdf")
     monkeypatch.setitem(sys.modules, "vl_convert", None)

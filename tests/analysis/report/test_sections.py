@@ -38,7 +38,7 @@ def test_every_line_of_the_table_knows_its_row() -> None:
     assert len({place for place, _ in found.lines}) == len(found.rows) == 6
 
 
-def test_runs_hold_what_was_measured_and_their_curves() -> None:
+def test_runs_have_values_and_curves() -> None:
     table = long({"A": {"rot": [0.5, 0.7]}}).assign(key=["a", "b"])
     records = [{"key": "a", "curve": [[0, 0.25], [50, 0.5], [100, None]]}, {"key": "b", "curve": []}]
     data = section(table, records=records).data()
@@ -89,7 +89,7 @@ def test_a_report_grows_with_its_rows_and_not_with_their_square(varying: str) ->
     assert sizes[1] / 30 * 3000 < 6e6
 
 
-def test_whether_values_are_ratios_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whether_values_are_ratios_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at all rows for each cell makes the time grow with the square of the rows."""
     found, looks = section(long(THREE)), []
     column = type(found.long["measure"]).eq
@@ -154,11 +154,11 @@ def test_scores_are_coloured_within_their_column() -> None:
 
 
 @pytest.mark.parametrize(("kind", "counted"), [("probe", "updates"), ("study", "trials"), ("unknown", "updates")])
-def test_points_are_counted_in_what_the_kind_of_job_counts(kind: str, counted: str) -> None:
+def test_the_unit_of_curves_depends_on_the_kind_of_job(kind: str, counted: str) -> None:
     assert section(long(THREE).assign(kind=kind)).data()["counted"] == counted
 
 
-def test_points_of_a_plug_in_are_counted_in_what_it_names_first() -> None:
+def test_the_unit_of_curves_of_a_plug_in_is_its_first_name() -> None:
     assert section(long(THREE), points=("rounds", "accuracy")).data()["counted"] == "rounds"
 
 

@@ -46,10 +46,10 @@ def test_senders_are_compared_with_people_of_every_dataset() -> None:
     assert "tau people (Icy22), synth" in found
 
 
-def test_what_is_missing_is_told() -> None:
+def test_missing_people_or_ratios_are_errors() -> None:
     report = study_report(published_people().astype(object))
     long = pd.DataFrame(ratios("receiver/A", perm=1.0))
     with pytest.raises(InvalidSettingError, match="icy probe --protocol acquire"):
         acquisition_order(report, long)
-    with pytest.raises(InvalidSettingError, match="There are no people"):
+    with pytest.raises(InvalidSettingError, match="has no people"):
         acquisition_order(report[report["agent_kind"] == "human"], long)

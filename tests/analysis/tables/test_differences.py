@@ -1,4 +1,4 @@
-"""Two results held against each other."""
+"""Comparison of two results."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_cut_runs_say_a_bound_or_nothing() -> None:
     assert line["second / first"].startswith("< ×")
 
 
-def test_results_apart_in_a_column_match_if_told_so() -> None:
+def test_results_that_differ_in_a_column_match_with_apart() -> None:
     soft, gumb = ratios({"rot": [1, 2, 3]}, representation="soft"), ratios({"rot": [2, 4, 6]}, representation="gumb")
     with pytest.raises(IncompatibleError, match=r"grammar and seed; they differ in representation\. `icy table"):
         compare(soft, gumb)
@@ -76,16 +76,16 @@ def test_results_apart_in_a_column_match_if_told_so() -> None:
     assert found.cells["effect"].tolist() == pytest.approx([2.0])
 
 
-def test_what_cannot_be_paired_is_told() -> None:
+def test_runs_that_cannot_be_paired_are_errors() -> None:
     rot = ratios({"rot": [1, 2, 3]})
-    with pytest.raises(IncompatibleError, match=r"they differ in seed\. Runs are paired by grammar and seed, which"):
+    with pytest.raises(IncompatibleError, match=r"they differ in seed\. Runs are paired by grammar and seed, so"):
         compare(rot, rot.assign(seed=rot["seed"] + 100), apart=["seed"])
     with pytest.raises(IncompatibleError, match=r"all runs of one of the two failed\.$"):
         compare(rot, rot.assign(failed=True))
 
 
-def test_concat_alone_is_no_comparison() -> None:
-    with pytest.raises(IncompatibleError, match="concat alone"):
+def test_results_with_only_concat_cannot_be_compared() -> None:
+    with pytest.raises(IncompatibleError, match="only concat"):
         compare(ratios({"concat": [1, 1, 1]}), ratios({"concat": [1, 1, 1]}))
 
 
@@ -103,7 +103,7 @@ def test_many_seeds_are_counted_by_direction() -> None:
     assert row[heads.index("by seed")] == "5 up, 2 down, 1 equal"
 
 
-def test_the_text_and_the_picture_name_what_was_compared() -> None:
+def test_text_and_picture_name_both_results() -> None:
     one = ratios({"rot": [1, 2, 4], "perm": [1.1, 1.2, 1.3]})
     found = compare(one, one.assign(value=one["value"] * [2.0, 2.1, 2.2, 1, 1, 1]), ("before", "after"))
     text = found.markdown()

@@ -1,4 +1,4 @@
-"""Tables of games, beside published rows."""
+"""Tables of games, with published values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_row_per_game_and_a_column_per_score() -> None:
 
 
 @pytest.mark.slow
-def test_what_varies_is_shown() -> None:
+def test_columns_that_vary_are_shown() -> None:
     table = games_table(
         records(rule_length=4, targets=[5, 8], message_length=2, seeds=1, distractor_kind=["near", "uniform"],
                 settings={"epoch": 9})
@@ -48,7 +48,7 @@ def test_what_varies_is_shown() -> None:
     assert "seen" in table.grammars
 
 
-def test_published_rows_stand_beside() -> None:
+def test_published_rows_are_below() -> None:
     table = games_table(records(channel=["gs", "qt"], rule_length=1, seeds=2, steps=9), compare="cbm24/table1")
     reference = table.rows[0][1]["CBM"].reference
     assert reference is not None
@@ -96,15 +96,15 @@ def test_trainings_that_differ_are_not_averaged(tmp_path: Path) -> None:
     assert "channel" not in alone.labels
 
 
-def test_one_among_several_is_asked_for(tmp_path: Path) -> None:
+def test_an_ambiguous_name_is_an_error(tmp_path: Path) -> None:
     few = {"steps": 2, "workers": 1, "settings": {"epoch": 1, "turns": 20}, "progress": False}
     icy.train("games", seeds=2, targets=2, keep_models=True, out=tmp_path, **few)
     with pytest.raises(
-        StoreError, match=r"a choice of 2, which differ in seed \(123, 124\): say which, as in seed=123"
+        StoreError, match=r"2 saved models that match, which differ in seed \(123, 124\); choose one, as in seed=123"
     ):
         one_player(tmp_path)
     assert one_player(tmp_path, seed=124).seed == 124
     file = tmp_path / kept_agents(tmp_path, seed=124)[0].source[1]
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(StoreError, match=rf"{file.name}: The file of a kept model is damaged .* leave it out"):
+    with pytest.raises(StoreError, match=rf"{file.name}: The file of a saved model is damaged .* leave it out"):
         compare(tmp_path)

@@ -1,4 +1,4 @@
-"""Results held against each other seed by seed."""
+"""Paired comparison of results, seed by seed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_accuracies_are_compared_by_plain_differences() -> None:
     assert found["p"] == pytest.approx(stats.ttest_rel([0.5, 0.6, 0.7], [0.4, 0.4, 0.6]).pvalue)
 
 
-def test_without_quotients_nothing_is_said_of_them() -> None:
+def test_without_quotients_there_is_no_note_about_them() -> None:
     every = pilot()
     cut = difference_table(every[every["grammar"].isin(["concat", "hol"])], "A")
     assert not any("quotient" in line[0] for _, lines in cut.groups() for line in lines)
@@ -84,7 +84,7 @@ def test_the_table_of_differences_tests_them() -> None:
     assert lines[4][-3] == "> 4.11"
     assert lines[2][-1] == ""  # hol: cut in both
     assert "p (Holm): paired t-test on log ratios, corrected for 4 tests by Holm's method" in table.notes
-    assert "where one of a pair was cut: sign test of the directions; where both were: left out" in table.notes
+    assert "pairs with one cut run: sign test of the directions; pairs with two cut runs: left out" in table.notes
     assert table.notes[0].startswith("differences, seed by seed, from sender/A")
     p = table.to_dataframe()[("rot", "p")]
     assert p.tolist() == pytest.approx(paired_tests(pilot(), "A").query("grammar == 'rot'")["p_holm"].tolist())
@@ -98,14 +98,14 @@ def test_results_of_the_same_models_are_tested_too() -> None:
     assert list(table.below) == ["p (Holm)"]
 
 
-def test_what_cannot_be_held_against_each_other() -> None:
-    with pytest.raises(StoreError, match="no file or folder D, nor one model"):
+def test_models_that_cannot_be_compared_are_errors() -> None:
+    with pytest.raises(StoreError, match="'D' is not a file, a folder or a model"):
         paired_tests(pilot(), "D")
     with pytest.raises(IncompatibleError, match="no other sender"):
         paired_tests(long({"A": {"rot": 0.5}}), "A")
-    with pytest.raises(IncompatibleError, match="no two models"):
+    with pytest.raises(IncompatibleError, match="No two models"):
         paired_tests(long({"A": {"rot": 0.5}}))
-    with pytest.raises(InvalidSettingError, match=r"may be sender/A or sender/B or sender/C"):
+    with pytest.raises(InvalidSettingError, match=r"may mean sender/A or sender/B or sender/C"):
         paired_tests(pilot(), "sender/*")
 
 
@@ -117,9 +117,9 @@ def test_seeds_needed_are_those_of_the_pilots_effect_and_spread() -> None:
     assert shufdet["seeds"] == pairs_needed(gaps.mean(), gaps.std(), 0.8, 0.05)
     assert shufdet["seeds_holm"] == pairs_needed(gaps.mean(), gaps.std(), 0.8, 0.05 / 3)
     assert shufdet["seeds_cautious"] > shufdet["seeds"]
-    assert shufdet["remark"] == "a pilot of 4 knows its spread poorly"
+    assert shufdet["remark"] == "only 4 pairs: the spread is a poor estimate"
     assert pd.isna(table.loc["hol", "seeds"])
-    assert table.loc["hol", "remark"] == "4 of 4 pairs cut in both: only a higher cap can tell"
+    assert table.loc["hol", "remark"] == "4 of 4 pairs cut in both: a higher cap is needed"
     asked = seeds_needed(pilot(), ["A", "B"], effect=1.2, power=0.9).set_index("grammar").loc["shufdet"]
     assert asked["seeds"] == pairs_needed(math.log(1.2), gaps.std(), 0.9, 0.05)
 
@@ -127,7 +127,7 @@ def test_seeds_needed_are_those_of_the_pilots_effect_and_spread() -> None:
 def test_cut_pairs_need_a_sign_test() -> None:
     rot = seeds_needed(pilot(), ["A", "C"]).set_index("grammar").loc["rot"]
     assert (rot["seeds"], rot["seeds_holm"]) == (6, 7)
-    assert rot["remark"] == "2 of 4 pairs cut in one: by a sign test, if all go on pointing one way"
+    assert rot["remark"] == "2 of 4 pairs cut in one: by a sign test, if all pairs have the same sign"
 
 
 def test_pilots_that_are_too_small_say_so() -> None:
@@ -140,14 +140,14 @@ def test_pilots_that_are_too_small_say_so() -> None:
 
 @pytest.mark.slow
 def test_mistakes_about_power(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match="here are sender/A, sender/B, sender/C"):
+    with pytest.raises(InvalidSettingError, match="these are sender/A, sender/B, sender/C"):
         seeds_needed(pilot())
     for wrong in ({"power": 1.0}, {"alpha": 0.0}, {"power": 0.01}, {"effect": 1.0}, {"effect": -2.0}):
         with pytest.raises(InvalidSettingError):
             seeds_needed(pilot(), ["A", "B"], **wrong)
     with pytest.raises(InvalidSettingError, match="difference in accuracy"):
         seeds_needed(long({"A": {"rot": [0.5, 0.6]}, "B": {"rot": [0.4, 0.6]}}), effect=1.2)
-    with pytest.raises(IncompatibleError, match="no grammar but concat"):
+    with pytest.raises(IncompatibleError, match="only the grammar concat"):
         seeds_needed(long({"A": {"concat": [1.0, 1.0]}, "B": {"concat": [1.0, 1.0]}}))
 
 
@@ -170,12 +170,12 @@ def test_models_are_paired_under_one_setting_only() -> None:
     assert table["p_holm"].min() == pytest.approx(4 * table["p"].min())
     assert any("corrected for 4 tests" in note for note in difference_table(both, "each").notes)
     assert set(paired_tests(both, "A")["model"]) == {"sender/B"}
-    with pytest.raises(IncompatibleError, match=r"one setting, grammar and seed; they differ in preset"):
+    with pytest.raises(IncompatibleError, match=r"same setting, grammar and seed; they differ in preset"):
         paired_tests(both[both["model"].isin(["sender/A", "sender/C"])], "A")
 
 
 @pytest.mark.slow
-def test_seeds_needed_tell_settings_apart_and_correct_within_each() -> None:
+def test_seeds_needed_separate_settings_and_correct_within_each() -> None:
     table = seeds_needed(two_settings(RATIO), ["A", "B"])
     assert table["settings"].tolist() == [""] * 3 + ["check_every=50"] * 3
     alone = seeds_needed(long({m: MODELS[m] for m in "AB"}, **RATIO), ["A", "B"])

@@ -28,7 +28,7 @@ def test_a_table_shows_and_saves_itself(tmp_path: Path) -> None:
         assert table.save(tmp_path / f"t{suffix}").read_text() == table.render(format) + "\n"
     (first, *_) = json.loads(table.render("json"))
     assert (first["parameters"], first["seeds"], first["rot"]["seeds"]) == (100, 2, 2)
-    with pytest.raises(InvalidSettingError, match=r"not as 't\.doc'"):
+    with pytest.raises(InvalidSettingError, match=r"not 't\.doc'"):
         table.save(tmp_path / "t.doc")
 
 
@@ -91,7 +91,7 @@ def test_labels_are_short(title: str, label: str) -> None:
     assert rf"\label{{{label}}}" in latex
 
 
-def test_captions_labels_and_footnotes_are_those_that_are_asked_for() -> None:
+def test_captions_labels_and_footnotes_can_be_set() -> None:
     table = bias_table(long(THREE))
     asked = replace(table, caption="Mine: 50% of A_B", label="tab:a_b", footnotes=False)
     latex = asked.render("latex")
@@ -142,8 +142,8 @@ def test_html_has_numbers_to_the_right() -> None:
 
 
 @pytest.mark.parametrize("format", ["text", "markdown", "latex", "html"])
-def test_rows_that_are_never_marked_are_told(format: str) -> None:
-    told = "rows without parameters, which learn by heart, are not marked"
+def test_a_note_names_rows_that_are_never_marked(format: str) -> None:
+    told = "rows without parameters, which memorize, are not marked"
     assert told not in bias_table(long(THREE)).render(format)
     rows = long(THREE)
     heart = rows[rows["model"].eq(rows["model"].iloc[0])].assign(model="sender/Hashtable", parameters=0)

@@ -1,4 +1,4 @@
-"""Values beside those of a table: other results, published ones, and differences."""
+"""Reference values in tables: other results, published values, and differences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_several_rows_may_have_the_same_partner() -> None:
     assert [cells["rot"].reference.mean for _, cells in table.rows if cells["rot"].reference] == [0.4, 0.4]
 
 
-def test_published_values_stand_beside() -> None:
+def test_published_values_are_next_to_results() -> None:
     mine = long({"FC2L": {"rot": [0.48, 0.49, 0.50], "hol": [0.25, 0.25, 0.26]}}, preset="published")
     table = bias_table(mine, "sem", compare="published")
     cells = table.rows[0][1]
@@ -51,7 +51,7 @@ def test_published_values_stand_beside() -> None:
         bias_table(mine, compare="perkins21/table14b")
 
 
-def test_published_values_stand_beside_their_own_sizes_only() -> None:
+def test_published_values_are_next_to_rows_of_their_sizes_only() -> None:
     both = pd.concat(
         [long({"FC2L": {"rot": [0.48, 0.49]}}, preset="published"), long({"FC2L": {"rot": 5.0}}, meanings="3x10")],
         ignore_index=True,
@@ -80,7 +80,7 @@ def test_differences_are_taken_seed_by_seed() -> None:
         difference_table(long(THREE), long({"D": {"rot": 0.1}}))
 
 
-def test_rows_of_other_results_that_are_alike_cannot_be_told_apart() -> None:
+def test_several_matching_rows_are_an_error() -> None:
     other = pd.concat([long({"A": {"rot": 0.1}}, settings=s, key=s) for s in ("x=1", "x=2")], ignore_index=True)
     with pytest.raises(InvalidSettingError, match="several rows of sender/A"):
         bias_table(long(THREE), compare=other)
@@ -91,18 +91,18 @@ def test_rows_of_other_results_that_are_alike_cannot_be_told_apart() -> None:
     assert beside.mean == 0.3
 
 
-def test_what_cannot_be_compared_is_said() -> None:
+def test_missing_references_have_a_note() -> None:
     nothing = bias_table(long(THREE), compare=long({"D": {"rot": 0.1}}))
     assert nothing.referenced == set()
     assert nothing.notes[-1] == (
-        "Nothing of the other results is of the same models, sizes, options and protocol as these rows."
+        "No reference: the other results do not have the models, sizes, options and protocol of these rows."
     )
     cut = {"measure": "ratio", "protocol": "acquire", "cut": True, "cap": 20.0}
     both = bias_table(long({"A": {"hol": [20.0, 20.0]}}, **cut), compare=long({"A": {"hol": [20.0, 20.0]}}, **cut))
     beside = both.rows[0][1]["hol"].reference
     assert beside is not None
     assert beside.text(2) == "20.00±0.00†"  # that both were cut says nothing of their distance
-    with pytest.raises(InvalidSettingError, match="Results are a ProbeResult"):
+    with pytest.raises(InvalidSettingError, match="Results must be a ProbeResult"):
         bias_table(long(THREE), compare=42)
     with pytest.raises(InvalidSettingError, match="decimals"):
         bias_table(long(THREE), decimals=-1)
@@ -112,8 +112,8 @@ def test_the_note_names_the_published_tables() -> None:
     rows = [long({"FC2L": {"rot": [0.48, 0.49]}}), long({"FC2L": {"rot": [20.0, 20.0]}}, protocol="acquire", target=0.8,
             measure="ratio", cap=20.0)]  # fmt: skip
     notes = [bias_table(part, compare="published").notes[-1] for part in rows]
-    assert notes[0].startswith("beside: what was published in perkins21/table13, ± standard error")
-    assert notes[1].startswith("beside: what was published in icy22/table3, ± standard error")
+    assert notes[0].startswith("next to each mean: published values of perkins21/table13, ± standard error")
+    assert notes[1].startswith("next to each mean: published values of icy22/table3, ± standard error")
 
 
 def test_models_with_other_options_are_other_models() -> None:

@@ -35,7 +35,7 @@ def shown(frame: pd.DataFrame, column: str) -> list[str]:
         ("sizes=(64, 32)", "sizes=(64, 32)"),
     ],
 )  # fmt: skip
-def test_settings_with_commas_are_shown_whole(options: str, settings: str) -> None:
+def test_settings_with_commas_are_not_split(options: str, settings: str) -> None:
     assert shown(long(options), "settings") == [settings]
 
 

@@ -88,7 +88,7 @@ def test_one_person_with_several_games_is_one_cluster() -> None:
     assert math.isnan(cell["p"])
 
 
-def test_published_people_stand_by_their_counts(report: pd.DataFrame) -> None:
+def test_published_people_have_their_counts(report: pd.DataFrame) -> None:
     cell = one(report, "people (Icy22)", "rot")
     assert (round(cell["right"]), cell["items"], cell["games"]) == (1, 63, 21)
     assert cell["printed"] == "0.02±0.03"

@@ -71,15 +71,15 @@ def test_check_every_kind() -> None:
         f"cell/minGRU keeps its contract: {len(CELL_CHECKS)} checks.",
         "pass  documented_range  from -1 to 1",
         "speaker/posdis keeps its contract: 11 checks.",
-        "skip  utters  does not apply: only speakers utter",
-        "listener/nearest  Takes a number for the value of the nearest",
+        "skip  utters  does not apply: only speakers have `utter`",
+        "listener/nearest  Gives a number the value of the nearest known",
     ):
         assert line in result.stdout
     assert_one_sentence(run("check", "posdis"), "metric/posdis or speaker/posdis or listener/posdis")
 
 
 @pytest.mark.usefixtures("forgetting")
-def test_wrong_arguments_and_repeated_failures_are_said_once(tmp_path: Path) -> None:
+def test_wrong_arguments_and_repeated_failures_are_reported_once(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "import icy\nfrom torch import nn\n"

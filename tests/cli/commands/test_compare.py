@@ -59,7 +59,7 @@ def test_the_exit_code_says_whether_anything_differs(folder: Path, other: str, c
 def test_a_missing_run_is_a_difference(folder: Path) -> None:
     table(BEFORE).iloc[:-1].to_parquet("fewer.parquet")
     shown = run("before.parquet", "fewer.parquet", "--exit-code", code=1)
-    assert "Without a counterpart that ended well: 1 of before.parquet." in shown.stdout
+    assert "Runs without a counterpart that finished without failure: 1 of before.parquet." in shown.stdout
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_formats_and_files(folder: Path) -> None:
     ("words", "said"),
     [
         (["before.parquet", "nowhere"], "no file or folder nowhere"),
-        (["before.parquet", "before.parquet"], "the same results twice"),
+        (["before.parquet", "before.parquet"], "are the same results"),
         (["before.parquet:grammar=nil", "after.parquet"], "nil"),
         (["before.parquet@nothing", "after.parquet"], "revision nothing"),
         (["before.parquet", "after.parquet", "--save", "what.docx"], ".md"),

@@ -35,11 +35,9 @@ def test_doctor_says_which_code_is_in_use(monkeypatch: pytest.MonkeyPatch, tmp_p
         if library is None:
             assert usual[what].endswith(f", native code {native.why_not(package)}")
         else:
-            assert usual[what] == (
-                f"native, {library.variant}: the best that this processor runs of {', '.join(library.built)}"
-            )
+            assert usual[what] == (f"native, {library.variant}: best for this processor of {', '.join(library.built)}")
             monkeypatch.setenv("ICY_NATIVE", library.usable[0])
-            assert told()[what] == f"native, {library.usable[0]}: asked for by ICY_NATIVE"
+            assert told()[what] == f"native, {library.usable[0]}: chosen by ICY_NATIVE"
             monkeypatch.delenv("ICY_NATIVE")
     monkeypatch.setenv("ICY_NATIVE", "off")
     assert told()["cores of models"] == "PyTorch, native code switched off by ICY_NATIVE=off"

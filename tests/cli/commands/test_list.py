@@ -43,7 +43,7 @@ def test_players_are_listed() -> None:
     assert {"speaker/posdis", "listener/binding", "listener/oracle", "listener/always-no"} <= set(names)
 
 
-def test_what_near32_changes_is_listed() -> None:
+def test_departures_of_near32_are_listed() -> None:
     result = CliRunner().invoke(main, ["list", "presets", "s2b", "--format", "json"])
     rows = json.loads(result.stdout)
     assert {row["departure"] for row in rows} == {"samples", "schedule", "query", "ratio", "masks", "duplicates"}
@@ -101,7 +101,7 @@ def test_text_models_are_listed() -> None:
     result = CliRunner().invoke(main, ["list", "text-models", "scripted", "--format", "json"])
     rows = json.loads(result.stdout)
     assert [row["text model"] for row in rows] == ["scripted-oracle", "scripted-reader", "scripted-yes"]
-    assert rows[1]["description"].startswith("Reads the prompt alone")
+    assert rows[1]["description"].startswith("Reads only the prompt")
 
 
 def test_cores_are_listed() -> None:

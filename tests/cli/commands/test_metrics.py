@@ -19,8 +19,8 @@ from icy.metrics import permutation_test, topsim
 
 
 def test_the_plug_in_of_the_documentation(tmp_path: Path, forgetting: None) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
-    (block,) = [part.partition("\n")[2] for part in text.split("```") if part.startswith("python\n# mine.py")]
+    text = (Path(__file__).parents[3] / "docs" / "plug-ins-grammars.md").read_text()
+    (block,) = [part.partition("\n")[2] for part in text.split("```") if part.startswith("python\n# my_metric.py")]
     (tmp_path / "mine.py").write_text(block)
     words = ["-m", "distinctness", "--plugin", str(tmp_path / "mine.py"), "--meanings", "2x3", "--seeds", "1"]
     result = run("concat", *words)
@@ -75,9 +75,9 @@ def test_pairs_and_conventions_of_the_command(tmp_path: Path) -> None:
     [
         (("rott", *SMALL), 2, "did you mean rot"),
         (("none.csv", *SMALL), 1, "none.csv"),
-        (("no/such", *SMALL), 1, "neither a readable file nor a grammar"),
-        (("rot", *SMALL, "--pairs", "many"), 2, "--pairs is auto, all"),
-        (("rot", *SMALL, "--set", "message=hamming"), 2, "Say of which metric"),
+        (("no/such", *SMALL), 1, "is not a readable file or a grammar"),
+        (("rot", *SMALL, "--pairs", "many"), 2, "--pairs must be auto, all"),
+        (("rot", *SMALL, "--set", "message=hamming"), 2, "Name the metric of the convention"),
         (("rot", *SMALL, "--set", "topsim.message=haming"), 2, "did you mean hamming"),
         (("rot", *SMALL, "--plot", "x.gif"), 2, "A plot is written as .png"),
         (("rot", *SMALL, "--out", "x.xlsx"), 2, "Rows are written as .csv or .parquet"),
@@ -92,7 +92,7 @@ def test_mistakes_at_the_command_line(words: tuple[str, ...], code: int, sentenc
     assert "Traceback" not in result.output
 
 
-def test_undefined_is_shown_and_explained(tmp_path: Path) -> None:
+def test_undefined_values_are_explained(tmp_path: Path) -> None:
     (tmp_path / "same.csv").write_text("a,b,message\n0,0,x\n0,1,x\n1,0,x\n")
     result = run(str(tmp_path / "same.csv"), "-m", "topsim", "-m", "posdis")
     assert result.exit_code == 0
@@ -146,7 +146,7 @@ def test_tables_of_one_name_in_several_places_have_rows_of_their_own(
 
 
 @pytest.mark.slow
-def test_senders_that_were_kept_and_pairs_are_measured(tmp_path: Path) -> None:
+def test_saved_senders_and_pairs_are_measured(tmp_path: Path) -> None:
     sizes: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 16, "seeds": 1, "workers": 1}
     icy.probe("sender/FC1L", "perm", target=0.9, keep_models=True, out=tmp_path, **sizes)
     icy.end_to_end("FC1L", "FC1L", steps=10, report_every=10, out=tmp_path, **sizes)
@@ -168,7 +168,7 @@ def test_senders_that_were_kept_and_pairs_are_measured(tmp_path: Path) -> None:
 def test_the_bias_of_small_tables_stands_where_the_number_is_printed(format_: str) -> None:
     words = ("hol", "concat", "--meanings", "3x5", "--seeds", "1", "-m", "topsim", "-m", "hce", "--format", format_)
     result = run(*words)
-    said = "hce is biased on so few rows: with messages dealt out to meanings at random it is "
+    said = "hce is biased on so few rows: with messages assigned to meanings at random it is "
     printed = result.stderr if format_ == "csv" else result.stdout
     assert said in printed
     assert re.search(said + r"0\.\d\d for concat and 0\.\d\d for hol", printed)
@@ -240,7 +240,7 @@ def test_the_value_in_the_table_of_an_end_to_end_run(tmp_path: Path) -> None:
     assert shown["rows"][0] < "625"  # and not all meanings
     refused = run(str(tmp_path), "-m", "ami", "--as-reported")
     assert refused.exit_code == 2
-    assert "give their results folder and `-m topsim` alone" in refused.output
+    assert "give their results folder and only `-m topsim`" in refused.output
 
 
 def test_the_start_symbol_is_explained(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_the_start_symbol_is_explained(tmp_path: Path) -> None:
     for symbols, said in (("V", False), ("V+1", True)):
         out = tmp_path / symbols
         icy.end_to_end("FC2L", "RNN1L:GRU", vocab_size=1, symbols=symbols, steps=2, seeds=1, out=out, **sizes)
-        assert ("V counts the start symbol too" in run(str(out), "-m", "message_entropy").stdout) is said
+        assert ("V includes the start symbol" in run(str(out), "-m", "message_entropy").stdout) is said
 
 
 # -- by sample size ----------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def test_concept_best_matching_by_sample_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-m", "ami"], "cbm alone"),
+        (["-m", "ami"], "only supports cbm"),
         (["--permutations", "10"], "--permutations has no effect"),
         (["--plot", "figure.png"], "--plot has no effect"),
         ([], "take smaller segments"),
@@ -301,7 +301,7 @@ def test_a_plot_shows_values_by_chance_and_marks_what_says_nothing(
         assert any(metric_bars.CHANCE in text.replace("\n", " ") for text in shown)
 
 
-def test_permutations_print_their_progress_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permutations_print_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("icy.cli.metric_progress.SECONDS_A_LINE", 0.0)
     shown = run("perm", "--meanings", "3x3", "--seeds", "1", "-m", "ami", "-m", "hce", "--permutations", "3").stderr
     assert "ami: 1 of 3 permutations, about " in shown

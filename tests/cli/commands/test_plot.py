@@ -71,7 +71,7 @@ def test_the_command_writes_each_format_the_same_each_time(folder: Path, name: s
         ["parameters", "bias", "--where", "seed=123"],
     ],
 )
-def test_the_command_draws_what_it_is_given(folder: Path, words: list[str]) -> None:
+def test_the_command_draws_its_arguments(folder: Path, words: list[str]) -> None:
     result = run(*words)
     assert result.exit_code == 0, result.output
     assert (folder / f"{words[0]}.png").stat().st_size > 5000
@@ -92,18 +92,18 @@ def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(fo
     ("words", "code", "part"),
     [
         (["heet", "bias"], 2, "No plot is called 'heet'; did you mean heat"),
-        ([], 2, "Say which plot: heat, bars"),
-        (["heat"], 1, "There is no file or folder icy-results"),
+        ([], 2, "Name a plot: heat, bars"),
+        (["heat"], 1, "The file or folder icy-results does not exist"),
         (["heat", "bias", "--save", "x.gif"], 2, "A plot is written as .png, .pdf or .svg"),
         (["heat", "bias", "--spread", "sd"], 2, "The plot 'heat' has no --spread"),
         (["heat", "bias", "-m", "FC3L"], 2, "No model in these results is called 'FC3L'; did you mean FC2L"),
         (["heat", "bias", "-g", "rott"], 2, "did you mean rot"),
         (["heat", "bias", "--where", "protocl=budget"], 2, "did you mean protocol"),
         (["heat", "bias", "--where", "representation=gumb"], 2, "known: soft"),
-        (["heat", "nothing"], 1, "There is no file or folder nothing"),
-        (["heat", "nothing.csv"], 1, "There is no file nothing.csv"),
-        (["heat", "saved.json", "broken.parquet"], 1, "broken.parquet is no table that can be read"),
-        (["curves", "results.csv"], 2, "give the results folder"),
+        (["heat", "nothing"], 1, "The file or folder nothing does not exist"),
+        (["heat", "nothing.csv"], 1, "The file nothing.csv does not exist"),
+        (["heat", "saved.json", "broken.parquet"], 1, "broken.parquet cannot be read as a table"),
+        (["curves", "results.csv"], 2, "use the results folder"),
         (["ratios", "bias"], 2, "no acquisition ratios"),
         (["bars", "negative.csv"], 2, "is -1, a ratio below 0"),
         (["tradeoff", "infinite.csv"], 2, "is inf, infinite"),
@@ -123,7 +123,7 @@ def test_mistakes_are_one_sentence(folder: Path, words: list[str], code: int, pa
 def test_choices_that_fit_nothing_together(folder: Path) -> None:
     both = select(budget() + acquire(), where={"protocol": "ACQUIRE", "hidden_size": 32.0})
     assert {r["protocol"] for r in both.records} == {"acquire"}
-    with pytest.raises(InvalidSettingError, match="all together none"):
+    with pytest.raises(InvalidSettingError, match="no result matches all"):
         select(budget(["sender/A"]) + acquire(["sender/B"]), models=["A"], where={"protocol": "acquire"})
 
 
@@ -153,7 +153,7 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
     with pytest.raises(InvalidSettingError, match="3 panels"):
         plots.e2e(ProbeResult.load("pairs"), axes=Figure().subplots())
     icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", preset="published", **sizes)
-    with pytest.raises(InvalidSettingError, match="needs the readings of every check"):
+    with pytest.raises(InvalidSettingError, match="needs every evaluation of training"):
         plots.e2e(ProbeResult.load("pairs").to_dataframe())
     heat = plots.heat(ProbeResult.load("pairs").to_dataframe().assign(value=0.1, end_to_end_accuracy=0.9))
     assert {text.get_text() for text in heat.axes[0].texts} == {"0.90"}  # not how well the sender knows the language

@@ -68,12 +68,12 @@ def test_a_failed_replicate_is_counted_and_tried_again(out: str) -> None:
     failed = run(*words)
     assert failed.exit_code == 1
     assert "failed" in failed.stdout
-    assert "4 of 4 replicates failed; the same command with --rerun failed tries them again." in failed.stderr
+    assert "4 of 4 replicates failed; run the same command with --rerun failed to try them again." in failed.stderr
     assert "Nothing to train" in run(*words).stderr
     assert "[4/4]" in run(*words, "--rerun", "failed").stderr
 
 
-def test_rerun_never_shows_what_is_there(out: str) -> None:
+def test_rerun_never_shows_saved_results(out: str) -> None:
     result = run(*FC2L, "-g", "perm", "-o", out, "--rerun", "never")
     assert result.exit_code == 0, result.output
     assert "No results." in result.stdout
@@ -103,7 +103,7 @@ def test_generalise_from_plan_to_table(out: str) -> None:
     words = (*FC2L, "-g", "perm", "-o", out, "--protocol", "generalise", "--held-out", "0.3", "--target", "0.9")
     planned = run(*words, "--split", "combinations", "--dry-run")
     assert planned.exit_code == 0, planned.output
-    assert "updates of a replicate, as similar models took them" in planned.stderr
+    assert "updates per replicate, as in results of similar models" in planned.stderr
     result = run(*words, "--split", "combinations")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("generalise: accuracy on meanings held out of training, target 0.9; 0.3 held out")
@@ -112,7 +112,7 @@ def test_generalise_from_plan_to_table(out: str) -> None:
     assert "Nothing to train: 4 of 4" in run(*words, "--split", "combinations").stderr
     capped = run(*words, "--cap", "1", "--set", "check_every=5", "--set", "batch_size=8", "-g", "hol")
     assert "(cut at the cap)" in capped.stderr
-    assert "† not learnt to the target within 1 times concat's steps" in capped.stdout
+    assert "† not learned to the target within 1 times concat's steps" in capped.stdout
     json.loads(run(*words, "--split", "combinations", "--format", "json").stdout)
 
 
@@ -129,14 +129,14 @@ def test_generalise_from_plan_to_table(out: str) -> None:
         (["-m", "sender/FC2L", "--meanings", "9x100", "--vocab-size", "40"], ["9x100", "memory"]),
         (["-m", "sender/FC2L", "--meanings", "5y10"], ["'5y10' is not a meaning space"]),
         (["-m", "sender/FC2L", "--seeds", ""], ["Seeds are a number"]),
-        (["-m", "sender/FC2L", "--seeds", "0"], ["leaves none to train"]),
+        (["-m", "sender/FC2L", "--seeds", "0"], ["has no seeds"]),
         (["-m", "sender/FC2L", "--target", "1.5"], ["target", "1.5"]),
         (["-m", "sender/FC2L", "--hidden", "64,a"], ["hidden size", "64,a"]),
         (["-m", "sender/FC2L", "--hidden", "0"], ["hidden size", "0"]),
         (["-m", "sender/FC2L", "--held-out", "0.3"], ["'acquire' holds out no meanings", "generalise"]),
         (["-m", "sender/FC2L", "--protocol", "generalise", "--meanings", "1x9"], ["one attribute"]),
         (["-m", "sender/FC2L", "--set", "learnig_rate=1"], ["learning_rate"]),
-        (["-m", "sender/FC2L", "--device", "cuda:77"], ["There is no device 'cuda:77'"]),
+        (["-m", "sender/FC2L", "--device", "cuda:77"], ["The device 'cuda:77' is not available"]),
     ],
 )
 def test_a_mistake_is_answered_in_one_sentence(words: list[str], parts: list[str], out: str) -> None:

@@ -33,7 +33,7 @@ def test_results_are_written_as_a_page(folder: Path) -> None:
     assert "sender/C" not in text
 
 
-def test_published_values_stand_beside(folder: Path) -> None:
+def test_published_values_are_next_to_results(folder: Path) -> None:
     published = Path(__file__).parents[3] / "results" / "reproduced" / "replicates.parquet"
     words = ["-m", "FC2L", "-g", "rot", "--where", "protocol=acquire", "--compare", "icy22/table3", "--spread", "sem"]
     done = run("report", str(published), *words)

@@ -56,7 +56,7 @@ def test_a_dry_run_of_every_table_ends_well(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("icy.cli.dry_run.LEAST", 0.2)
     tables = {one.of.id: one.name for one in published_names() if one.is_measured}
     for name in tables.values():  # the last of its names: a part of another table where there is one
-        assert "Nothing was written" in (said := dry(name, tmp_path / "none")) or "Nothing to train" in said
+        assert "Nothing was trained or written" in (said := dry(name, tmp_path / "none")) or "Nothing to train" in said
 
 
 def test_what_icy_does_not_measure_is_an_error_of_one_sentence_without_a_dry_run() -> None:

@@ -48,7 +48,7 @@ def test_the_command_plans_and_does_nothing(tmp_path: Path) -> None:
     ("words", "said"),
     [
         ((), "No model was given"),
-        (("-m", "sender/FC1L", "--side", "receiver"), "is no receiver"),
+        (("-m", "sender/FC1L", "--side", "receiver"), "is not a receiver"),
         (("-m", "sender/FC1L", "--engine", "auto+graph"), "only on a GPU"),
         (("-m", "sender/FC1L", "--runner", "ray", "--device", "cuda:1"), "device of a cluster"),
         (("-m", "FC3L"), "did you mean"),
@@ -69,7 +69,7 @@ def test_mistakes_are_answered_in_a_sentence(words: tuple[str, ...], said: str) 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("seeds = ", "not of the format"),
+        ("seeds = ", "is not valid TOML"),
         ("sweep = 3", "each under"),
         ("[[sweep]]\nmodel = 'FC1L'\nmodle = 'x'", "did you mean model"),
         ("[[sweep]]\nmodel = 'FC1L'\nout = 'x'", "for the whole sweep"),

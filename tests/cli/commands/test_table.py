@@ -50,7 +50,7 @@ def test_tables_for_papers(tmp_path: Path) -> None:
     words = [str(tmp_path / "both.csv"), "-m", "C", "-m", "A", "--caption", "Mine", "--label", "tab:mine"]
     several = run(*words)
     assert (several.exit_code, several.stdout) == (2, "")
-    assert "--caption and --label are of one table, and here are 2" in several.stderr
+    assert "--caption and --label need exactly one table, not 2" in several.stderr
     words += ["--where", "protocol=budget", "--no-footnotes"]
     shown = run(*words, "--format", "latex").stdout
     assert "\\caption{Mine}\n\\label{tab:mine}" in shown
@@ -86,7 +86,7 @@ def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
     least.to_csv(tmp_path / "least.csv", index=False)
     asked = run(str(tmp_path / "least.csv"))
     assert (asked.exit_code, asked.stdout) == (2, "")
-    assert "What are the values of this table: ratio, accuracy or held_out?" in asked.stderr
+    assert "The measure of this table is unknown: ratio, accuracy or held_out?" in asked.stderr
     shown = run(str(tmp_path / "least.csv"), str(tmp_path / "least.csv"), "--measure", "ratio").stdout
     assert "sender/B" in shown
     assert shown.splitlines()[0] == "steps to the target as a ratio to concat's"
@@ -115,8 +115,8 @@ def test_the_lines_on_the_log_scale_can_be_left_out(tmp_path: Path) -> None:
         (["--sort", "hol"], "There is no hol in these results"),
         (["--by", "models"], "No column to group by is called 'models'"),
         (["--compare", "perkins21/table99"], "No table or figure of Perkins21 is called"),
-        (["--diff", "nowhere"], "There is no file or folder nowhere"),
-        (["--diff", "x", "--compare", "published"], "give one of the two"),
+        (["--diff", "nowhere"], "'nowhere' is not a file, a folder or a model"),
+        (["--diff", "x", "--compare", "published"], "give only one of these"),
         (["--save", "t.doc"], "not as 't.doc'"),
         (["-m", "GRU"], "No model in these results is called 'GRU'"),
     ],

@@ -1,4 +1,4 @@
-"""CB: codes that are given, and codes that are learnt."""
+"""CB: fixed codes and learned codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gradients(of: Tensor, *at: Tensor) -> tuple[Tensor | None, ...]:
 
 
 def learnt(count: int = 7, size: int = 4, commitment: float = 0.25, seed: int = 3) -> LearntCodebook:
-    """A codebook somewhere in training."""
+    """A codebook with random codes, as during training."""
     link = LearntCodebook(size, count, commitment).double()
     with torch.no_grad():
         link.codes.copy_(numbers(count, size, seed=seed))
@@ -32,7 +32,7 @@ def learnt(count: int = 7, size: int = 4, commitment: float = 0.25, seed: int = 
 
 
 def nearest_by_hand(scores: Tensor, codes: Tensor) -> list[list[int]]:
-    """The nearest code to every word, for scores [batch, length, V + 1]."""
+    """The code nearest to each of the scores [batch, length, V + 1]."""
     return [
         [min(range(len(codes)), key=lambda k: float((codes[k] - place[:-1]).square().sum())) for place in example]
         for example in scores.detach()
@@ -40,7 +40,7 @@ def nearest_by_hand(scores: Tensor, codes: Tensor) -> list[list[int]]:
 
 
 @pytest.mark.slow
-def test_given_codes_are_unit_vectors() -> None:
+def test_fixed_codes_are_unit_vectors() -> None:
     scores, weight = numbers(6, 2, 5), numbers(6, 2, 5, seed=2).detach()
     message, near = CB.message(scores), nearest_by_hand(scores, torch.eye(4, dtype=torch.float64))
     assert torch.equal(message.detach(), F.pad(torch.eye(4, dtype=torch.float64)[torch.tensor(near)], (0, 1)))
@@ -59,7 +59,7 @@ def test_sender_loss_is_the_squared_distance_from_the_token() -> None:
     torch.testing.assert_close(CB.sender_loss(scores, tokens), expected)
 
 
-def test_between_models_that_know_a_language_a_link_starts_from_the_given_codes() -> None:
+def test_links_of_pretrained_models_start_from_unit_vectors() -> None:
     scores = numbers(6, 2, 5).float()
     link = CB.as_link(4, taught=True)
     assert torch.equal(link.codes, torch.eye(4))
@@ -71,7 +71,7 @@ def test_between_models_that_know_a_language_a_link_starts_from_the_given_codes(
     assert torch.equal(Codebook(codes=3).as_link(4, taught=True).codes, torch.eye(4)[:3])
 
 
-def test_otherwise_codes_start_close_to_zero() -> None:
+def test_codes_of_other_links_start_close_to_zero() -> None:
     codes = Codebook(codes=20).as_link(40).codes
     assert codes.shape == (20, 40)
     assert 0.04 < codes.abs().max() <= 1 / 20
@@ -111,14 +111,14 @@ def test_extra_loss_draws_codes_to_scores_and_scores_a_little_to_codes() -> None
     torch.testing.assert_close(of_codes, expected)
 
 
-def test_link_loss_is_that_of_the_answers_and_of_the_codes() -> None:
+def test_link_loss_sums_the_losses_of_answers_and_codes() -> None:
     link, scores, answers = learnt(), numbers(6, 2, 5), numbers(6, 3, 4, seed=1)
     meanings, sent = torch.randint(4, (6, 3), generator=torch.Generator().manual_seed(1)), link.as_sent(scores)
     parts = get_representation("soft").link_loss(sent, answers, meanings, None) + link.extra_loss(sent)  # type: ignore[arg-type]
     torch.testing.assert_close(CB.link_loss(sent, answers, meanings), parts)
 
 
-def test_a_stack_of_links_is_each_of_them() -> None:
+def test_a_stack_of_links_equals_single_links() -> None:
     links, scores = [learnt(seed=seed) for seed in (3, 4, 5)], numbers(3, 6, 2, 5)
     codes = torch.stack([link.codes.detach() for link in links])
 
@@ -141,14 +141,14 @@ def test_a_stack_of_links_is_each_of_them() -> None:
             torch.testing.assert_close(other[i], expected, msg=f"part {part}")
 
 
-def test_sender_loss_of_learnt_codes_is_least_at_the_code() -> None:
+def test_sender_loss_of_learned_codes_is_smallest_at_the_code() -> None:
     link, tokens = learnt(), torch.tensor([[0, 6], [3, 1]])
     at = F.pad(link.codes.detach()[tokens], (0, 1))
     assert link.sender_loss(at, tokens) < link.sender_loss(at.flip(0), tokens)
     assert link.as_link(4) is link
 
 
-def test_other_representations_are_links_themselves_and_cost_nothing() -> None:
+def test_other_representations_are_their_own_links_without_extra_loss() -> None:
     scores = numbers(3, 6, 2, 5)
     for name in ("soft", "gumb", "discr", "gs", "qt"):
         link: Representation = get_representation(name)
@@ -157,7 +157,7 @@ def test_other_representations_are_links_themselves_and_cost_nothing() -> None:
         assert torch.equal(link.extra_loss(scores), torch.zeros(3, dtype=torch.float64))
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_values_are_rejected() -> None:
     with pytest.raises(InvalidSettingError, match="at least 2 codes, not 1"):
         get_representation("cb", codes=1)
     with pytest.raises(InvalidSettingError, match="at least 0, not -1"):

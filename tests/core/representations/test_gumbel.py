@@ -1,4 +1,4 @@
-"""GS: relaxed samples in training and the most likely symbol afterwards."""
+"""GS: relaxed samples in training and the most likely symbol in evaluation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def numbers(*shape: int, seed: int = 0) -> Tensor:
 
 
 def relaxed_by_hand(scores: Tensor, tau: float = 1.0) -> Tensor:
-    """The law of `F.gumbel_softmax(hard=False)` without the start symbol, which has the weight 0."""
+    """The formula of `F.gumbel_softmax(hard=False)`, with weight 0 for the start symbol."""
     noisy = (scores + NOISE.gumbels(scores))[..., :-1]
     return F.pad(F.softmax(noisy / tau, -1), (0, 1))
 
@@ -50,7 +50,7 @@ def test_evaluation_messages_are_one_hot_and_never_the_start_symbol() -> None:
     assert torch.equal(GS.words(expected), expected.argmax(-1))
 
 
-def test_straight_through_messages_are_one_hot_with_the_gradient_of_the_relaxed() -> None:
+def test_straight_through_messages_are_one_hot_with_the_relaxed_gradient() -> None:
     scores, weight = numbers(6, 4, 5), numbers(6, 4, 5, seed=2).detach()
     message = get_representation("gs", straight_through=True).message(scores, NOISE)
     relaxed = relaxed_by_hand(scores)
@@ -61,7 +61,7 @@ def test_straight_through_messages_are_one_hot_with_the_gradient_of_the_relaxed(
 
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("step", range(4))
-def test_what_is_fed_back_is_the_message(step: int, hard: bool) -> None:
+def test_feedback_equals_the_message(step: int, hard: bool) -> None:
     scores, channel = numbers(6, 4, 5), GumbelSoftmax(straight_through=hard)
     with drawing_from(NOISE):
         fed = channel.feed_back(scores[:, step], step, True)
@@ -82,7 +82,7 @@ def test_sender_loss_is_the_surprise_of_the_relaxed_samples() -> None:
     assert GS.sender_loss(scores, tokens, NOISE).item() == pytest.approx(expected)
 
 
-def test_receivers_learn_as_under_soft() -> None:
+def test_receivers_have_the_loss_of_soft() -> None:
     answers, meanings = numbers(6, 3, 5), torch.randint(5, (6, 3), generator=torch.Generator().manual_seed(1))
     for name in ("gs", "qt", "cb"):
         channel, soft = get_representation(name), get_representation("soft")

@@ -1,4 +1,4 @@
-"""QT: words of digits, rounded."""
+"""QT: words of rounded digits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_digits_are_whole_numbers_and_the_start_column_is_zero(
     assert not message[..., -1].any()
 
 
-def test_a_digit_is_whether_its_score_is_above_zero() -> None:
+def test_a_digit_is_1_if_its_score_is_above_zero() -> None:
     scores = torch.tensor([[[3.0, -0.1, 0.1, 9.0], [0.0, 1e-3, -50.0, -9.0]]])
     assert QT.message(scores).tolist() == [[[1, 0, 1, 0], [0, 1, 0, 0]]]  # sigmoid(0) = 1/2 rounds to the even 0
 
@@ -57,15 +57,15 @@ def test_the_gradient_is_that_of_the_sigmoid() -> None:
         torch.testing.assert_close(gradient(weight * Quantised(levels).message(scores), scores), expected)
 
 
-def test_by_the_batch_a_position_is_stretched_to_the_unit_interval() -> None:
+def test_batch_normalization_maps_a_position_to_the_unit_interval() -> None:
     scores = torch.tensor([[[1.0, 2, 0], [10.0, 10, 0]], [[3.0, 5, 0], [10.0, 10, 0]]])
-    # Position 0: 0, 1/4, 1/2, 1, of which 1/2 rounds to the even 0. Position 1: all the same, which is 1/2.
+    # Position 0: 0, 1/4, 1/2, 1; 1/2 is rounded to the even 0. Position 1: all scores are equal, so all are 1/2.
     assert PUBLISHED.message(scores)[..., :2].tolist() == [[[0, 0], [0, 0]], [[0, 1], [0, 0]]]
     four = Quantised(levels=4, normalise="batch").message(scores)  # levels 0 to 3, not divided by 3 again
     assert four[..., :2].tolist() == [[[0, 1], [2, 2]], [[2, 3], [2, 2]]]
 
 
-def test_the_gradient_of_least_and_largest_flows() -> None:
+def test_minimum_and_maximum_have_gradients() -> None:
     scores, weight = numbers(6, 1, 5), numbers(6, 1, 4, seed=2).detach()
     above = scores[..., :-1] - scores[..., :-1].min()
     expected = gradient(weight * above / above.max(), scores)
@@ -74,7 +74,7 @@ def test_the_gradient_of_least_and_largest_flows() -> None:
 
 
 @pytest.mark.parametrize("channel", BOTH, ids=NORMALISATIONS)
-def test_what_is_fed_back_is_the_message(channel: Quantised) -> None:
+def test_feedback_equals_the_message(channel: Quantised) -> None:
     scores = numbers(6, 4, 5)
     for step in range(4):
         fed = channel.feed_back(scores[:, step], step, True)
@@ -82,7 +82,7 @@ def test_what_is_fed_back_is_the_message(channel: Quantised) -> None:
         assert torch.equal(fed, channel.feed_back(scores[:, step], step, False))
 
 
-def test_a_message_does_not_depend_on_its_batch_unless_as_published() -> None:
+def test_a_message_depends_on_its_batch_only_with_batch_normalization() -> None:
     scores = numbers(8, 4, 5).detach()
     for channel, same in ((QT, True), (PUBLISHED, False)):
         whole = channel.message(scores)
@@ -93,7 +93,7 @@ def test_a_message_does_not_depend_on_its_batch_unless_as_published() -> None:
 
 
 @pytest.mark.parametrize("channel", BOTH, ids=NORMALISATIONS)
-def test_a_stack_gives_the_messages_of_each(channel: Quantised) -> None:
+def test_a_stack_gives_the_messages_of_single_models(channel: Quantised) -> None:
     scores = numbers(3, 6, 4, 5).detach() * torch.tensor([1.0, 10, 100]).view(3, 1, 1, 1)
     assert torch.equal(channel.message(scores), torch.stack([channel.message(one) for one in scores]))
 
@@ -107,17 +107,17 @@ def test_three_digits_give_all_eight_words() -> None:
     assert Quantised(levels=3).words(torch.tensor([[[2.0, 0, 1, 0]]])).item() == 2 * 9 + 1
 
 
-def test_64_digits_still_tell_words_apart() -> None:
+def test_words_of_64_digits_have_different_numbers() -> None:
     digits = torch.cat([torch.eye(64), torch.zeros(1, 64), torch.ones(1, 64)])
     words = QT.words(F.pad(digits, (0, 1)).unsqueeze(1)).flatten().tolist()
     assert len(set(words)) == 66
     assert QT.word_count(64) == 2**64
     for channel, size in ((QT, 65), (Quantised(levels=3), 41)):
-        with pytest.raises(InvalidSettingError, match="more than can be numbered in 64 bits"):
+        with pytest.raises(InvalidSettingError, match="too many for 64-bit numbers"):
             channel.word_count(size)
 
 
-def test_the_word_of_a_token_has_its_own_digit_alone() -> None:
+def test_the_word_of_a_token_has_only_its_own_digit() -> None:
     tokens = torch.tensor([[0, 1, 2]])
     assert QT.token_words(tokens, 3).tolist() == [[4, 2, 1]]
     assert Quantised(levels=3).token_words(tokens, 3).tolist() == [[9, 3, 1]]
@@ -136,7 +136,7 @@ def test_sender_loss_is_the_cross_entropy_of_every_digit() -> None:
 
 
 @pytest.mark.slow
-def test_a_sender_that_minimises_its_loss_says_the_words_of_the_language() -> None:
+def test_a_sender_with_minimal_loss_emits_the_words_of_the_language() -> None:
     tokens, channel = torch.tensor([[0, 1], [2, 1], [2, 2]]), Quantised(levels=3)
     scores = torch.zeros(3, 2, 4, requires_grad=True)
     adam = torch.optim.Adam([scores], 0.3)
@@ -147,7 +147,7 @@ def test_a_sender_that_minimises_its_loss_says_the_words_of_the_language() -> No
     assert torch.equal(channel.greedy_words(scores), channel.token_words(tokens, 3))
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_values_are_rejected() -> None:
     with pytest.raises(InvalidSettingError, match="at least 2 levels, not 1"):
         Quantised(levels=1)
     with pytest.raises(UnknownNameError, match="did you mean batch"):

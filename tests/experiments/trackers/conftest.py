@@ -13,7 +13,7 @@ from icy.records.record import Record
 
 @pytest.fixture(params=TRACKERS)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each tracker whose package is installed."""
+    """Each tracker with an installed package."""
     for package in TRACKERS[request.param].packages:
         pytest.importorskip(package)
     return str(request.param)

@@ -19,7 +19,7 @@ from icy.records.record import Record
 from icy.records.store import Store
 from tests.experiments.trackers.helpers import ONE, assert_all_there, assert_is, runs
 
-# -- what a row holds --------------------------------------------------------------------------------------------------
+# -- content of a row --------------------------------------------------------------------------------------------------
 
 
 def test_a_row_has_the_parameters_numbers_and_curve_of_its_result(
@@ -71,7 +71,7 @@ def test_metrics_are_finite(variety: list[Record]) -> None:
 # -- one row per result ------------------------------------------------------------------------------------------------
 
 
-def test_resuming_adds_only_what_is_new(name: str, tmp_path: Path) -> None:
+def test_resuming_adds_only_new_results(name: str, tmp_path: Path) -> None:
     icy.probe("sender/FC1L", "perm", out=tmp_path, track=name, **ONE)
     assert_all_there(name, tmp_path)
     icy.probe("sender/FC1L", "perm", out=tmp_path, track=name, **ONE)
@@ -81,14 +81,14 @@ def test_resuming_adds_only_what_is_new(name: str, tmp_path: Path) -> None:
     assert {run.parameters["grammar"] for run in runs(name, tmp_path)} == {"concat", "perm", "rot"}
 
 
-def test_what_is_trained_again_takes_the_place_of_what_was(name: str, tmp_path: Path) -> None:
+def test_results_that_are_trained_again_replace_the_earlier_ones(name: str, tmp_path: Path) -> None:
     icy.probe("sender/FC1L", "perm", out=tmp_path, track=name, **ONE)
     icy.probe("sender/FC1L", "perm", out=tmp_path, track=name, rerun="always", **ONE)
     assert_all_there(name, tmp_path)
     assert len(runs(name, tmp_path)) == 2
 
 
-def test_what_was_on_file_before_is_added(name: str, tmp_path: Path) -> None:
+def test_results_on_file_are_added(name: str, tmp_path: Path) -> None:
     icy.probe("sender/FC1L", "perm", out=tmp_path, **ONE)
     icy.probe("sender/FC1L", "perm", out=tmp_path, track=name, **ONE)
     assert_all_there(name, tmp_path)
@@ -118,7 +118,7 @@ def test_nothing_of_it_is_in_the_keys_or_the_records(tmp_path: Path) -> None:
     assert [row.job.key(r) for r in row.job.replicates] == [other.job.key(r) for r in other.job.replicates]
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_tracker_that_fails_says_so_once_and_loses_nothing(
@@ -141,6 +141,6 @@ def test_a_tracker_that_fails_says_so_once_and_loses_nothing(
     assert said.startswith(TRACKERS[name].title)
     assert "No space left on device" in said
     caplog.clear()
-    icy.probe("sender/FC1L", ["perm", "rot"], out=tmp_path, track=name, **ONE)  # it fails on what is on file, too
+    icy.probe("sender/FC1L", ["perm", "rot"], out=tmp_path, track=name, **ONE)  # it fails on results on file, too
     assert len(tried) == 2
     assert "no more" in caplog.text

@@ -1,4 +1,4 @@
-"""Choosing trackers: by name, by command, and what is answered before anything is trained."""
+"""Choice of trackers by name and by command, and errors before training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.experiments.trackers.helpers import ONE, assert_all_there
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# -- what goes wrong ---------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
 def test_an_unknown_tracker_is_answered_before_anything_is_trained(tmp_path: Path) -> None:
@@ -94,12 +94,12 @@ def test_trackers_are_quiet(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "icy", *words, "--track", name]
     tracked = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (tracked.returncode, tracked.stdout, tracked.stderr) == (0, plain.stdout, "")
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "tracked"}  # and nothing beside the results
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "tracked"}  # no other files
     assert_all_there(name, tmp_path / "tracked")
 
 
 @pytest.mark.process
-def test_nothing_is_imported_that_was_not_asked_for(tmp_path: Path) -> None:
+def test_only_requested_packages_are_imported(tmp_path: Path) -> None:
     """Not even TensorBoard, which torch would bring along."""
     code = (
         "import sys, icy, icy.experiments.trackers.make\n"
@@ -140,7 +140,7 @@ def test_a_sweep_is_tracked_as_a_whole(tmp_path: Path) -> None:
         make_sweep(sweep_spec(**given, parts=({"track": "wandb"},)))
 
 
-def test_watching_is_as_much_as_was_asked_for(tmp_path: Path) -> None:
+def test_watching_combines_the_requested_watchers(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     mine = Watcher()
     assert watching(None, (), tmp_path) is None

@@ -1,4 +1,4 @@
-"""The tracker for Weights & Biases, with a stand-in for the package: what it removes of its folder."""
+"""The tracker for Weights & Biases, with a stand-in for the package: files that it removes from its folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.helpers import on_file
 
 
 class StandIn:
-    """A run that makes its folder, and forgets what it is told."""
+    """A run that makes its folder and ignores its numbers."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -58,4 +58,4 @@ def test_a_key_from_elsewhere_removes_nothing(
     with caplog.at_level(logging.WARNING):
         tracker.filed({**on_file(), "key": key})
     assert all(folder.is_dir() for folder in kept)
-    assert "shows no more results of this run: A result has a key of letters and digits" in caplog.text
+    assert "gets no more results of this run: A result has a key of letters and digits" in caplog.text

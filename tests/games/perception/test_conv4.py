@@ -17,7 +17,7 @@ SHAPE = (3, 16, 20)
 
 
 def plain(channels: int = 8, blocks: int = 3) -> nn.Sequential:
-    """The same of PyTorch's modules, with blocks as Mu and Goodman (2021) have them."""
+    """Conv4 from modules of PyTorch, with the blocks of Mu and Goodman (2021)."""
     layers: list[nn.Module] = []
     for i in range(blocks):
         layers += [nn.Conv2d(channels if i else 3, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels)]
@@ -42,11 +42,11 @@ def several(count: int = 3) -> list[nn.Module]:
     return [Conv4(SHAPE, 5, channels=8, blocks=3) for _ in range(count)]
 
 
-def test_it_is_pytorchs_layers_one_after_another() -> None:
+def test_conv4_equals_layers_of_pytorch() -> None:
     torch.manual_seed(0)
     reference = plain()
     perception = ours(reference)
-    for seed in range(3):  # whose statistics move the running averages
+    for seed in range(3):  # their statistics change the running averages
         seen, expected = perception(images(6, seed=seed)), reference(images(6, seed=seed))
         torch.testing.assert_close(seen, expected)
     seen.square().sum().backward()
@@ -62,7 +62,7 @@ def test_published_sizes() -> None:
 
 
 def trained(stack: Stack, places: list[int], engine: str) -> tuple[Tensor, Tensor]:
-    """The vectors of the last of three batches, and the running means of the last block, after all."""
+    """The vectors of the last of three batches, and the final running means of the last block."""
     keys = torch.zeros(len(places), dtype=torch.long)
     for seed in range(3):
         found = stack.forward([images(3, 6, seed=seed)[places]], engine, keys)
@@ -70,7 +70,7 @@ def trained(stack: Stack, places: list[int], engine: str) -> tuple[Tensor, Tenso
     return found, torch.stack([stack.state(i)["blocks.2.norm.mean"] for i in range(len(places))])
 
 
-def test_a_stack_is_each_alone_with_its_running_averages() -> None:
+def test_a_stack_equals_single_models_with_running_averages() -> None:
     models = several()
     together, means = trained(Stack(copy.deepcopy(models), CPU, [0, 1, 2]), [0, 1, 2], "broadcast")
     by_loop, same_means = trained(Stack(copy.deepcopy(models), CPU, [0, 1, 2]), [0, 1, 2], "loop")
@@ -83,12 +83,12 @@ def test_a_stack_is_each_alone_with_its_running_averages() -> None:
         torch.testing.assert_close(means[i], model.get_buffer("blocks.2.norm.mean"))
 
 
-def test_the_numbers_of_a_replicate_do_not_depend_on_its_company() -> None:
+def test_a_replicate_does_not_depend_on_its_stack() -> None:
     models = several()
     stack = Stack(copy.deepcopy(models), CPU, [0, 1, 2])
     together, means = trained(stack, [0, 1, 2], "broadcast")
     for i, model in enumerate(models):
-        alone = Stack([copy.deepcopy(model)] * 2, CPU, [i] * 2)  # of two, as stacks of one have products of their own
+        alone = Stack([copy.deepcopy(model)] * 2, CPU, [i] * 2)  # of two: stacks of one use other matrix products
         found, mean = trained(alone, [i, i], "broadcast")
         assert torch.equal(together[i], found[0])
         assert torch.equal(means[i], mean[0])
@@ -97,7 +97,7 @@ def test_the_numbers_of_a_replicate_do_not_depend_on_its_company() -> None:
     assert (means != 0).all()
 
 
-def test_evaluation_reads_the_running_averages_of_those_that_are_left() -> None:
+def test_evaluation_uses_the_running_averages_of_remaining_replicates() -> None:
     models = several()
     stack = Stack(copy.deepcopy(models), CPU, [0, 1, 2])
     trained(stack, [0, 1, 2], "broadcast")
@@ -108,7 +108,7 @@ def test_evaluation_reads_the_running_averages_of_those_that_are_left() -> None:
     stack.keep([2, 0, 2])
     assert torch.equal(stack.forward([objects[[2, 0, 2]]], "broadcast"), whole[[2, 0, 2]])
     assert all(torch.equal(value, before[name]) for name, value in stack.state(0).items())
-    stack.forward([objects], "broadcast", torch.zeros(3, dtype=torch.long))  # each with averages of its own
+    stack.forward([objects], "broadcast", torch.zeros(3, dtype=torch.long))  # each with its own averages
     assert not torch.equal(stack.state(0)["blocks.0.norm.mean"], stack.state(2)["blocks.0.norm.mean"])
 
 
@@ -122,6 +122,6 @@ def test_a_state_can_be_loaded_again() -> None:
 
 
 @pytest.mark.parametrize("shape", [(270,), (3, 8, 64), (3, 64, 8)])
-def test_other_objects_are_refused(shape: tuple[int, ...]) -> None:
+def test_other_shapes_are_rejected(shape: tuple[int, ...]) -> None:
     with pytest.raises(IncompatibleError, match=r"at least 16x16 pixels.*take the perception mlp"):
         Conv4(shape, 5)

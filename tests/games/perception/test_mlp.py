@@ -14,7 +14,7 @@ def test_registered_names() -> None:
     assert [entry.name for entry in registry.entries(PERCEPTION)] == ["conv4", "mlp"]
 
 
-def test_it_is_two_linear_layers_with_a_relu_between() -> None:
+def test_mlp_is_two_linear_layers_with_a_relu() -> None:
     perception, objects = MLP((2, 3), 5, hidden=7), torch.rand(4, 2, 3)
     plain = nn.Sequential(nn.Flatten(), nn.Linear(6, 7), nn.ReLU(), nn.Linear(7, 5))
     plain.load_state_dict(dict(zip(plain.state_dict(), perception.state_dict().values(), strict=True)))
@@ -22,7 +22,7 @@ def test_it_is_two_linear_layers_with_a_relu_between() -> None:
     assert MLP((270,), 60).hidden.weight.shape == (60, 270)
 
 
-def test_a_stack_sees_what_each_sees() -> None:
+def test_a_stack_equals_single_models() -> None:
     several, objects = [MLP((2, 3), 5) for _ in range(3)], torch.rand(3, 4, 2, 3)
     stacked = {
         n: torch.stack([dict(p.named_parameters())[n] for p in several]) for n, _ in several[0].named_parameters()

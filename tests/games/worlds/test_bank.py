@@ -1,4 +1,4 @@
-"""Banks: as many looks as asked for, those of evaluations apart, and the same images as the world's own."""
+"""Banks: number of looks, separate looks for evaluations, and the images of the world."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.games.worlds import Bank, Shape
 
 
 class Loud(World):
-    """A world whose looks are no images: the value and a number made of the key."""
+    """A world with looks that are not images: the value and a number computed from the key."""
 
     attributes = ("a",)
     values = (("a1", "a2"),)
@@ -29,16 +29,16 @@ def looks_of(world: World, key_bit: int, obj: tuple[int, ...] = (2, 1, 0, 1), co
     return world.observe(torch.tensor([obj]).expand(count, -1), keys).flatten(1).unique(dim=0)
 
 
-def test_an_object_has_so_many_looks_and_other_ones_in_evaluations() -> None:
+def test_training_and_evaluations_have_different_looks() -> None:
     world = make_world("shape", canvas=16, bank=8)
     training, evaluation = looks_of(world, 0), looks_of(world, 1)
     assert (len(training), len(evaluation)) == (8, 2)
     assert not {str(one.tolist()) for one in training} & {str(one.tolist()) for one in evaluation}
 
 
-def test_its_images_are_those_of_the_world() -> None:
+def test_images_of_a_bank_equal_images_of_the_world() -> None:
     class Counted(Shape):
-        """Notes what it has drawn."""
+        """Records its looks."""
 
         def observe(self, objects: Tensor, keys: Tensor) -> Tensor:
             seen.append(super().observe(objects, keys))
@@ -49,22 +49,22 @@ def test_its_images_are_those_of_the_world() -> None:
     found = bank.observe(torch.tensor([[0, 0, 0, 0], [4, 5, 2, 2]]), torch.tensor([2, 3]))
     every = torch.cat(seen)
     assert len(every) == 540
-    assert torch.equal(found, every[[0, 539]])  # the one look for training of the first, for evaluation of the last
+    assert torch.equal(found, every[[0, 539]])  # first object: look of training; last: of evaluations
     assert next(iter(bank._banks.values())).dtype == torch.uint8
     bank.observe(torch.tensor([[0, 0, 0, 0]]), torch.tensor([5]))
-    assert sum(map(len, seen)) == 540  # it was drawn once
+    assert sum(map(len, seen)) == 540  # each look was drawn once
 
 
-def test_classes_are_told_apart() -> None:
+def test_images_of_a_bank_show_their_color() -> None:
     bank = make_world("shape", canvas=16, bank=2)
     objects = torch.cartesian_prod(*(torch.arange(size) for size in bank.sizes))
     images = bank.observe(objects, torch.zeros(270, dtype=torch.long))
     brightest = images.flatten(2).amax(2)
-    assert (brightest[objects[:, 1] == 1].argmax(1) == 2).all()  # what is blue is blue
+    assert (brightest[objects[:, 1] == 1].argmax(1) == 2).all()  # blue figures are blue
     assert images.shape == (270, 3, 16, 16)
 
 
-def test_what_is_no_image_is_kept_as_it_is() -> None:
+def test_looks_that_are_not_images_are_not_rounded() -> None:
     bank = Bank(Loud(), 4)
     looks = looks_of(bank, 0, (1,))
     assert len(looks) == 4
@@ -72,7 +72,7 @@ def test_what_is_no_image_is_kept_as_it_is() -> None:
     assert looks[:, 1].abs().max() > 1
 
 
-def test_banks_that_are_too_large_are_refused() -> None:
+def test_banks_that_are_too_large_are_rejected() -> None:
     with pytest.raises(InvalidSettingError, match=r"bank of 125 looks of each of 100,000 objects has 3,375,000,000"):
         make_world("thing", bank=100)
     with pytest.raises(InvalidSettingError, match="number of looks in a bank"):

@@ -22,7 +22,7 @@ def test_a_world_has_numbers_of_values_and_of_concepts() -> None:
     assert len(world.concepts) == 17
 
 
-def test_what_cannot_be_made_is_said() -> None:
+def test_invalid_worlds_are_rejected() -> None:
     with pytest.raises(UnknownNameError, match=r"No world is called 'things'; did you mean thing.*`icy list worlds`"):
         make_world("things")
     with pytest.raises(PluginError, match="world/thing cannot be made"):
@@ -32,9 +32,9 @@ def test_what_cannot_be_made_is_said() -> None:
         make_world("nothing")
 
 
-def test_values_of_one_name_are_told_apart_by_their_attributes() -> None:
+def test_values_with_the_same_name_get_their_attribute() -> None:
     class Twice(Thing):
-        """Two attributes whose values have the same names."""
+        """Two attributes with the same names of values."""
 
         def __init__(self) -> None:
             super().__init__(2, 2)

@@ -1,4 +1,4 @@
-"""The renderer: areas, places, edges and colours of figures, and that windows and batches make no difference."""
+"""The renderer: areas, centers, edges and colors of figures, independent of windows and batches."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_centre_of_mass_is_the_centre(form: int) -> None:
 
 
 def test_a_box_on_the_grid_is_exact() -> None:
-    """A box of 4 x 2 along the edges of pixels covers these alone; moved by a half, it covers two columns half."""
+    """A box of 4 x 2 along the edges of pixels covers only these; moved by 1/2, it covers half of two columns."""
     box = Figures(
         torch.tensor([BOX]), torch.tensor([[6.0, 5.0]]), torch.tensor([[2.0, 1.0]]), torch.zeros(1), torch.ones(1, 3)
     )
@@ -84,12 +84,12 @@ def test_the_triangle_has_a_vertex_and_a_side_where_expected() -> None:
         torch.tensor([TRIANGLE]), torch.full((1, 2), 16.0), torch.full((1, 2), 4.0), torch.zeros(1), torch.ones(1, 3)
     )
     rows = render(up, 32, 32)[0, 0].sum(1)
-    assert rows[20:].sum() == 0  # a side lies one inner radius below the centre
+    assert rows[20:].sum() == 0  # a side is one inner radius below the center
     assert rows[19] > rows[15] > rows[11] > 0
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_windows_change_nothing(form: int) -> None:
+def test_windows_do_not_change_images(form: int) -> None:
     some = figures(form)
     assert torch.equal(drawn(some), drawn(some, window=64))
 

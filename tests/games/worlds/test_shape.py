@@ -1,4 +1,4 @@
-"""Shape: images show what their labels say, and can be read by a small network."""
+"""Shape: images match their labels, and a small network can classify them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT = 540
 
 
 def drawn(world: World, count: int = COUNT, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Return objects, each class as often as any other, and keys."""
+    """Return objects, with equally many per class, and keys."""
     objects = torch.cartesian_prod(*(torch.arange(size) for size in world.sizes))
     return objects[torch.arange(count) % len(objects)], counter_hash(torch.tensor(seed), torch.arange(count))
 
@@ -43,7 +43,7 @@ def test_figures_are_in_the_cells_that_their_labels_say(sizes: str, canvas: int)
 
 @pytest.mark.parametrize(("sizes", "tolerance"), [("clear", 0.1), ("published", 0.25)])
 def test_areas_are_those_of_the_figures(sizes: str, tolerance: float) -> None:
-    """The figures of the published sizes cover as few as a dozen pixels, so single ones are off by more."""
+    """Figures of published sizes cover as few as a dozen pixels, so the relative error is larger."""
     world = Shape(sizes=sizes)
     objects, keys = drawn(world)
     figures = world.figures(objects, keys)
@@ -54,7 +54,7 @@ def test_areas_are_those_of_the_figures(sizes: str, tolerance: float) -> None:
         assert (ratio[objects[:, 0] == shape].mean() - 1).abs() < 0.1
 
 
-def test_figures_lie_within_the_image_and_away_from_other_cells() -> None:
+def test_figures_are_within_the_image_and_their_cell() -> None:
     world = Shape()
     objects, keys = drawn(world, 5000)
     figures = world.figures(objects, keys)
@@ -90,12 +90,12 @@ def test_colours_are_near_those_named() -> None:
 
 
 @given(st.floats(0, 1, width=32), st.floats(0, 1, width=32), st.floats(0, 1, width=32))
-def test_rgb_is_that_of_the_standard_library(hue: float, saturation: float, value: float) -> None:
+def test_rgb_equals_the_standard_library(hue: float, saturation: float, value: float) -> None:
     found = rgb(*(torch.tensor([one]) for one in (hue, saturation, value)))[0].tolist()
     assert found == pytest.approx(colorsys.hsv_to_rgb(hue, saturation, value), abs=1e-5)
 
 
-def test_images_are_reproducible_and_keys_matter() -> None:
+def test_images_are_reproducible_and_depend_on_keys() -> None:
     world = make_world("shape")
     objects, keys = drawn(world, 40)
     images = world.observe(objects, keys)
@@ -144,12 +144,12 @@ def test_concepts_have_plain_names() -> None:
     )  # fmt: skip
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_values_are_rejected() -> None:
     with pytest.raises(UnknownNameError, match="No sizes of figures is called 'publised'; did you mean published"):
         make_world("shape", sizes="publised")
     with pytest.raises(InvalidSettingError, match="canvas must be a whole number, at least 16"):
         make_world("shape", canvas=8)
-    with pytest.raises(InvalidSettingError, match="cells of 5 positions across are too small"):
+    with pytest.raises(InvalidSettingError, match="With 5 positions across, the cells are too small"):
         make_world("shape", positions=5)
-    with pytest.raises(InvalidSettingError, match=r"noise of colours must be a number, at least 0 and at most 0\.1"):
+    with pytest.raises(InvalidSettingError, match=r"noise of colors must be a number, at least 0 and at most 0\.1"):
         make_world("shape", noise=1)

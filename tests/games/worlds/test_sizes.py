@@ -1,4 +1,4 @@
-"""The two ways to draw sizes: clear ones have equal areas, published ones are Mu & Goodman's."""
+"""The two ways to draw sizes: clear sizes with equal areas, and sizes of Mu & Goodman."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ GRID = (torch.cartesian_prod(*[torch.arange(120)] * 2) + 0.5) / 120
 
 
 def halves(sizes: str, shape: str) -> torch.Tensor:
-    """Return the halves of a shape on a grid of draws."""
+    """Return half axes or sides of a shape on a grid of random numbers."""
     return SIZES[sizes]().half(torch.full((len(GRID),), NAMES.index(shape)), GRID)
 
 
 def pairs(others: dict[int, tuple[int, ...]]) -> set[tuple[float, float]]:
-    """Return first lengths with all that may go with each."""
+    """Return first lengths with all possible second lengths."""
     return {(first, other) for first, some in others.items() for other in some}
 
 
-def test_clear_shapes_have_equal_areas_and_those_of_circles() -> None:
+def test_clear_shapes_have_equal_areas() -> None:
     for name in NAMES:
         form = torch.tensor(FORMS)[torch.full((len(GRID),), NAMES.index(name))]
         found = (area(form, halves("clear", name)) / math.pi).sqrt()
@@ -52,14 +52,14 @@ def test_long_shapes_are_clearly_long_and_others_not_at_all() -> None:
         ("rectangle", pairs({4: (6, 7), 5: (7,), 6: (2, 3), 7: (2, 3), 8: (2, 3, 4), 9: (2, 3, 4, 5)})),
     ],
 )
-def test_published_lengths_are_those_of_mu_and_goodman(shape: str, lengths: set[tuple[float, float]]) -> None:
+def test_published_lengths_equal_mu_and_goodman(shape: str, lengths: set[tuple[float, float]]) -> None:
     scale = 2 if shape == "rectangle" else 1
     found = {(scale * a, scale * b) for a, b in halves("published", shape).unique(dim=0).tolist()}
     assert found == (lengths | {(b, a) for a, b in lengths} if shape in ("ellipse", "rectangle") else lengths)
 
 
-def test_published_lengths_are_as_frequent_as_their_draws() -> None:
-    """The first axis is uniform over six, the other over what goes with it, and half of the pairs are swapped."""
+def test_published_lengths_have_the_expected_frequencies() -> None:
+    """The first axis is uniform over six lengths, the second over its possible lengths; half of them are swapped."""
     found = Counter(map(tuple, halves("published", "ellipse").tolist()))
     total = sum(found.values())
     assert found[5.0, 7.0] / total == pytest.approx(1 / 12, abs=0.01)

@@ -9,7 +9,7 @@ from icy.core.errors import InvalidSettingError
 from icy.games import make_world
 
 
-def test_vectors_are_those_of_the_paper() -> None:
+def test_vectors_equal_the_paper() -> None:
     world = make_world("thing")
     assert (world.shape, world.sizes, world.objects) == ((270,), (10,) * 5, 100_000)
     seen = world.observe(torch.tensor([[0, 3, 9, 0, 1]]), torch.tensor([0]))[0].view(5, 54)
@@ -17,7 +17,7 @@ def test_vectors_are_those_of_the_paper() -> None:
     assert seen.unique().tolist() == [0.0, 1.0]
 
 
-def test_every_value_has_an_entry_of_its_own_and_four_stay_empty() -> None:
+def test_every_value_has_its_own_entry_and_four_entries_are_unused() -> None:
     world = make_world("thing", attributes=2, values=3)
     objects = torch.cartesian_prod(torch.arange(3), torch.arange(3))
     seen = world.observe(objects, torch.zeros(9, dtype=torch.long))
@@ -32,13 +32,13 @@ def test_concepts_have_names_and_numbers() -> None:
     assert world.first_concepts == (0, 3)
 
 
-def test_keys_make_no_difference() -> None:
+def test_looks_do_not_depend_on_keys() -> None:
     world, objects = make_world("thing"), torch.zeros(4, 5, dtype=torch.long)
     seen = world.observe(objects, torch.arange(4))
     assert (seen == seen[:1]).all()
 
 
 @pytest.mark.parametrize("given", [{"attributes": 0}, {"values": 1}, {"values": "ten"}])
-def test_what_cannot_be_is_refused(given: dict[str, int]) -> None:
+def test_invalid_values_are_rejected(given: dict[str, int]) -> None:
     with pytest.raises(InvalidSettingError, match="must be a whole number, at least"):
         make_world("thing", **given)

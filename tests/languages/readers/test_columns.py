@@ -61,19 +61,19 @@ def test_names_win_over_the_rest() -> None:
     ):
         assert choose_columns(columns) == (meanings, messages, rest)
     for columns in (["hue", "size"], ["word"]):
-        with pytest.raises(InvalidSettingError, match="say which are meanings and which messages"):
+        with pytest.raises(InvalidSettingError, match="choose columns of meanings and columns of messages"):
             choose_columns(columns)
 
 
-def test_columns_that_are_asked_for() -> None:
+def test_requested_columns() -> None:
     assert choose_columns(["meaning", "hue", "message"], ["hue"]) == (["hue"], ["message"], False)
     assert choose_columns(["meaning", "message", "said"], [], ["said"]) == (["meaning"], ["said"], False)
     assert choose_columns(["message", "said"], ["message"]) == (["message"], ["said"], False)
     assert choose_columns(["word"], [], ["word"]) == ([], ["word"], False)
     for asked in ((["hue"], ["hue"]), (["hue", "hue"], ["message"])):
-        with pytest.raises(InvalidSettingError, match="each in one of the two"):
+        with pytest.raises(InvalidSettingError, match="without overlap"):
             choose_columns(["hue", "message"], *asked)
-    with pytest.raises(InvalidSettingError, match="there is no 'shape'"):
+    with pytest.raises(InvalidSettingError, match="'shape' is not one of them"):
         choose_columns(["hue", "message"], ["shape"])
 
 

@@ -102,18 +102,18 @@ def test_several_epochs_are_choices(save: Save, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("held", "why"),
     [
-        ({"message": None}, "no tensor 'message'; the file has sender_input"),
-        ({"sender_input": None}, "no tensor 'sender_input'; .* --meaning-columns"),
+        ({"message": None}, "no tensor 'message', but sender_input"),
+        ({"sender_input": None}, "no tensor 'sender_input', but .* --meaning-columns"),
         ({"message": torch.tensor(3)}, "no tensor 'message'"),
         ({"message": SYMBOLS[:4]}, r"sender_input \(9 rows\) and message \(4 rows\)"),
         ({"message": SYMBOLS[:0], "sender_input": torch.zeros(0, 2)}, "no rows"),
         ({"message_length": torch.ones(5)}, "message_length, of shape .*5.* 9 messages of up to 3"),
         ({"message_length": torch.full((9,), 4)}, "of up to 3 tokens"),
         ({"message_length": torch.full((9,), float("nan"))}, "of up to 3 tokens|message_length"),
-        ({"aux": {"path": Path("x")}}, "more than tensors, arrays and plain values, which is never run"),
+        ({"aux": {"path": Path("x")}}, "more than tensors, arrays and plain values, which icy never runs"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(save: Save, held: dict[str, Any], why: str) -> None:
+def test_inconsistent_fields_are_refused_in_a_sentence(save: Save, held: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why) as told:
         read(save(**held))
     assert "\n" not in str(told.value)

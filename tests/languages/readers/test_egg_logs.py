@@ -78,11 +78,11 @@ def test_validation_events(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (f"{EXTERNAL}1 0;3\n", "Line 3 is not of the form that EGG's external_game prints"),
-        (f"{EXTERNAL}1 0;3 a;1;1\n", "Line 3 is not"),
-        (OBJECTS.replace("5 -> 1 (label=1)", "5 -> 1"), "Line 3 is not of the form that EGG's objects_game"),
-        (f"{CHANNEL}input: 2 -> message: ", "Line 5 is not of the form that EGG's channel"),
-        (EVENTS[:60], "Line 6 does not hold the list of MESSAGES"),
+        (f"{EXTERNAL}1 0;3\n", "Line 3 does not have the form of EGG's external_game"),
+        (f"{EXTERNAL}1 0;3 a;1;1\n", "Line 3 does not have"),
+        (OBJECTS.replace("5 -> 1 (label=1)", "5 -> 1"), "Line 3 does not have the form of EGG's objects_game"),
+        (f"{CHANNEL}input: 2 -> message: ", "Line 5 does not have the form of EGG's channel"),
+        (EVENTS[:60], "Line 6 holds an incomplete list of MESSAGES"),
         (EVENTS.replace("LABELS\n[[1], [0]]", "LABELS\n[[1]]"), "differ in length: 2 rows of INPUTS, 1 row of LABELS"),
         (f"{EVENTS}INPUTS\n[[1]]\n", "has no list of MESSAGES"),
     ],

@@ -107,9 +107,9 @@ def test_lines_of_cbm(tmp_path: Path) -> None:
     assert read(tmp_path, [["x.y", "a"], ["x", "b"]]).eos is None
     padded = read(tmp_path, [["4.3.0.0", "a"], ["2.1.3.0", "b"]])
     assert padded.eos is None
-    assert padded.remarks == ["0 ends and fills up messages, and counts as a token unless it is named as eos"]
+    assert padded.remarks == ["0 ends and pads messages, and counts as a token unless it is given as eos"]
     for odd in (["1..2", "a"], ["", "a"], ["1 2.", "a"]):
-        with pytest.raises(InvalidSettingError, match="Line 3 is not of the form"):
+        with pytest.raises(InvalidSettingError, match="Line 3 does not have the form"):
             read(tmp_path, [["3.1.0", "a"], ["3.0", "b.c"], odd])
 
 
@@ -137,11 +137,11 @@ def test_marks_blank_lines_and_separators_of_unicode(tmp_path: Path, mark: str) 
         ("[1, 2]\n\n[3, 4\n[5]\n", "Line 3 is not JSON"),
         ("[1, 2\n[3]\n", "Line 1 is not JSON"),
         ('{"message": "a"}\n{"message": }\n', "Line 2 is not JSON"),
-        ("[1, 2]\n3\n", "Line 2 holds 3, and line 1 a list of numbers"),
-        ('[1, 2]\n{"message": "a"}\n', "Line 2 holds an object, and line 1 a list of numbers"),
+        ("[1, 2]\n3\n", "Line 2 holds 3, but line 1 holds a list of numbers"),
+        ('[1, 2]\n{"message": "a"}\n', "Line 2 holds an object, but line 1 holds a list of numbers"),
         ('[1, "a"]\n', "Line 1 holds a list of texts and numbers; rows are objects, as in"),
         ("[[1, 2], [3], [4]]\n[[1], [3], [5]]\n", "Line 1 holds a list of lists"),
-        ('[[1], ["a"]]\n[1]\n', "Line 2 holds a list of numbers, and line 1 a pair"),
+        ('[[1], ["a"]]\n[1]\n', "Line 2 holds a list of numbers, but line 1 holds a pair"),
         ("[" * 5000 + "\n", "Line 1 is not JSON"),
     ],
 )

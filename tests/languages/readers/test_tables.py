@@ -58,7 +58,7 @@ def test_columns_are_chosen(tmp_path: Path) -> None:
     assert table.messages.tolist() == [[5, 6], [6, 5]]
     continuous = read_table(file, meaning_columns=["score"], message_columns=["t0", "t1"])
     assert continuous.continuous
-    with pytest.raises(InvalidSettingError, match="there is no 'color'"):
+    with pytest.raises(InvalidSettingError, match="'color' is not one of them"):
         read_table(file, meaning_columns="color", message_columns="t0")
 
 
@@ -69,7 +69,7 @@ def test_parquet_and_arrays_of_ones_own(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", meanings=[[0, 2], [1, 2]], messages=[[1, 2], [3, 0]])
     assert read_table(tmp_path / "t.npz", eos=0).messages.tolist() == [[1, 2], [3, PAD]]
     np.savez(tmp_path / "other.npz", x=[1])
-    with pytest.raises(InvalidSettingError, match="has the columns x; say which are meanings"):
+    with pytest.raises(InvalidSettingError, match="has the columns x; choose columns of meanings"):
         read_table(tmp_path / "other.npz")
 
 
@@ -96,11 +96,11 @@ def test_relaxed_symbols_one_hot_inputs_and_lengths(save: Save) -> None:
     assert read_table(file, meaning_columns="aux_input.attributes").meanings.tolist() == GRID
     with pytest.raises(InvalidSettingError, match="are not one-hot vectors of 4 values"):
         read_table(file, one_hot=4)
-    with pytest.raises(InvalidSettingError, match="no tensor 'labels'; the file has sender_input"):
+    with pytest.raises(InvalidSettingError, match="no tensor 'labels', but sender_input"):
         read_table(file, meaning_columns="labels")
 
 
-def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
+def test_a_pickle_is_never_run(tmp_path: Path) -> None:
     import pickle
 
     class Evil:
@@ -108,7 +108,7 @@ def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
             return (Path.touch, (tmp_path / "touched",))
 
     (tmp_path / "interaction").write_bytes(pickle.dumps(Evil()))
-    with pytest.raises(StoreError, match="holds more than tensors, arrays and plain values, which is never run"):
+    with pytest.raises(StoreError, match="holds more than tensors, arrays and plain values, which icy never runs"):
         read_table(tmp_path / "interaction")
     assert not (tmp_path / "touched").exists()
 
@@ -123,11 +123,11 @@ def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
     ("text", "sentence"),
     [
         ("a,message\n", "has no rows"),
-        ("a,b\n1,2\n", "say which are meanings and which messages"),
+        ("a,b\n1,2\n", "choose columns of meanings and columns of messages"),
         ("", "cannot be read"),
     ],
 )
-def test_tables_that_are_none(tmp_path: Path, text: str, sentence: str) -> None:
+def test_files_that_are_not_tables(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(IcyError, match=sentence):
         read_table(write(tmp_path / "t.csv", text))
 
@@ -137,7 +137,7 @@ def test_tables_that_are_none(tmp_path: Path, text: str, sentence: str) -> None:
 ONE_EACH = "id,colour,shape,message\n1,red,ball,ab\n2,red,cube,ad\n3,blue,ball,cb\n4,blue,cube,cd\n"
 
 
-def test_which_columns_were_taken_for_what(tmp_path: Path) -> None:
+def test_read_as_describes_the_columns(tmp_path: Path) -> None:
     text = "colour,t0,t1,score\nred,5,6,0.5\nblue,6,5,0.25\n"
     chosen = {"meaning_columns": "colour", "message_columns": ["t0", "t1"]}
     read = read_table(write(tmp_path / "t.csv", text), **chosen).read_as  # type: ignore[arg-type]
@@ -174,11 +174,11 @@ def test_a_column_with_a_value_of_its_own_in_every_row_is_warned_of(
         ("a,b,message\n1,x,\n", "There is no message in line 2, column 'message'"),
         ("a,b,a,message\n1,x,2,ab\n", "The columns 1 and 3 are both called 'a' in line 1"),
         (",b,message\nu,x,ab\nv,y,ba\n", "Column 1 has no name in the header"),
-        ("a,message\n1,ab,c\n", "Line 2 has 3 entries, and the header 2 columns"),
-        ("a,b,message\n1,ab\n", "Line 2 has 2 entries, and the header 3 columns"),
+        ("a,message\n1,ab,c\n", "Line 2 has 3 entries, but the header 2 columns"),
+        ("a,b,message\n1,ab\n", "Line 2 has 2 entries, but the header 3 columns"),
     ],
 )
-def test_what_is_empty_or_twice_is_refused_where_it_stands(tmp_path: Path, text: str, sentence: str) -> None:
+def test_empty_or_repeated_rows_are_refused_with_their_place(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(InvalidSettingError, match=sentence):
         read_table(write(tmp_path / "t.csv", text))
 
@@ -222,7 +222,7 @@ def test_messages_spelt_in_two_ways_are_refused(tmp_path: Path, caplog: pytest.L
     assert words.lengths.tolist() == [2, 1]
     assert not caplog.text
     assert read_table(write(tmp_path / "v.csv", "m0,message\n0,1 2\n1,12\n")).lengths.tolist() == [2, 1]
-    assert "'12' in line 3 has none: it was taken for a single token, the number 12." in caplog.text
+    assert "'12' in line 3 has none: it was read as a single token, the number 12." in caplog.text
 
 
 def test_message_in_any_case(tmp_path: Path) -> None:
@@ -328,9 +328,9 @@ def test_a_last_token_that_is_a_word_elsewhere_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pairs", "why"),
     [
-        ([["1.0", "a"], {"a": 1}], "Line 2 holds an object, and line 1 a list of texts"),
+        ([["1.0", "a"], {"a": 1}], "Line 2 holds an object, but line 1 holds a list of texts"),
         ([["1", 2]], "Line 1 holds a list of texts and numbers"),
-        ([["1.0", "a"], ["1.", "a.b"]], "Line 2 is not of the form"),
+        ([["1.0", "a"], ["1.", "a.b"]], "Line 2 does not have the form"),
     ],
 )
 def test_other_lines_are_refused(tmp_path: Path, pairs: list[object], why: str) -> None:

@@ -80,7 +80,7 @@ def test_other_contents_are_refused(tmp_path: Path, held: Any) -> None:
         read(tmp_path, held)
 
 
-def test_pickles_run_nothing(tmp_path: Path) -> None:
+def test_pickles_are_never_run(tmp_path: Path) -> None:
     class Evil:
         def __reduce__(self) -> Any:
             return (Path.touch, (tmp_path / "touched",))

@@ -12,4 +12,4 @@ def test_the_published_vocabulary() -> None:
     for messages, symbols in ((XOR, 4), ([(0, 9), (1,), (0,), (1, 1)], 12)):
         target = make_target(Table.of(TWO, messages), published=True)
         assert target.symbols == symbols
-        assert target.said.max() < symbols
+        assert target.tokens.max() < symbols

@@ -21,7 +21,7 @@ def test_conventions_have_what_moves_the_value() -> None:
     assert "seed" not in tre(TWO, TWO).conventions
 
 
-def test_rows_are_drawn_and_the_error_told() -> None:
+def test_drawn_rows_have_a_standard_error() -> None:
     language = icy.make_language("proj", "3x5", 4, 2, 1)
     whole = tre(language)
     drawn = [tre(language, rows=60, seed=seed, composition="permutation") for seed in range(8)]
@@ -48,18 +48,18 @@ def test_the_error_of_drawn_rows_by_hand() -> None:
         ({"distance": "l3"}, "did you mean l2 or l1"),
         ({"derivations": "right"}, "No kind of derivations is called 'right'"),
         ({"preset": "publised"}, "did you mean published"),
-        ({"composition": "permutation", "distance": "l2"}, "for the distance l1 only"),
-        ({"preset": "published", "distance": "l2"}, "has the composition linear and the distance l1"),
+        ({"composition": "permutation", "distance": "l2"}, "only supports the distance l1"),
+        ({"preset": "published", "distance": "l2"}, "supports the composition linear and the distance l1"),
         ({"optimiser": "sgd"}, "No optimiser is called 'sgd'"),
         ({"composition": 3}, "or a function of tensors, not 3"),
         ({"distance": 3}, "or a function of tensors, not 3"),
         ({"composition": "linear", "derivations": "left"}, "a function of two vectors"),
-        ({"composition": "linear", "learning_rate": -1}, "learning rate is a number above 0"),
-        ({"distance": lambda x, y: (x - y).abs().mean()}, r"The distance gave \(\) for 4 rows"),
-        ({"composition": "linear", "distance": lambda x, y: x - y}, r"The distance gave \(4, 4\) for 4 rows"),
+        ({"composition": "linear", "learning_rate": -1}, "learning rate must be above 0"),
+        ({"distance": lambda x, y: (x - y).abs().mean()}, r"The distance returned \(\) for 4 rows"),
+        ({"composition": "linear", "distance": lambda x, y: x - y}, r"The distance returned \(4, 4\) for 4 rows"),
         ({"restarts": 0}, "number of restarts must be a whole number"),
         ({"rows": 0}, "number of rows must be a whole number"),
-        ({"composition": lambda atoms: atoms}, r"The composition gave \(4, 2, 4\) for 4 rows"),
+        ({"composition": lambda atoms: atoms}, r"The composition returned \(4, 2, 4\) for 4 rows"),
         ({"composition": "linear", "learning_rate": 1e30, "steps": 9}, "no longer a finite number"),
     ],
 )
@@ -76,7 +76,7 @@ def test_undefined_and_unfit_tables() -> None:
         tre([[0.5], [1]], ["a", "b"])
 
 
-def test_the_size_of_a_token_costs_nothing() -> None:
+def test_large_tokens_take_no_extra_memory() -> None:
     large = [[token * 10**9 for token in message] for message in TWO]
     for options in ({}, {"composition": "permutation"}, {"composition": "linear", "restarts": 1, "steps": 3}):
         assert tre(TWO, large, **options).value == tre(TWO, TWO, **options).value  # type: ignore[arg-type]

@@ -134,7 +134,7 @@ def test_listed_distances_are_those_of_the_table(
 )
 def test_names_have_no_euclidean_distance(values: list[Any], shown: str) -> None:
     table = [[i, value] for i, value in enumerate(values)], ["a", "b", "c"]
-    with pytest.raises(InvalidSettingError, match=f"of numbers, and attribute 1 has names, such as {shown}"):
+    with pytest.raises(InvalidSettingError, match=f"needs numbers, but attribute 1 has names, such as {shown}"):
         topsim(*table, meaning="euclidean")
 
 

@@ -180,7 +180,7 @@ def test_values_measured_on_the_authors_languages(grammar: str, mean: float, sd:
         ({"message": "edit"}, "No distance of messages is called 'edit'"),
         ({"normalise": "len"}, "No normalisation is called 'len'"),
         ({"pairs": "some"}, "No choice of pairs is called 'some'"),
-        ({"device": "gpu"}, "There is no device 'gpu' here"),
+        ({"device": "gpu"}, "The device 'gpu' is not available"),
         ({"pairs": 0}, "number of pairs must be a whole number"),
     ],
 )

@@ -186,7 +186,7 @@ def test_a_model_has_the_gradients_that_pytorch_gives_it(model: str, launched: l
     torch.testing.assert_close(gradient, of_pytorch, rtol=0, atol=1e-5 * float(of_pytorch.abs().max()))
 
 
-def test_what_cannot_be_compiled_is_left_to_pytorch_and_said_once(
+def test_pytorch_replaces_kernels_that_do_not_compile_with_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken:

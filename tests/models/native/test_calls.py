@@ -128,7 +128,7 @@ def test_examples_are_independent_however_a_batch_is_cut(batch: int) -> None:
     torch.testing.assert_close(whole, torch.cat(parts, 1), atol=1e-6, rtol=1e-6)
 
 
-def test_memory_is_kept_from_call_to_call() -> None:
+def test_memory_is_reused_between_calls() -> None:
     """What a replicate leaves behind in the caller's memory does not reach the next, or another program."""
     inputs, caller = inputs_of("sender"), Caller()
     models = [make("sender", name) for name in ("HierZero:LSTM", "FC2L", "TransDecSoft")]

@@ -15,47 +15,47 @@ REFUSED = {
     "stack_last": "its scores are not one per place",
     "places_and_choices_swapped": "it transposes examples",
     "reversed_places": "it calls TensorBase.flip",
-    "words": "it calls flat_one_hot with rows that it has cut into others",
-    "reshaped_tokens": "it calls flat_one_hot with rows that it has cut into others",
-    "column": "it calls TensorBase.add with rows that it has cut into others",
-    "cat_by_name": "its scores are no product",
-    "cat_of_named": "what it does cannot be written down (tuple index out of range)",
-    "rows_cut": "with rows that it has cut into others",
-    "rows_cut_for_a_layer": "it calls linear with rows that it has cut into others",
-    "joined_places": "it calls linear with rows that it has cut into others",
-    "places_mixed": "it cuts a sequence into another",
+    "words": "it calls flat_one_hot with rows that it has cut differently",
+    "reshaped_tokens": "it calls flat_one_hot with rows that it has cut differently",
+    "column": "it calls TensorBase.add with rows that it has cut differently",
+    "cat_by_name": "its scores are not a product",
+    "cat_of_named": "its calls cannot be recorded (tuple index out of range)",
+    "rows_cut": "with rows that it has cut differently",
+    "rows_cut_for_a_layer": "it calls linear with rows that it has cut differently",
+    "joined_places": "it calls linear with rows that it has cut differently",
+    "places_mixed": "it reshapes a sequence into another",
     "examples_turned": "it takes something other than columns of examples",
     "first_example": "it takes something other than columns of examples",
     "softmax_over_examples": "a softmax that is not over the symbols of each example",
     "batch_norm": "it takes a mean over examples or columns",
-    "mean_over_columns": "it calls TensorBase.mean otherwise than icy's models do",
+    "mean_over_columns": "it calls TensorBase.mean differently from icy's models",
     "shifted_tokens": "it calls Tensor.__floordiv__",
     "constant_per_example": "it uses constants that differ between examples",
     "scaled_and_negated": "it calls TensorBase.neg",
     "alpha": "it calls _VariableFunctionsClass.add",
     "rounded_division": "it calls _VariableFunctionsClass.div",
-    "in_place": "it writes over a tensor (add_)",
-    "relu_in_place": "it writes over a tensor (relu)",
-    "written_over": "it writes over a tensor (__setitem__)",
+    "in_place": "it overwrites a tensor (add_)",
+    "relu_in_place": "it overwrites a tensor (relu)",
+    "written_over": "it overwrites a tensor (__setitem__)",
     "mixed_by_scores": "it calls _VariableFunctionsClass.sigmoid",
-    "two_chunks": "it takes apart what is no sequence",
-    "sees_twice": "an attention that sees the same rows twice",
+    "two_chunks": "it splits something other than a sequence",
+    "sees_twice": "an attention that reads the same rows twice",
     "learnt_start": "one row for all examples",
-    "state_in_parts": "rows in parts, where each example has its own",
-    "clamped_in_place": "it writes over a tensor (clamp_)",
-    "masked_in_place": "it writes over a tensor (__setitem__)",
-    "noise_of_its_own": "it draws random numbers of its own",
+    "state_in_parts": "rows in parts, instead of one row per example",
+    "clamped_in_place": "it overwrites a tensor (clamp_)",
+    "masked_in_place": "it overwrites a tensor (__setitem__)",
+    "noise_of_its_own": "it draws its own random numbers",
 }
 
 
 @needs_native
 @pytest.mark.parametrize("name", sorted(ALL.keys() - REFUSED))
-def test_what_is_taken_is_computed_rightly(name: str) -> None:
+def test_accepted_models_are_computed_correctly(name: str) -> None:
     assert_same_pass(Strange(ALL[name]), inputs_of("sender"))
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_taken_is_refused_in_a_sentence(name: str) -> None:
+def test_unsupported_models_are_refused_in_a_sentence(name: str) -> None:
     model = Strange(ALL[name])
     model(inputs_of("sender"))  # is a model
     with pytest.raises(NotNativeError) as error:

@@ -71,17 +71,17 @@ def test_several_results_of_one_call() -> None:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (lambda y, x: y if y.sum() > 0 else -y, r"it looks at numbers \(__bool__\)"),
-        (lambda y, x: y * x[0, 0].item(), r"it looks at numbers \(item\)"),
-        (lambda y, x: y * float(y[0, 0]), r"it looks at numbers \(__float__\)"),
-        (lambda y, x: y + len(y.tolist()), r"it looks at numbers \(tolist\)"),
-        (lambda y, x: y if torch.equal(y, x) else x, r"it looks at numbers \(equal\)"),
+        (lambda y, x: y if y.sum() > 0 else -y, r"it reads numbers \(__bool__\)"),
+        (lambda y, x: y * x[0, 0].item(), r"it reads numbers \(item\)"),
+        (lambda y, x: y * float(y[0, 0]), r"it reads numbers \(__float__\)"),
+        (lambda y, x: y + len(y.tolist()), r"it reads numbers \(tolist\)"),
+        (lambda y, x: y if torch.equal(y, x) else x, r"it reads numbers \(equal\)"),
         (lambda y, x: (y, x), "several outputs"),
         (lambda y, x: [y], "several outputs"),
         (lambda y, x: torch.zeros(5, 2), "one that does not depend on its input"),
     ],
 )
-def test_what_depends_on_numbers_is_refused(function: Callable[[Tensor, Tensor], object], why: str) -> None:
+def test_data_dependent_code_is_refused(function: Callable[[Tensor, Tensor], object], why: str) -> None:
     with pytest.raises(NotTraceableError, match=why):
         traced(function)
 
@@ -111,17 +111,15 @@ def _clamped(model: Sum, y: Tensor, x: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (lambda m, y, x: y + torch.randn(2), "it draws random numbers of its own"),
-        (lambda m, y, x: y if torch.rand(()).item() < 0.5 else y.relu(), "it draws random numbers of its own"),
-        (lambda m, y, x: y * random.random(), "it draws random numbers of its own"),
-        (lambda m, y, x: y * np.random.rand(), "it draws random numbers of its own"),
+        (lambda m, y, x: y + torch.randn(2), "it draws its own random numbers"),
+        (lambda m, y, x: y if torch.rand(()).item() < 0.5 else y.relu(), "it draws its own random numbers"),
+        (lambda m, y, x: y * random.random(), "it draws its own random numbers"),
+        (lambda m, y, x: y * np.random.rand(), "it draws its own random numbers"),
         (_annealed, "it keeps numbers from one call to the next"),
-        (_clamped, "writes over"),
+        (_clamped, "overwrites a tensor"),
     ],
 )
-def test_what_would_be_another_number_at_the_next_call_is_refused(
-    function: Callable[[Sum, Tensor, Tensor], Tensor], why: str
-) -> None:
+def test_state_between_calls_is_refused(function: Callable[[Sum, Tensor, Tensor], Tensor], why: str) -> None:
     model = Sum(lambda y, x: function(model, y, x))
     with pytest.raises(NotTraceableError, match=why):
         trace(model, dict(model.named_parameters()), torch.randn(5, 3), training=True)

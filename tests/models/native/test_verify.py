@@ -76,7 +76,7 @@ def verify(model: torch.nn.Module, training: bool = True) -> None:
         (only_small_batches, "too many"),
     ],
 )
-def test_what_a_trace_does_not_hold_is_found(middle: Callable[[Any, Tensor], Tensor], why: str) -> None:
+def test_untraced_behavior_is_found(middle: Callable[[Any, Tensor], Tensor], why: str) -> None:
     with pytest.raises(NotNativeError, match=why):
         verify(strange(middle))
 

@@ -141,7 +141,7 @@ def test_scores_and_counts(change: str) -> None:
 def test_tokens_that_the_model_does_not_have() -> None:
     of = learner()
     inputs = training_batches(of)[0][0]
-    with pytest.raises(IncompatibleError, match="Tokens are 0 to"):
+    with pytest.raises(IncompatibleError, match="Tokens must be 0 to"):
         of.scores(inputs + 100)
 
 

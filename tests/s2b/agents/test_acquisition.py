@@ -1,4 +1,4 @@
-"""Ease of acquisition: a stack is as listeners alone, floors are exact, and codes are learned as they can be."""
+"""Ease of acquisition: stacks equal single listeners, floors are exact, and compositional codes are acquired."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def languages(speaker: str = "posdis", episodes: int = 5, **given: Any) -> list[
 
 
 def toy(count: int, seed: int = 1) -> FrozenLanguage:
-    """Return a language of one-hot stimuli, each called by a token of its own, which the query shows again."""
+    """Return a language of one-hot stimuli. Each has its own token, and the query repeats the support."""
     numbers = np.arange(count).repeat(2)
     return FrozenLanguage(
         seed=seed,
@@ -47,8 +47,8 @@ def toy(count: int, seed: int = 1) -> FrozenLanguage:
 
 
 @pytest.mark.slow
-def test_a_stack_of_listeners_is_as_each_alone() -> None:
-    """Of support sizes that end at different updates, so that the stack shrinks while it trains."""
+def test_a_stack_of_listeners_equals_single_listeners() -> None:
+    """Their supports differ in size, so listeners end at different updates and the stack shrinks."""
     found = languages(samples=2)
     settings = AcquisitionSettings(epochs=6, learning_rate=0.01)
     stack = Acquisition(found, 2, 7, settings)
@@ -61,7 +61,7 @@ def test_a_stack_of_listeners_is_as_each_alone() -> None:
         assert {name: x[0] for name, x in scores.items()} == {name: x[place] for name, x in together.items()}
 
 
-def test_the_weights_in_a_stack_are_those_alone() -> None:
+def test_weights_in_a_stack_equal_those_of_single_listeners() -> None:
     found = languages(episodes=3)
     stack = Acquisition(found, 1, 7, FAST)
     alone = [Acquisition([language], 1, 7, FAST) for language in found]
@@ -75,7 +75,7 @@ def test_the_weights_in_a_stack_are_those_alone() -> None:
 
 
 @pytest.mark.slow
-def test_episodes_are_the_same_whatever_is_beside_them() -> None:
+def test_an_episode_does_not_depend_on_the_other_episodes() -> None:
     few, more = (ease_of_acquisition(episodes=n, most=3, settings=FAST) for n in (2, 4))
     assert few.equals(more.head(2))
 
@@ -111,12 +111,12 @@ def test_the_speaker_sees_another_sample_of_the_meaning_or_another_meaning(sampl
     assert (found[:, same] == shown[:, same]).all() == (samples == 1)
     if samples > 1:
         assert (found[:, same] != shown[:, same]).all()
-    for row in rows:  # every other meaning stands in
+    for row in rows:  # every other meaning occurs
         assert len(np.unique(found[row][~same] // samples)) == part.counts[row] // samples
 
 
 @pytest.mark.slow
-def test_who_does_not_listen_earns_exactly_half() -> None:
+def test_a_listener_that_ignores_messages_scores_exactly_half() -> None:
     found = languages(episodes=4, samples=2)
     silent = [FrozenLanguage(**{**vars(x), "messages": np.zeros_like(x.messages)}) for x in found]
     assert Acquisition(silent, 2, 7, FAST).train()["zsct"].tolist() == [0.5] * 4
@@ -128,18 +128,18 @@ def test_who_does_not_listen_earns_exactly_half() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "likelihood"])
 @pytest.mark.parametrize("impatient", [True, False])
-def test_a_token_of_its_own_for_every_stimulus_is_learned(loss: str, impatient: bool) -> None:
+def test_a_language_with_one_token_per_stimulus_is_learned(loss: str, impatient: bool) -> None:
     settings = AcquisitionSettings(epochs=300, learning_rate=0.01, loss=loss, impatient=impatient)
     found = Acquisition([toy(6), toy(8)], 1, 9, settings).train()
     assert found["support"].tolist() == found["zsct"].tolist() == [1.0, 1.0]
     assert found["yes"].tolist() == [0.5, 0.5]
 
 
-def test_the_losses_by_hand() -> None:
+def test_losses_equal_hand_computed_values() -> None:
     scores = torch.tensor([[[[2.0, 1.5], [0.0, 0.0]], [[1.0, 3.0], [3.0, 1.0]], [[9.0, 9.0], [9.0, 9.0]]]])
     answers = torch.tensor([[0, 1, -1]])
     noise = Noise(torch.zeros(1, dtype=torch.int64))
-    # right less wrong: 0.5 and 0, -(-2) and -2; the third is not there
+    # right less wrong: 0.5 and 0, -(-2) and -2; the third is padding
     assert loss_of(AcquisitionSettings())(scores, answers, noise).tolist() == [(0.5 + 1 + 0 + 3) / 4]
     last = loss_of(AcquisitionSettings(impatient=False))
     assert last(scores, answers, noise).tolist() == [(1 + 3) / 2]
@@ -147,7 +147,7 @@ def test_the_losses_by_hand() -> None:
     assert float(likely) == pytest.approx((np.log(2) + np.log(1 + np.e**2)) / 2)
 
 
-def test_the_listener_hears_its_tokens_in_order() -> None:
+def test_the_order_of_tokens_matters_to_the_listener() -> None:
     torch.manual_seed(1)
     listener = OrdinaryListener(2, 3, 5, AcquisitionSettings())
     games = torch.tensor([[0.1, 0.2, 1, 2, 3], [0.1, 0.2, 1, 2, 4], [0.1, 0.2, 2, 1, 3]])
@@ -159,7 +159,7 @@ def test_the_listener_hears_its_tokens_in_order() -> None:
 
 
 @pytest.mark.slow
-def test_what_composes_is_acquired_and_what_does_not_is_not() -> None:
+def test_compositional_languages_are_acquired_and_others_are_not() -> None:
     settings = AcquisitionSettings(epochs=80, learning_rate=0.005)
     found = {
         name: ease_of_acquisition(name, least=5, most=5, vocab_size=15, episodes=6, settings=settings)
@@ -172,7 +172,7 @@ def test_what_composes_is_acquired_and_what_does_not_is_not() -> None:
 
 
 @pytest.mark.slow
-def test_a_speaker_that_learns_is_read_as_it_is_at_the_end() -> None:
+def test_a_speaker_that_learns_is_measured() -> None:
     game = GameSettings(most=3)
     speaker = PairLearning(game, PairSettings(seed=1)).speaker()
     rows = ease_of_acquisition(speaker, game, episodes=2, settings=FAST)
@@ -181,18 +181,18 @@ def test_a_speaker_that_learns_is_read_as_it_is_at_the_end() -> None:
 
 
 def test_progress_counts_listeners() -> None:
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     settings = AcquisitionSettings(epochs=1)
-    ease_of_acquisition(episodes=4, settings=settings, told=lambda *now: told.append(now))
-    assert told[-1] == (4, 4)
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    ease_of_acquisition(episodes=4, settings=settings, told=lambda *now: calls.append(now))
+    assert calls[-1] == (4, 4)
+    assert [done for done, _ in calls] == sorted({done for done, _ in calls})
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------
 
 
 class Shouting(Player):
-    """Utters a token that there is not."""
+    """Speaker that uses a token outside the vocabulary."""
 
     def acting(self, seen: Any) -> Any:
         from icy.s2b import Action
@@ -203,7 +203,7 @@ class Shouting(Player):
         return np.full((len(stimuli), 3), 99)
 
 
-def test_bad_input_is_answered_with_a_sentence() -> None:
+def test_bad_input_raises_errors_with_clear_messages() -> None:
     with pytest.raises(UnknownNameError, match="did you mean hinge"):
         AcquisitionSettings(loss="hing")
     with pytest.raises(InvalidSettingError, match="share between 0 and 1"):
@@ -214,5 +214,5 @@ def test_bad_input_is_answered_with_a_sentence() -> None:
         AcquisitionSettings(epochs=0)
     with pytest.raises(IncompatibleError, match="fewer than two meanings in its query"):
         ease_of_acquisition(episodes=1, least=2, most=2, threshold=3)
-    with pytest.raises(PluginError, match="tokens from 0 to 6"):
+    with pytest.raises(PluginError, match="tokens must be from 0 to 6"):
         ease_of_acquisition(Shouting(), episodes=1)

@@ -1,4 +1,4 @@
-"""Trainings of agents as a kind of job: resumed within a run, swept, kept, and played again."""
+"""Trainings of agents as jobs: they are resumed, swept and saved, and saved agents play."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def train(out: Path, **given: Any) -> ProbeResult:
 
 
 def of_length(learner: str, updates: int) -> dict[str, Any]:
-    """Return what trains a learner, a core that it can train, for so many updates."""
+    """Return options for a training with a learner, a core that it can train, and this number of updates."""
     core = "pairs" if LEARNERS[learner].memories else "LSTM"
     if learner in ("r2d2", "vdn"):
         return {"learner": learner, "core": core, "observations": 30 + 10 * updates, "settings": BY_VALUES}
@@ -54,13 +54,13 @@ def of_length(learner: str, updates: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("core", ["pairs", "LSTM"])
-def test_decisions_stay_open_for_longer_with_distractors_unless_it_is_said(core: str) -> None:
+def test_the_default_entropy_is_higher_with_distractors(core: str) -> None:
     def entropies(**given: Any) -> list[tuple[float, bool]]:
         jobs = agent_jobs(S2BSpec(core=core, distractors=[0, 3], **given))
         shown = [job.config(job.replicates[0])["options"] for job in jobs]
         return [(job.task.settings["entropy"], "entropy" in options) for job, options in zip(jobs, shown, strict=True)]
 
-    assert entropies() == [(0.01, False), (0.1, False)]  # shown only where it is not the usual one of that game
+    assert entropies() == [(0.01, False), (0.1, False)]  # listed only if it is not the default of the game
     assert entropies(settings={"entropy": 0.1}) == [(0.1, True), (0.1, False)]
     assert entropies(settings={"entropy": 0.01}) == [(0.01, False), (0.01, True)]
 
@@ -70,7 +70,7 @@ def test_decisions_stay_open_for_longer_with_distractors_unless_it_is_said(core:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", list(LEARNERS))
-def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> None:
+def test_every_learner_trains_evaluates_and_plays(learner: str, tmp_path: Path) -> None:
     how = of_length(learner, 2)
     core = how["core"]
     tiny = {name: value for name, value in TINY.items() if name != "updates"}
@@ -93,7 +93,7 @@ def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", ["ppo", "supervised", "r2d2"])
 @pytest.mark.parametrize("core", ["LSTM-512", "DCEM", "PairMemory"])
-def test_cores_are_learned_by_their_names(core: str, learner: str, tmp_path: Path) -> None:
+def test_cores_of_all_learners_are_selected_by_name(core: str, learner: str, tmp_path: Path) -> None:
     how = {**of_length(learner, 1), "core": core.lower(), "options": {"heads": 1} if core == "PairMemory" else {}}
     preset = {"preset": "near32", "settings": {**BY_VALUES, **SHORT}}
     tiny = {name: value for name, value in TINY.items() if name != "updates"}
@@ -109,7 +109,7 @@ def test_cores_are_learned_by_their_names(core: str, learner: str, tmp_path: Pat
     )
 
 
-def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
+def test_a_record_has_the_configuration_and_the_results(tmp_path: Path) -> None:
     result = train(tmp_path, samples=2, game={"query": "tss"}, options={"heads": 1})
     record = result.records[0]
     assert (record["kind"], record["seed"], record["config"]["values"]) == ("s2b", 123, "2-2")
@@ -117,7 +117,7 @@ def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
     floors = never_listening(GameSettings(most=2, samples=2, query="tss"), episodes=20, seeds=1)
     assert record["floor"] == pytest.approx(float(floors.drop(columns="seed").iloc[0].max()))
     updates, _, _, observations, reconstructed = zip(*record["curve"], strict=True)
-    assert set(reconstructed) == {None}  # there is no such loss
+    assert set(reconstructed) == {None}  # trained without the reconstruction loss
     assert updates == (0, 2, 4)
     assert observations[0] == 0 < observations[1] < observations[2] == record["observations"]
     long = result.to_dataframe()
@@ -153,7 +153,7 @@ def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_pair_has_scores_of_its_language(tmp_path: Path) -> None:
+def test_the_record_of_a_pair_has_language_metrics(tmp_path: Path) -> None:
     (record,) = train(tmp_path, learner="pair", seeds=1, settings={"warmup": 2}).records
     for name in ("topsim", "posdis", "bosdis", "distinct"):
         assert -1 <= record[name] <= 1  # type: ignore[literal-required]
@@ -163,7 +163,7 @@ def test_a_pair_has_scores_of_its_language(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", ["pair", "pair-gumbel", "vdn"])
-def test_ease_of_acquisition_of_a_pair_is_measured_if_asked_for(
+def test_ease_of_acquisition_of_a_pair_is_measured_if_requested(
     learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quickly = partial(ease_of_acquisition, settings=AcquisitionSettings(epochs=2))
@@ -180,7 +180,9 @@ def test_ease_of_acquisition_of_a_pair_is_measured_if_asked_for(
 
 
 @pytest.mark.slow
-def test_without_ease_of_acquisition_a_training_is_not_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_training_without_ease_of_acquisition_still_has_a_record(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     small = {"dimensions": 2}  # so that the query has a single meaning
     (record,) = train(tmp_path, learner="pair", seeds=1, game=small, eoa=1).records
     assert not record["failed"]
@@ -189,17 +191,17 @@ def test_without_ease_of_acquisition_a_training_is_not_lost(tmp_path: Path, capl
 
 
 @pytest.mark.slow
-def test_a_deaf_twin_stands_beside_each(tmp_path: Path) -> None:
+def test_every_agent_gets_a_deaf_twin(tmp_path: Path) -> None:
     result = train(tmp_path, deaf=True, seeds=1, keep_models=True)
     assert [r["model"] for r in result.records] == ["pairs+ppo", "pairs+ppo (deaf)"]
     scores = [
         evaluate(speaker, one_agent(tmp_path, model="pairs+ppo (deaf)").player(LISTENER), most=2, seeds=1).table()
         for speaker in ("posdis", "random")
     ]
-    assert scores[0]["zsct"].tolist() == scores[1]["zsct"].tolist()  # whatever is said
+    assert scores[0]["zsct"].tolist() == scores[1]["zsct"].tolist()  # messages make no difference
 
 
-def test_settings_within_settings_are_shown_where_they_differ(tmp_path: Path) -> None:
+def test_nested_settings_are_listed_if_they_differ_from_defaults(tmp_path: Path) -> None:
     own = {**BY_VALUES, "reconstruction": {"hidden": 8}}
     (row,) = make_plan(
         S2BSpec.asked(out=str(tmp_path), core="LSTM", learner="vdn", most=2, observations=60, settings=own)
@@ -218,7 +220,7 @@ SMALL = {"ppo": {"heads": 1}, "pair": {"heads": 1}, "r2d2": {"sizes": [8]}}  # o
 @pytest.mark.process
 @pytest.mark.parametrize("learner", ["ppo", "pair", "r2d2"])
 def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
+    """A kill in the middle of a training does not change its results and weights, to the bit."""
     out = tmp_path / "killed"
     whole = of_length(learner, UPDATES) | {"most": 2, "seeds": 1, "episodes": 20, "workers": 1}
     whole |= {"keep_models": True, "report_every": 10, "options": SMALL[learner]}
@@ -230,7 +232,7 @@ def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, m
     seen: list[int] = []
     monkeypatch.setattr("icy.s2b.agents.agent_run.AgentRun._read", _noting(seen))
     icy.train("s2b", out=out, progress=False, **whole)
-    assert seen[0] >= reached  # it went on from there
+    assert seen[0] >= reached  # resumed from the checkpoint
     assert not (out / CHECKPOINTS).exists()
     icy.train("s2b", out=tmp_path / "whole", progress=False, **whole)
     assert all_numbers(out) == all_numbers(tmp_path / "whole")
@@ -255,7 +257,7 @@ def _noting(seen: list[int]) -> Any:
 
 
 @pytest.mark.slow
-def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
+def test_a_training_with_a_damaged_checkpoint_starts_again(tmp_path: Path) -> None:
     spec = S2BSpec.asked(out=str(tmp_path), settings=FEW, **{n: v for n, v in TINY.items() if n != "progress"})
     job = make_plan(spec).rows[0].job
     path = tmp_path / CHECKPOINTS / f"{job.key(job.replicates[0])}.pt"
@@ -268,7 +270,7 @@ def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_training_that_cannot_leave_a_checkpoint_goes_on(
+def test_a_training_that_cannot_save_a_checkpoint_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("icy.training.checkpoints.SECONDS", 0.0)
@@ -288,26 +290,26 @@ def rows(**given: Any) -> list[tuple[str, str, dict[str, Any]]]:
     return [(row.name, row.job.replicates[0].condition, row.job.config(row.job.replicates[0])) for row in found]
 
 
-def test_what_is_several_becomes_rows() -> None:
+def test_options_with_several_values_give_one_row_per_combination() -> None:
     found = rows(core=["pairs", "joint"], learner="ppo,pair", speaker=["posdis", "bosdis"], samples="1,4", most=[2, 3])
     games = 4
-    assert len(found) == 2 * games * (2 + 1)  # the pair is the same beside either speaker
+    assert len(found) == 2 * games * (2 + 1)  # a pair trains its own speaker, so it has one row for both
     assert {name for name, _, _ in found} == {"pairs+ppo", "joint+ppo", "pairs+pair", "joint+pair"}
     assert {(c["values"], c["samples"]) for _, _, c in found} == {("2-2", 1), ("2-2", 4), ("2-3", 1), ("2-3", 4)}
 
 
-def test_records_keep_the_printed_settings_apart_from_those_that_had_their_name() -> None:
+def test_records_have_one_name_for_equal_presets_and_old_names_are_read() -> None:
     (job,) = agent_jobs(S2BSpec(core="LSTM", learner="r2d2", preset="metarg24", most=2))
     assert job.preset == job.task.preset == "metarg22"
     assert "metarg24" not in str(job.config(job.replicates[0]))
     settings = LEARNERS["r2d2"].complete("LSTM", {}, "near32", job.task.game_settings())
     later = replace(job.task, preset="near32", settings=settings)
-    old = {**later.config(), "preset": "metarg24"}  # of a record that was filed under the old name
+    old = {**later.config(), "preset": "metarg24"}  # of a record with the old name
     assert AgentTask.of_config(old) == later
     assert AgentTask.of_config(old).learner_settings() == R2D2Settings.preset("near32")
 
 
-def test_a_core_that_keeps_parts_apart_goes_without_mixing_layers() -> None:
+def test_a_core_that_takes_parts_gets_no_joint_layers() -> None:
     (job,) = agent_jobs(S2BSpec(core="DCEM", learner="r2d2", preset="metarg24"))
     network = make_r2d2(job.task, 0).agents[0].network
     assert (network.settings.stimulus, network.settings.joint) == ((512, 256, 128), ())
@@ -327,20 +329,20 @@ def test_a_core_that_keeps_parts_apart_goes_without_mixing_layers() -> None:
         ({"game": {"shots": 2}}, "option of its own"),
         ({"preset": "metarg23"}, "preset"),
         ({"shots": "one"}, "whole number"),
-        ({"learner": "pair", "most": 5, "game": {"vocab_size": 3}}, "token per value"),
+        ({"learner": "pair", "most": 5, "game": {"vocab_size": 3}}, "token per dimension and value"),
         ({"speaker_options": {"heads": 2}}, "speaker that learns"),
         ({"core": "LSTM", "options": {"size": 3}}, "core/LSTM cannot be made"),
         ({"core": "pairs", "learner": "r2d2"}, "did you mean PairMemory"),
         ({"core": "LSTM", "learner": "r2d2", "settings": {"sad": True}}, "sad"),
-        ({"core": "LSTM", "learner": "r2d2", "updates": 3}, "by observations"),
-        ({"eoa": 2}, "speakers that learn"),
+        ({"core": "LSTM", "learner": "r2d2", "updates": 3}, "with `observations`"),
+        ({"eoa": 2}, "speaker that learns, as"),
         ({"learner": "pair", "eoa": -1}, "eoa"),
         ({"core": "LSTM", "learner": "r2d2", "observations": 100}, "makes no update"),
         ({"core": ""}, "core has no value"),
         ({"learner": []}, "learner has no value"),
         ({"speaker": ""}, "speaker has no value"),
         ({"observations": 0}, "observations must be .* at least 1"),
-        ({"report_every": 0}, "between readings must be .* at least 1"),
+        ({"report_every": 0}, "between evaluations must be .* at least 1"),
         ({"updates": 3, "settings": {"updates": 2}}, "given twice"),
         ({"quick": True, "settings": {"updates": 0}}, "updates must be .* at least 1"),
         ({"options": {"heads": 0}}, r"^The setting heads must be a whole number, at least 1, not 0\.$"),
@@ -349,17 +351,17 @@ def test_a_core_that_keeps_parts_apart_goes_without_mixing_layers() -> None:
         ({"core": "LSTM", "game": {"masks": "near32"}}, r"^With masks .* take masks 'paper'\.$"),
     ],
 )
-def test_what_cannot_be_is_told_in_a_sentence(given: dict[str, Any], why: str) -> None:
+def test_options_that_are_not_accepted_raise_clear_errors(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why):
         rows(**given)
 
 
-def test_a_setting_of_the_learner_goes_before_quick() -> None:
+def test_a_setting_of_the_learner_overrides_quick() -> None:
     (row,) = make_plan(S2BSpec.asked(out="nowhere", quick=True, settings={"updates": 7})).rows
     assert row.job.task.updates == 7
 
 
-def test_a_sweep_and_its_file(tmp_path: Path) -> None:
+def test_a_sweep_is_planned_from_its_file(tmp_path: Path) -> None:
     file = tmp_path / "agents.toml"
     file.write_text(
         'seeds = 1\nworkers = 1\n[[sweep]]\nkind = "s2b"\nsamples = [1, 2]\nmost = 2\nupdates = 1\nepisodes = 10\n'
@@ -377,11 +379,11 @@ def test_a_sweep_and_its_file(tmp_path: Path) -> None:
         read_sweep(file)
 
 
-# -- kept --------------------------------------------------------------------------------------------------------------
+# -- saved -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_kept_agents_are_those_that_were_trained(tmp_path: Path) -> None:
+def test_saved_agents_equal_the_trained_agents(tmp_path: Path) -> None:
     result = train(tmp_path, keep_models=True)
     found = kept_agents(tmp_path)
     assert sorted(agent.label for agent in found) == ["pairs+ppo, seed 123", "pairs+ppo, seed 124"]
@@ -409,7 +411,7 @@ def test_kept_agents_are_those_that_were_trained(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_holds_no_agent_is_told(tmp_path: Path) -> None:
+def test_a_path_without_agents_raises_an_error(tmp_path: Path) -> None:
     train(tmp_path, seeds=1)
     with pytest.raises(StoreError, match="--keep-models"):
         kept_agents(tmp_path)
@@ -418,15 +420,15 @@ def test_what_holds_no_agent_is_told(tmp_path: Path) -> None:
         kept_agents(tmp_path / "a.safetensors")
 
 
-def test_learners_are_timed_each() -> None:
-    """Their numbers of parameters say nothing about what an update of another learner takes."""
+def test_each_learner_is_timed_separately() -> None:
+    """The number of parameters does not predict the time of another learner's update."""
     (job,) = agent_jobs(S2BSpec.asked(seeds=1, updates=1))
     assert job.work() is None
 
 
 @pytest.mark.slow
-def test_agents_of_other_games_are_told_apart(tmp_path: Path) -> None:
-    """As they were not before: of two agents of a seed the later one stood for both."""
+def test_labels_distinguish_agents_of_different_games(tmp_path: Path) -> None:
+    """Two agents with the same seed keep separate files."""
     train(tmp_path, samples=[1, 4], seeds=1, keep_models=True, episodes=4)
     labels = [agent.label for agent in kept_agents(tmp_path)]
     assert sorted(labels) == ["pairs+ppo, seed 123, samples=1", "pairs+ppo, seed 123, samples=4"]

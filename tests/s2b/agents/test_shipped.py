@@ -26,22 +26,22 @@ from icy.s2b.agents.shipped import FILE, FittedPlayer, fitted
         ({"most": 3, "rounds": 2, "length": 2}, 0.95),
     ],
 )
-def test_it_plays_games_that_it_was_not_trained_on(given: dict[str, Any], least: float) -> None:
+def test_the_memory_plays_games_that_it_was_not_trained_on(given: dict[str, Any], least: float) -> None:
     assert float(evaluate("posdis", "memory", episodes=40, seeds=1, **given).table()["zsct"][0]) >= least
 
 
-def test_it_hears() -> None:
+def test_the_memory_is_at_chance_with_random_messages() -> None:
     deaf = evaluate("random", "memory", most=3, episodes=100, seeds=1).table()["zsct"][0]
     assert float(deaf) == pytest.approx(0.5, abs=0.05)
 
 
-def test_games_that_it_cannot_play_are_refused() -> None:
+def test_games_that_the_memory_cannot_play_raise_an_error() -> None:
     for given, why in (({"representation": "ohe"}, "one number"), ({"vocab_size": 40}, "vocabulary of 32")):
         with pytest.raises(IncompatibleError, match=why):
             evaluate("posdis", "memory", episodes=2, seeds=1, **given)  # type: ignore[arg-type]
 
 
-def test_its_file_says_what_it_is_and_is_small() -> None:
+def test_the_file_is_small_and_has_a_card() -> None:
     assert FILE.stat().st_size < 100_000
     card = one_agent(FILE).card
     assert card["model"] == "pairs+ppo"
@@ -49,7 +49,7 @@ def test_its_file_says_what_it_is_and_is_small() -> None:
     assert card["git"]
 
 
-def test_what_fits_is_as_it_was_trained_and_the_rest_has_its_weights() -> None:
+def test_fitted_memories_keep_weights_and_adapt_the_alignment() -> None:
     player = registry.get("memory", LISTENER).create()
     assert isinstance(player, FittedPlayer)
     assert fitted(player.trained, GameSettings()) is player.trained

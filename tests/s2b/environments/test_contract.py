@@ -352,13 +352,13 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "setting of recall": (lambda: gymnasium.make("S2B/Recall-v0", most_=2), "did you mean most"),
     "setting beside the game's": (lambda: gymnasium.make("S2B/Listener-v0", speakr="posdis"), "did you mean speaker"),
     "option of many recalls at make": (lambda: RecallVectorEnv(latent=True), "did you mean latents"),  # type: ignore[call-arg]
-    "options": (lambda: RecallEnv().reset(options=1), "are a dictionary, not 1"),  # type: ignore[arg-type]
-    "settings": (lambda: ListenerEnv(settings={"shots": 2}), "settings are GameSettings, not"),  # type: ignore[arg-type]
-    "speaker": (lambda: ListenerEnv(speaker=3).reset(), "A speaker is the name of a player, or an icy.s2b.Player"),  # type: ignore[arg-type]
+    "options": (lambda: RecallEnv().reset(options=1), "must be a dictionary, not 1"),  # type: ignore[arg-type]
+    "settings": (lambda: ListenerEnv(settings={"shots": 2}), "settings must be GameSettings, not"),  # type: ignore[arg-type]
+    "speaker": (lambda: ListenerEnv(speaker=3).reset(), "A speaker must be the name of a player or an icy.s2b.Player"),  # type: ignore[arg-type]
     "form of actions": (lambda: parallel_env(actions=None), "No form of actions is called 'None'"),  # type: ignore[arg-type]
     "form": (lambda: RecallEnv(observations="boxes"), "No form of observations is called 'boxes'; did you mean box"),
-    "mask": (lambda: ListenerEnv(observe_mask="no"), "observe_mask is True or False, not 'no'"),  # type: ignore[arg-type]
-    "latents": (lambda: RecallVectorEnv(latents=1), "latents is True or False, not 1"),  # type: ignore[arg-type]
+    "mask": (lambda: ListenerEnv(observe_mask="no"), "observe_mask must be True or False, not 'no'"),  # type: ignore[arg-type]
+    "latents": (lambda: RecallVectorEnv(latents=1), "latents must be True or False, not 1"),  # type: ignore[arg-type]
 }
 
 

@@ -107,7 +107,7 @@ def test_flat_actions_are_those_of_the_authors() -> None:
         ("role", [[2, 2, 9], [0, 0, 0]], [1, 0]),
     ],
 )
-def test_what_the_mask_forbids_is_counted(form: str, speaker: list[Any], listener: list[Any]) -> None:
+def test_masked_actions_are_counted(form: str, speaker: list[Any], listener: list[Any]) -> None:
     """One of the two actions of each player."""
     env = parallel_env(actions=form)
     _, infos = env.reset(seed=1)

@@ -1,4 +1,4 @@
-"""The accuracy of a speaker and a listener."""
+"""A helper for the accuracy of a speaker and a listener."""
 
 from __future__ import annotations
 

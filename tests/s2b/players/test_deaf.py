@@ -1,4 +1,4 @@
-"""Listeners that never listen, and the schedule under which they are at chance."""
+"""Listeners that ignore messages, and the schedule under which they are at chance."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.s2b.players.helpers import accuracy
 SEEDS = np.arange(40)
 
 
-# -- whose stimuli the query's schedule is of --------------------------------------------------------------------------
+# -- schedules of the query --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("given", [{}, {"samples": 4}, {"samples": 3, "query": "tss", "query_order": "index"}])
-def test_both_schedules_show_the_same_pairs_the_other_way_round_in_the_query(given: dict[str, Any]) -> None:
+def test_the_two_schedules_swap_the_stimuli_of_the_players_in_the_query(given: dict[str, Any]) -> None:
     of = {owner: deal(GameSettings(query_of=owner, **given), SEEDS) for owner in ("listener", "speaker")}
     one, other = of["listener"], of["speaker"]
     query = one.query
@@ -36,7 +36,7 @@ def test_both_schedules_show_the_same_pairs_the_other_way_round_in_the_query(giv
     assert (one.speaker_numbers[query] != other.speaker_numbers[query]).any()
 
 
-def test_each_stimulus_of_the_query_is_the_listeners_once() -> None:
+def test_the_listener_sees_each_stimulus_of_the_query_once() -> None:
     dealt = deal(GameSettings(samples=2), SEEDS)
     for first, count in zip(dealt.first, dealt.games, strict=True):
         games = np.arange(first, first + count)
@@ -44,12 +44,12 @@ def test_each_stimulus_of_the_query_is_the_listeners_once() -> None:
         assert len(np.unique(shown)) == len(shown)
 
 
-def test_with_distractors_the_listener_sees_what_is_scheduled_and_any_of_it_is_meant() -> None:
+def test_with_distractors_the_listener_sees_the_scheduled_stimulus_as_target_or_distractor() -> None:
     settings = GameSettings(distractors=3, samples=2, shots=2)
     dealt, other = deal(settings, np.arange(200)), deal(replace(settings, query_of="speaker"), np.arange(200))
     scheduled, there = other.speaker_numbers[:, :1], dealt.answer < settings.slots
     shown = (dealt.listener_numbers == scheduled).any(1)
-    assert shown[dealt.query].mean() > 0.97  # what would stand in for the target may share a distractor's meaning
+    assert shown[dealt.query].mean() > 0.97  # a substitute of the target may have a distractor's meaning
     same = dealt.listener_numbers // 2 == dealt.speaker_numbers[:, :1] // 2
     assert (same.sum(1) == there).all()  # one stimulus has the target's meaning, or none
     assert (same.argmax(1) == dealt.answer)[there].all()
@@ -57,21 +57,21 @@ def test_with_distractors_the_listener_sees_what_is_scheduled_and_any_of_it_is_m
     assert meant[dealt.query & there].mean() == pytest.approx(1 / 4, abs=0.03)
 
 
-def test_common_games_have_no_other_schedule() -> None:
+def test_query_of_does_not_change_common_games() -> None:
     one, other = (
         deal(GameSettings(kind="common", games=20, split="all", query_of=o), SEEDS) for o in ("listener", "speaker")
     )
     assert (one.listener_numbers == other.listener_numbers).all()
 
 
-# -- what silence is worth ---------------------------------------------------------------------------------------------
+# -- scores without listening ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("most", "shots", "listener", "expected"),
     [
-        (3, 1, "novelty", 0.894),  # an earlier measurement, of 2000 episodes, where nobody had looked before
+        (3, 1, "novelty", 0.894),  # from an earlier measurement with 2000 episodes
         (5, 1, "novelty", 0.792),
         (3, 4, "novelty", 0.960),
         (5, 4, "novelty", 0.927),
@@ -79,7 +79,7 @@ def test_common_games_have_no_other_schedule() -> None:
         (5, 4, "order", 1.0),
     ],
 )
-def test_who_never_listens_scores_high_on_the_authors_schedule(
+def test_listeners_that_ignore_messages_score_high_on_the_authors_schedule(
     most: int, shots: int, listener: str, expected: float
 ) -> None:
     found = accuracy("posdis", listener, most=most, shots=shots, compat="near32", episodes=500)
@@ -89,7 +89,7 @@ def test_who_never_listens_scores_high_on_the_authors_schedule(
 @pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"most": 3}, {"shots": 4}, {"samples": 4}, {"query": "tss", "shots": 2}])
 @pytest.mark.parametrize("listener", ["novelty", "novelty-meaning", "order"])
-def test_who_never_listens_is_at_chance_where_the_schedule_is_the_listeners(
+def test_listeners_that_ignore_messages_are_at_chance_on_the_listeners_schedule(
     listener: str, given: dict[str, Any]
 ) -> None:
     assert accuracy("posdis", listener, episodes=800, **given) == pytest.approx(0.5, abs=0.01)
@@ -97,20 +97,20 @@ def test_who_never_listens_is_at_chance_where_the_schedule_is_the_listeners(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"most": 3}, {"shots": 4}, {"samples": 4}])
-def test_who_listens_is_right_under_either_schedule(given: dict[str, Any]) -> None:
+def test_binding_is_right_under_both_schedules(given: dict[str, Any]) -> None:
     for owner in ("listener", "speaker"):
         assert accuracy("posdis", "binding", query_of=owner, **given) >= 0.999
 
 
 @pytest.mark.slow
-def test_numbers_of_values_are_inferred_for_novelty_of_meanings() -> None:
-    """With samples, no stimulus comes twice, and only its meaning tells that it is not new."""
+def test_novelty_of_meanings_needs_inferred_numbers_of_values() -> None:
+    """With samples no stimulus occurs twice; only its meaning shows that it is not new."""
     given: dict[str, Any] = {"most": 5, "samples": 4, "compat": "near32", "episodes": 500}
     assert accuracy("posdis", "novelty", **given) < 0.62
     assert accuracy("posdis", "novelty-meaning", **given) > 0.74
 
 
-def test_novelty_by_hand() -> None:
+def test_novelty_equals_a_loop_over_games() -> None:
     game = BatchedGame(GameSettings(query_of="speaker"), episodes=3)
     shown: dict[int, set[bytes]] = {episode: set() for episode in range(3)}
 
@@ -129,7 +129,7 @@ def test_novelty_by_hand() -> None:
 
 
 @pytest.mark.parametrize("listener", ["novelty", "novelty-meaning", "order"])
-def test_without_feedback_there_is_nothing_to_remember(listener: str) -> None:
+def test_listeners_that_need_feedback_refuse_games_without_it(listener: str) -> None:
     with pytest.raises(IncompatibleError, match="no feedback"):
         evaluate("posdis", listener, feedback=False, episodes=1, seeds=1)
 
@@ -138,7 +138,7 @@ def test_without_feedback_there_is_nothing_to_remember(listener: str) -> None:
 
 
 class Ears(Player):
-    """Remembers whether it ever heard a token."""
+    """Player that records whether it received a token."""
 
     heard = False
 
@@ -148,7 +148,7 @@ class Ears(Player):
 
 
 @pytest.mark.slow
-def test_a_deaf_twin_hears_nothing_and_is_at_chance() -> None:
+def test_a_deaf_twin_gets_no_messages_and_is_at_chance() -> None:
     ears = Ears()
     evaluate("posdis", ears, episodes=2, seeds=1)
     assert ears.heard

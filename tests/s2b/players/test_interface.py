@@ -1,4 +1,4 @@
-"""Players of one's own."""
+"""Custom players."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from icy.s2b import Action, Player, evaluate
 
 
 class Yes(Player):
-    """Says yes."""
+    """Listener that always decides yes."""
 
     def acting(self, seen: Any) -> Action:
         return Action(decision=np.zeros(self.seat.episodes, dtype=int))
 
 
-def test_a_strangers_player_plays_by_name_or_as_it_is() -> None:
+def test_a_custom_player_plays_by_name_or_as_an_object() -> None:
     register_listener("yes", source="a test")(Yes)
     try:
         assert "listener/yes" in icy.list_players("*yes")
@@ -33,19 +33,19 @@ def test_a_strangers_player_plays_by_name_or_as_it_is() -> None:
         registry._entries.pop(("listener", "yes"))
 
 
-def test_an_answer_that_is_no_action_is_said() -> None:
+def test_acting_must_return_an_action() -> None:
     class Wrong(Player):
         def acting(self, seen: Any) -> Any:
             return np.zeros(self.seat.episodes)
 
-    with pytest.raises(IcyError, match="answers with an Action, not with ndarray"):
+    with pytest.raises(IcyError, match="must return an Action, not ndarray"):
         evaluate("posdis", Wrong(), episodes=2, seeds=1)
 
 
-def test_players_without_privileges_do_not_see_the_game() -> None:
+def test_players_without_privileges_cannot_use_the_game() -> None:
     class Curious(Player):
         def acting(self, seen: Any) -> Action:
             return Action(decision=self.game.answer)
 
-    with pytest.raises(IcyError, match="is privileged and must be given the game"):
+    with pytest.raises(IcyError, match="uses the game: set `privileged = True`"):
         evaluate("posdis", Curious(), episodes=2, seeds=1)

@@ -1,4 +1,4 @@
-"""Speakers and listeners without learning: what they say, score, and cannot play."""
+"""Speakers and listeners without learning: messages, scores, and games that they cannot play."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_the_oracle_is_always_right(given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("distractors", [0, 1, 3])
-def test_random_is_right_in_one_of_all_decisions(distractors: int) -> None:
-    """s2b-facts 7.3."""
+def test_random_decisions_are_right_at_the_rate_of_chance(distractors: int) -> None:
+    """The values are in s2b-facts 7.3."""
     game = BatchedGame(episodes=400, distractors=distractors)
     scores = play(game, "posdis", "random", range(400))
     share = 1 / (distractors + 2)
@@ -43,7 +43,7 @@ def test_random_is_right_in_one_of_all_decisions(distractors: int) -> None:
     assert np.nanmean(scores.support) == pytest.approx(share, abs=0.02)
 
 
-def test_always_no_is_right_where_the_target_is_not_there() -> None:
+def test_always_no_is_right_in_games_without_the_target() -> None:
     assert accuracy("posdis", "always-no", ratio=0.5) == pytest.approx(0.5, abs=0.03)
     assert accuracy("posdis", "always-no", ratio=0.2) == pytest.approx(0.8, abs=0.03)
     with pytest.raises(IncompatibleError, match="not descriptive"):
@@ -52,7 +52,7 @@ def test_always_no_is_right_where_the_target_is_not_there() -> None:
 
 @pytest.mark.slow
 def test_the_posdis_listener_reads_the_posdis_speaker_unpermuted() -> None:
-    """s2b-facts 7.2: it never answers none, so it is wrong on every descriptive negative."""
+    """It never decides none (s2b-facts 7.2), so it is wrong in every descriptive game without the target."""
     assert accuracy("posdis", "posdis", permutation=False, descriptive=False, distractors=3) == 1
     assert accuracy("posdis", "posdis", descriptive=False, distractors=3) < 0.5
     found = evaluate("posdis", "posdis", permutation=False, episodes=100, seeds=1).table()
@@ -61,8 +61,8 @@ def test_the_posdis_listener_reads_the_posdis_speaker_unpermuted() -> None:
 
 
 @pytest.mark.slow
-def test_memory_without_inference() -> None:
-    """With one sample the nearest number is the number itself; with more, sections keep values apart."""
+def test_the_nearest_listener_needs_inference_with_several_samples() -> None:
+    """With one sample the nearest number is the number itself; with more samples, sections distinguish values."""
     assert accuracy("posdis", "nearest") == 1
     assert accuracy("posdis", "nearest", representation="ohe") == 1
     assert accuracy("posdis", "nearest", samples=4) > 0.995
@@ -72,22 +72,22 @@ def test_memory_without_inference() -> None:
         accuracy("posdis", "nearest", feedback=False)
 
 
-def test_an_episode_that_has_ended_teaches_nothing_more() -> None:
+def test_nothing_is_stored_after_the_end_of_an_episode() -> None:
     listener, game = NearestListener(), BatchedGame(most=3, episodes=6)
     play(game, "posdis", listener, range(6))
-    expected = game.games - (game.games == game.games.max())  # nobody acts once all have ended
+    expected = game.games - (game.games == game.games.max())  # players do not act when all episodes have ended
     assert (~np.isnan(listener.numbers)).any(2).sum(1).tolist() == expected.tolist()
 
 
 def test_the_cheating_language_needs_an_unpermuted_vocabulary() -> None:
-    """s2b-facts 7.4."""
+    """The facts are in s2b-facts 7.4."""
     assert accuracy("digital", "digital", permutation=False, vocab_size=40) > 0.999
     assert accuracy("digital", "digital", vocab_size=40) == pytest.approx(0.5, abs=0.05)
     with pytest.raises(IncompatibleError, match="continuous stimuli"):
         accuracy("digital", "digital", representation="ohe")
 
 
-def test_posdis_says_values_and_the_channel_carries_them_in_parts() -> None:
+def test_posdis_sends_values_also_in_several_rounds() -> None:
     games = record("posdis", "oracle", episodes=5, length=4)
     said = [f"{a + 1} {b + 1} {c + 1} 0" for a, b, c in games[["meaning_0", "meaning_1", "meaning_2"]].to_numpy()]
     assert games["said"].tolist() == said
@@ -100,12 +100,12 @@ def test_posdis_says_values_and_the_channel_carries_them_in_parts() -> None:
     ("speaker", "given", "said"),
     [
         ("posdis", {"vocab_size": 4}, "a vocabulary of 5 tokens"),
-        ("posdis", {"length": 2}, "messages of 3 tokens"),
+        ("posdis", {"length": 2}, "needs 3 tokens per game"),
         ("bosdis", {}, "a vocabulary of 15 tokens"),
         ("holistic", {"vocab_size": 1}, "at least two tokens"),
-        ("holistic", {"length": 2}, "messages of 3 tokens"),
+        ("holistic", {"length": 2}, "needs 3 tokens per game"),
     ],
 )
-def test_a_channel_too_narrow_for_a_language_is_said(speaker: str, given: dict[str, Any], said: str) -> None:
+def test_a_channel_that_is_too_small_raises_an_error(speaker: str, given: dict[str, Any], said: str) -> None:
     with pytest.raises(IncompatibleError, match=said):
         evaluate(speaker, "oracle", episodes=2, seeds=1, **given)

@@ -85,8 +85,8 @@ def test_wrong_addresses_are_refused_at_once(name: str, fault: str) -> None:
         "http://h/v1?api-version=1&key=pw#m",
     ],
 )
-def test_what_may_be_a_secret_is_refused_and_not_repeated(name: str) -> None:
-    with pytest.raises(InvalidSettingError, match="no password and no query") as raised:
+def test_possible_secrets_are_refused_and_not_printed(name: str) -> None:
+    with pytest.raises(InvalidSettingError, match="must not hold a password or a query") as raised:
         text_model(name)
     assert "pw" not in str(raised.value).replace("password", "")
 
@@ -145,13 +145,13 @@ DEAD = "http://127.0.0.1:9"
     ],
     ids=str,
 )
-def test_which_proxy_is_taken(
+def test_proxy_selection(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], target: str, proxy: tuple[str, str] | None
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     found = proxy_to(target)
-    assert (None if found is None else (found.shown, found.source)) == proxy
+    assert (None if found is None else (found.display_url, found.source)) == proxy
 
 
 @pytest.mark.parametrize(

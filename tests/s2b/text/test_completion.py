@@ -138,7 +138,7 @@ def test_a_completion_without_an_answer_is_invalid_and_not_asked_for_again(text:
 
 
 @pytest.mark.parametrize("text", RETRIED.values(), ids=RETRIED)
-def test_what_is_no_completion_is_asked_for_again(text: str) -> None:
+def test_broken_completions_are_requested_again(text: str) -> None:
     with serving(lambda asked: said(YES) if asked.number else Answer(text.encode())) as server:
         model = text_model(f"{server.url}#m", TextSettings(**QUICK))
         assert model.reply(TextRequest("?", {"decision": ["0", "1"]})).decision == 0
@@ -149,7 +149,7 @@ def test_what_is_no_completion_is_asked_for_again(text: str) -> None:
 def test_a_server_without_completions_is_given_up_in_a_sentence(name: str) -> None:
     with serving(lambda asked: Answer(RETRIED[name].encode())) as server, pytest.raises(ServerError) as raised:
         text_model(f"{server.url}#m", TextSettings(**QUICK)).reply(TextRequest("?", {}))
-    assert "answers with no completion but" in str(raised.value)
+    assert "does not answer with a completion but with" in str(raised.value)
     assert len(str(raised.value)) < 200
 
 
@@ -163,7 +163,7 @@ def test_an_empty_list_of_choices_is_invalid_where_the_server_answers_other_prom
     (row,) = found.table().to_dict("records")
     assert row["invalid"] == 1 - 2 / row["requests"]  # all but the first game of each episode
     assert len(server.asked) == 2 + 2 * (row["requests"] - 2)
-    with serving(answering) as server, pytest.raises(ServerError, match=r"no completion but .*choices.*2 times"):
+    with serving(answering) as server, pytest.raises(ServerError, match=r"a completion but .*choices.*2 times"):
         text_model(f"{server.url}#m", settings).reply(TextRequest("Your answer: 0", {}))
 
 
@@ -179,7 +179,7 @@ def test_an_empty_list_of_choices_is_invalid_where_the_server_answers_other_prom
         ("", ""),
     ],
 )
-def test_what_a_server_says_of_an_error_is_a_line(text: str, words: str) -> None:
+def test_server_errors_are_one_line(text: str, words: str) -> None:
     assert words_of(text) == words
 
 

@@ -37,7 +37,7 @@ def in_turn(*answers: Answer) -> Answering:
 # -- the protocol ------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_posted_and_what_comes_back() -> None:
+def test_request_and_reply() -> None:
     with serving(in_turn()) as server:
         reply = ask(server, temperature=0.5, top_k=50, body={"seed": None, "reasoning_effort": "low"})
     (one,) = server.asked
@@ -56,7 +56,7 @@ def test_what_is_posted_and_what_comes_back() -> None:
     assert (reply.decision, reply.raw, reply.usage) == (0, YES, (100, 5))
 
 
-def test_answers_are_constrained_as_asked() -> None:
+def test_answers_are_constrained_as_requested() -> None:
     found = {}
     for how in CONSTRAINTS:
         with serving(in_turn()) as server:
@@ -127,10 +127,10 @@ def test_a_server_that_stays_in_trouble_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("status", "said_of_it"),
     [
-        (400, "choose another --constrain, or none; --body NAME=null"),
+        (400, "choose another --constrain, or none. --body NAME=null"),
         (401, "Name the variable with its key by --key-variable"),
         (404, "The URL ends before /chat/completions"),
-        (307, "Give the URL that it redirects to"),
+        (307, "Use the URL that it redirects to"),
     ],
 )
 def test_a_refusal_is_not_repeated(status: int, said_of_it: str) -> None:
@@ -220,7 +220,7 @@ def cached(server: StandIn, folder: Path, **settings: Any) -> CachedModel:
 def test_a_run_that_failed_goes_on_where_it_ended(tmp_path: Path) -> None:
     game: dict[str, Any] = {"episodes": 3, "seeds": 1, "most": 2}
     with serving(lambda asked: failed(500) if asked.number >= 10 else said('{"decision": 1}')) as server:
-        with pytest.raises(ServerError, match="the same command goes on from there"):
+        with pytest.raises(ServerError, match="run the same command again to continue"):
             evaluate_text(cached(server, tmp_path, retries=0, concurrency=2), **game)
         answered = len(list(tmp_path.glob("*/*.json")))
         assert answered == 10
@@ -278,7 +278,7 @@ def test_the_name_of_a_file_is_that_of_earlier_versions(tmp_path: Path) -> None:
     assert model.path(TextRequest("?", DECIDE, max_tokens=64, seed=7)).stem == "4d7037fd1fcdbe6e1eec1499615284ec"
 
 
-def test_why_an_answer_ended_is_kept(tmp_path: Path) -> None:
+def test_finish_reasons_are_saved(tmp_path: Path) -> None:
     request = TextRequest("?", DECIDE)
     with serving(lambda asked: chosen({"message": {"content": YES}, "finish_reason": "length"})) as server:
         first, second = (cached(server, tmp_path).reply(request) for _ in range(2))
@@ -366,9 +366,9 @@ def test_a_length_beside_chunks_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "two words-secret", "ünknown-secret", "secret\nX-Other: 1"])
-def test_a_key_that_is_none_is_said_before_the_first_game(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_an_invalid_key_is_reported_before_the_first_game(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SOME_KEY", value)
-    with pytest.raises(InvalidSettingError, match="SOME_KEY holds no key") as raised:
+    with pytest.raises(InvalidSettingError, match=r"SOME_KEY (is not set|does not hold a key)") as raised:
         text_model("http://localhost:9/v1#m", TextSettings(key_variable="SOME_KEY"))
     assert "secret" not in str(raised.value)
 
@@ -401,7 +401,7 @@ def test_the_key_is_sent_as_azure_wants_it(monkeypatch: pytest.MonkeyPatch) -> N
         assert [model.reply(TextRequest("?", DECIDE)).decision for _ in range(2)] == [0, 0]
     assert ["Authorization" in one.headers for one in server.asked] == [True, False, False]
     assert model.retried == 0
-    with serving(lambda asked: failed(401)) as server, pytest.raises(ServerError, match="The key is that of SOME_KEY"):
+    with serving(lambda asked: failed(401)) as server, pytest.raises(ServerError, match="The key comes from SOME_KEY"):
         ask(server, key_variable="SOME_KEY")
     assert len(server.asked) == 2
     with serving(lambda asked: failed(401)) as server, pytest.raises(ServerError, match="by --key-variable"):
@@ -437,7 +437,7 @@ def test_max_completion_tokens_are_sent_where_a_server_asks_for_them(concurrency
     ],
     ids=str,
 )
-def test_the_limit_that_a_user_gives_is_kept(body: dict[str, Any], sent: dict[str, Any]) -> None:
+def test_user_limits_are_kept(body: dict[str, Any], sent: dict[str, Any]) -> None:
     with serving(in_turn(failed(422, UNSUPPORTED))) as server:
         ask(server, body=body)
     assert {name: value for name, value in server.asked[1].body.items() if name.startswith("max_")} == sent

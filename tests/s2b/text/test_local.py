@@ -141,6 +141,6 @@ def test_a_local_model_plays(folder: Path) -> None:
 
 
 @installed
-def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="holds no language model as safetensors"):
         text_model(f"transformers#{tmp_path}")

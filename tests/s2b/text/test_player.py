@@ -101,11 +101,11 @@ class Answering(TextModel):
     ("answers", "said"),
     [
         ([], "mine left 2 of 2 requests unanswered"),
-        ([(0, TextReply(0)), (0, TextReply(0))], "mine answers request 0 of 2, which waits for none"),
+        ([(0, TextReply(0)), (0, TextReply(0))], "mine answers request 0 of 2, which is not open"),
         ([(2, TextReply(0))], "mine answers request 2 of 2"),
-        ([(0, "0")], "mine answers with a str, not with a TextReply"),
+        ([(0, "0")], "mine must return a TextReply, not str"),
     ],
 )
-def test_a_model_that_does_not_answer_each_request_once_is_said(answers: Any, said: str) -> None:
+def test_missing_or_repeated_replies_are_reported(answers: Any, said: str) -> None:
     with pytest.raises(PluginError, match=said):
         evaluate("posdis", TextListener(Answering(answers)), episodes=2, seeds=1)

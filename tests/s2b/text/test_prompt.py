@@ -203,7 +203,7 @@ def test_rules_and_questions_of_every_game(name: str, role: str) -> None:
 
 @pytest.mark.parametrize("role", [LISTENER, SPEAKER])
 @pytest.mark.parametrize("name", GAMES)
-def test_what_is_asked_is_what_is_legal(name: str, role: str) -> None:
+def test_requests_ask_for_legal_actions(name: str, role: str) -> None:
     settings = GameSettings.of(**GAMES[name])
     found = requests(role, **GAMES[name])
     decided = [request for request in found if role == LISTENER and "decision" in request.choices]
@@ -257,7 +257,7 @@ def test_a_script_begins_anew() -> None:
     assert (script.letters, script.tokens, script.phase, script.game) == (0, 0, 0, 0)
 
 
-def test_numbers_are_rounded_as_they_are_shown() -> None:
+def test_numbers_are_rounded_for_display() -> None:
     shown = np.array([[0.12345, -0.0004, 0.9996]], dtype=np.float32)
     assert rounded(shown).tolist() == [[0.123, -0.0, 1.0]]
 

@@ -96,5 +96,5 @@ def test_a_speaker_that_reads_its_prompt_says_what_the_player_says(given: dict[s
 
 
 def test_a_privileged_player_cannot_be_read() -> None:
-    with pytest.raises(InvalidSettingError, match="oracle plays by what no prompt tells"):
+    with pytest.raises(InvalidSettingError, match="oracle needs facts that a prompt does not contain"):
         evaluate_text("scripted-reader#oracle", episodes=1, seeds=1)

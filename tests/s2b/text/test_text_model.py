@@ -19,12 +19,12 @@ from icy.s2b.text.text_model import in_threads
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"temperature": -0.1}, "temperature is a number from 0 to 10"),
-        ({"top_p": 1.1}, "top_p is a number from 0 to 1"),
+        ({"temperature": -0.1}, "temperature must be a number from 0 to 10"),
+        ({"top_p": 1.1}, "top_p must be a number from 0 to 1"),
         ({"top_k": 0}, "top_k must be"),
-        ({"repetition_penalty": 0}, "repetition penalty"),
+        ({"repetition_penalty": 0}, "repetition_penalty must be"),
         ({"constrain": "json-schemas"}, "did you mean json-schema"),
-        ({"timeout": float("nan")}, "timeout is a number"),
+        ({"timeout": float("nan")}, "timeout must be a number"),
         ({"retries": -1}, "number of retries"),
         ({"concurrency": 0}, "concurrency must be"),
     ],
@@ -34,7 +34,7 @@ def test_settings_that_are_not_accepted(given: dict[str, Any], said: str) -> Non
         TextSettings(**given)
 
 
-def test_settings_that_are_not_given_are_not_sent() -> None:
+def test_default_settings_are_not_sent() -> None:
     assert TextSettings().sampling == {"temperature": 0.7, "top_p": 0.7}
     assert TextSettings(top_k=50, repetition_penalty=1.1).sampling == {
         "temperature": 0.7,
@@ -64,7 +64,7 @@ def test_a_factory_that_makes_no_text_model(made: Any) -> None:
 
 
 def test_answers_of_privileged_models_are_not_kept(tmp_path: Any) -> None:
-    with pytest.raises(IncompatibleError, match="cannot be kept"):
+    with pytest.raises(IncompatibleError, match="cannot be saved"):
         CachedModel(text_model("scripted-oracle"), tmp_path)
 
 

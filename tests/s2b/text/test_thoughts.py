@@ -75,12 +75,12 @@ def test_a_decision_is_read_only_after_the_last_closed_thought(opens: str, close
         ("", ""),
     ],
 )
-def test_which_text_follows_the_thoughts(text: str, rest: str | None) -> None:
+def test_text_after_thoughts_is_found(text: str, rest: str | None) -> None:
     assert without_thoughts(text) == rest
 
 
 @given(st.text(), st.sampled_from(MARKERS[:-1]))
-def test_nothing_is_read_in_an_open_thought(text: str, markers: tuple[str, str]) -> None:
+def test_open_thoughts_are_not_read(text: str, markers: tuple[str, str]) -> None:
     opens, closes = markers
     if without_thoughts(f"{opens}{text}") is None:
         assert parse(f"{opens}{text}").decision is None

@@ -1,4 +1,4 @@
-"""Answers that are typed."""
+"""Typed answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icy.study.game import MOST_LETTERS, fault_of, normalised
 @pytest.mark.parametrize(
     ("raw", "text"), [("redcir", "redcir"), (" RedCir\n", "redcir"), ("ｒｅｄ", "red"), ("RED", "red"), ("ﬁ", "fi")]
 )
-def test_what_is_compared(raw: str, text: str) -> None:
+def test_answers_are_normalized(raw: str, text: str) -> None:
     assert normalised(raw) == text
     assert fault_of(raw) == ""
 
@@ -28,12 +28,12 @@ def test_what_is_compared(raw: str, text: str) -> None:
         ("<b>", "letters"),
     ],
 )
-def test_what_is_no_answer(raw: str, fault: str) -> None:
+def test_invalid_answers_have_a_fault(raw: str, fault: str) -> None:
     assert fault_of(raw) == fault
 
 
 @given(st.text(max_size=80))
-def test_what_is_no_fault_is_letters(raw: str) -> None:
+def test_valid_answers_are_ascii_letters(raw: str) -> None:
     if not fault_of(raw):
         assert normalised(raw).isascii()
         assert normalised(raw).isalpha()

@@ -1,4 +1,4 @@
-"""The order of cards, and what is drawn from them."""
+"""The order of cards, and the draws from them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.study.game import Bag, Event, StudyGameSettings, instance_of
-from icy.study.game.cards import card_order, designed, draw
+from icy.study.game.cards import card_order, designed_cards, draw
 
 from .helpers import game_of, play_out
 
-TESTS = {29: 5, 39: 6, 49: 8}  # cards when a held-out item is asked, of the default schedule
+TESTS = {29: 5, 39: 6, 49: 8}  # number of cards when a held-out item is asked, in the default schedule
 
 
 @pytest.mark.parametrize("seeds", [range(500), pytest.param(range(10_000), marks=pytest.mark.slow)])
@@ -26,7 +26,7 @@ def test_every_held_out_value_is_in_two_cards_by_its_test(name: str, seeds: rang
         instance = instance_of(settings, seed)
         order = card_order(settings, instance, seed)
         assert len(order) == size - 3
-        assert {*order, *instance.held_out} == set(range(size))  # held-out items are no cards
+        assert {*order, *instance.held_out} == set(range(size))  # held-out items are not cards
         for held_out, cards in zip(instance.held_out, TESTS.values(), strict=True):
             available = order[: min(cards, settings.cap)]
             assert sum(m // values == held_out // values for m in available) >= 2
@@ -38,7 +38,7 @@ def test_the_first_six_cards_are_as_designed() -> None:
     instance = instance_of(settings, 3)
     (c0, s0), (c1, s1), (c2, s2) = (divmod(m, 5) for m in instance.held_out)
     pairs = [(c0, s1), (c1, s0), (c0, s2), (c2, s0), (c1, s2), (c2, s1)]
-    assert designed(settings, instance, seed=1) == tuple(5 * c + s for c, s in pairs)
+    assert designed_cards(settings, instance, seed=1) == tuple(5 * c + s for c, s in pairs)
 
 
 def test_persons_of_an_instance_get_other_cards_after_the_first_six() -> None:
@@ -53,7 +53,7 @@ def test_fewer_held_out_items_are_joined_with_other_values() -> None:
     settings = StudyGameSettings(dataset="eng", held_out_at=(20,))
     instance = instance_of(settings, 0)
     colour, shape = divmod(instance.held_out[0], 5)
-    first = designed(settings, instance, seed=0)
+    first = designed_cards(settings, instance, seed=0)
     assert len(set(first)) == 6
     assert sum(m // 5 == colour for m in first[:4]) == sum(m % 5 == shape for m in first[:4]) == 2
 

@@ -39,16 +39,16 @@ def test_sizes_can_be_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "sizes", "said"),
+    ("name", "sizes", "message"),
     [
-        ("eng", {"word_length": 2}, "words of the dataset 'eng' are given"),
+        ("eng", {"word_length": 2}, "dataset 'eng' has fixed words"),
         ("eng", {"values": 6}, "at most 5"),
         ("synth", {"vocab_size": 27}, "at most 26"),
         ("synth", {"values": "three"}, "whole number"),
     ],
 )
-def test_sizes_that_cannot_be(name: str, sizes: dict[str, object], said: str) -> None:
-    with pytest.raises(InvalidSettingError, match=said):
+def test_invalid_sizes_are_refused(name: str, sizes: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidSettingError, match=message):
         dataset(name).changed(**sizes)
 
 

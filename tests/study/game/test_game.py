@@ -1,4 +1,4 @@
-"""The game core: schedules, scores, feedback, replay, and what a player can do in any order."""
+"""The game core: schedules, scores, feedback, replay, and random sequences of actions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_cards_by_example(preset: str, sizes: list[int], dataset: str, cap: int)
         ("clean", "synth", False, 170),
     ],
 )
-def test_what_a_perfect_player_attains(preset: str, dataset: str, adds: bool, score: int) -> None:
+def test_score_of_a_perfect_player(preset: str, dataset: str, adds: bool, score: int) -> None:
     game = game_of(preset, dataset=dataset)
     start = game.apply(game.new(), Event("start"))  # the first item has the two cards of the start
     assert play_out(game, adds=adds, start=start).score == score
@@ -55,8 +55,8 @@ def test_what_a_perfect_player_attains(preset: str, dataset: str, adds: bool, sc
     ("dataset", "adds", "mean", "sd"),
     [("eng", False, 34.8, 10.5), ("synth", False, 34.6, 10.0), ("synth", True, 38.8, 12.6), ("eng", True, 44.8, 29.8)],
 )
-def test_what_a_constant_answer_attains(dataset: str, adds: bool, mean: float, sd: float) -> None:
-    """Of the 47 ordinary items, within three standard errors of spycodes-facts 6."""
+def test_score_of_a_constant_answer(dataset: str, adds: bool, mean: float, sd: float) -> None:
+    """The score over the 47 ordinary items is within three standard errors of spycodes-facts 6."""
     games, scores = 30, []
     for seed in range(games):
         game = game_of("published", seed=seed, dataset=dataset)
@@ -82,22 +82,22 @@ def test_published_held_out_items(dataset: str, adds: bool, rows: list[tuple[int
     assert [(t.cards, " ".join(named(t.meaning)), *t.among_cards) for t in held_out] == rows
 
 
-def test_an_earlier_held_out_item_may_have_told_the_colour() -> None:
-    """The colour of synth's last item was told by the feedback on the one before alone (spycodes-facts 5)."""
+def test_feedback_on_an_earlier_held_out_item_may_show_the_colour() -> None:
+    """Only the feedback on the item before showed the colour of synth's last item (spycodes-facts 5)."""
     last = play_out(game_of("published"), lambda trial: "zzzz").trials[49]
     assert last.among_cards == (0, 2)
     assert last.shown[0] == 1
     assert play_out(game_of("published", held_out_feedback="verdict"), lambda t: "zzzz").trials[49].shown[0] == 0
 
 
-def test_published_items_are_relative_to_the_players_own_course() -> None:
+def test_published_held_out_items_depend_on_the_players_cards() -> None:
     game = game_of("published", dataset="eng")
     state = game.apply(game.new(), Event("start"))
     state = game.apply(state, Event("add"))
     trials = play_out(game, start=state).trials
     assert [(t.cards, t.meaning) for t in trials if t.held_out is not None] == [(5, 5), (7, 8), (8, 10)]
     state = game.apply(game.new(), Event("start"))
-    for _ in range(6):  # beyond what the schedule comes to: it adds nothing then
+    for _ in range(6):  # more cards than the schedule reaches, so the schedule adds none
         state = game.apply(state, Event("add"))
     assert [(t.cards, t.meaning) for t in play_out(game, start=state).trials if t.held_out is not None] == [
         (8, 8),
@@ -114,11 +114,11 @@ def test_the_schedule_adds_one_card_at_a_time() -> None:
     for _ in range(3):
         state = game.apply(state, Event("remove"))
     assert state.cards == 2
-    state = game.apply(game.apply(state, Event("answer", "x")), Event("next"))  # example 31, which is to have 6
+    state = game.apply(game.apply(state, Event("answer", "x")), Event("next"))  # at example 31 the schedule has 6 cards
     assert (state.trial.example, state.trial.cards) == (31, 3)
 
 
-# -- what counts, and what does not ------------------------------------------------------------------------------------
+# -- events that change the state --------------------------------------------------------------------------------------
 
 
 def started(**settings: Any) -> tuple[StudyGame, GameState]:
@@ -223,16 +223,16 @@ def test_feedback_on_held_out_items(
         assert shown is not None
         assert shown.correct is correct
         assert (shown.code is not None) == (tells and correct is False)
-        assert (game.shown(state).score > before) == bool(correct)  # the score tells nothing that feedback does not
+        assert (game.shown(state).score > before) == bool(correct)  # the score reveals no more than the feedback
 
 
-def test_at_the_end_all_points_are_told() -> None:
+def test_the_final_score_has_all_points() -> None:
     game = game_of(held_out_feedback="none")
     state = play_out(game)
     assert (game.shown(state).score, game.shown(state).phase) == (170, "closed")
 
 
-def test_exposures_count_what_was_shown_with_its_code() -> None:
+def test_exposures_count_items_shown_with_their_code() -> None:
     game, state = started(dataset="eng")
     first = state.trial
     assert (first.shown, first.exposures, first.own_exposures) == ((0, 0), (0, 0), 0)
@@ -253,7 +253,7 @@ def test_a_finished_game_is_closed() -> None:
         assert game.apply(state, Event(kind, text)) is state  # type: ignore[arg-type]
 
 
-def test_finishing_closes_a_game_whose_last_item_is_answered() -> None:
+def test_finish_closes_a_game_after_the_last_answer() -> None:
     game = game_of(examples=3, held_out_at=(2,))
     state = game.apply(game.new(), Event("start"))
     for _ in range(2):
@@ -296,7 +296,7 @@ def test_events_as_json() -> None:
     assert Event("start").to_json() == {"kind": "start"}
 
 
-# -- anything in any order ---------------------------------------------------------------------------------------------
+# -- random sequences of events ----------------------------------------------------------------------------------------
 
 
 class AnyGame(RuleBasedStateMachine):
@@ -323,7 +323,7 @@ class AnyGame(RuleBasedStateMachine):
         assert self.state.score >= before.score
         if before.phase == "closed":
             assert self.state is before
-        assert self.state.trials[: len(before.trials) - 1] == before.trials[:-1]  # what was graded stays
+        assert self.state.trials[: len(before.trials) - 1] == before.trials[:-1]  # graded items never change
         assert all(t.graded for t in self.state.trials[:-1])
 
     @rule(kind=st.sampled_from(["start", "next", "finish", "add", "remove", "train_view", "blur", "paste"]),
@@ -352,13 +352,13 @@ class AnyGame(RuleBasedStateMachine):
         assert 2 <= self.state.cards <= self.game.settings.cap
 
     @invariant()
-    def nothing_is_told_before_it_is_graded(self) -> None:
+    def nothing_is_revealed_before_it_is_graded(self) -> None:
         shown = self.game.shown(self.state).to_json()
         if not self.state.trials:
             return
         trial = self.state.trial
-        told = json.dumps({name: value for name, value in shown.items() if name != "card"})
-        assert trial.graded or trial.code not in told
+        visible = json.dumps({name: value for name, value in shown.items() if name != "card"})
+        assert trial.graded or trial.code not in visible
         assert str(trial.image) not in json.dumps(shown)
         assert set(shown) == {"phase", "example", "examples", "score", "cards", "points", "may_add", "may_remove",
                               "tab", "feedback", "card", "last"}  # fmt: skip

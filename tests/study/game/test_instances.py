@@ -1,4 +1,4 @@
-"""Instances: lists that people and machines share, and languages that are rejected."""
+"""Instances: lists that people and machines share, and rejected languages."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_degenerate_languages_are_rejected(grammar: str) -> None:
     assert any(is_degenerate(kept, one) for one in instances(kept, 40))
 
 
-def test_only_held_out_values_are_looked_at() -> None:
+def test_only_held_out_values_decide_degeneracy() -> None:
     content = dataset("eng")
     codes = list(codes_of(StudyGameSettings(dataset="eng"), 0))
     for colour in range(5):  # the last shape is written in the other order
@@ -100,12 +100,12 @@ def test_json_round_trip() -> None:
 @pytest.mark.parametrize(
     ("preset", "held_out"), [("clean", ()), ("clean", (0, 1, 2)), ("clean", (0, 4)), ("published", (0, 4, 8))]
 )
-def test_instances_that_do_not_suit(preset: str, held_out: tuple[int, ...]) -> None:
+def test_instances_that_do_not_match_the_settings_are_refused(preset: str, held_out: tuple[int, ...]) -> None:
     with pytest.raises(InvalidSettingError, match="An instance of these settings holds out"):
         StudyGame(StudyGameSettings.of(preset), Instance(0, 0, held_out), 0)
 
 
-def test_persons_are_told_apart() -> None:
+def test_seeds_of_persons_differ() -> None:
     assert (
         len({person_seed(name, number, seed) for name in ("synth", "eng") for number in (0, 1) for seed in (0, 1)}) == 8
     )

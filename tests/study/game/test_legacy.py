@@ -31,7 +31,7 @@ def test_english_draws() -> None:
     assert LegacyGenerator(0).permutation(6).tolist() == [5, 2, 1, 3, 0, 4]
     assert LegacyGenerator(123).permutation(6).tolist() == [1, 3, 4, 0, 2, 5]
     orders = LegacyGenerator(0).permuted(np.tile([0, 1], (5, 1)), axis=1)
-    assert np.flatnonzero(orders[:, 0]).tolist() == [0, 3]  # shapes whose words are swapped
+    assert np.flatnonzero(orders[:, 0]).tolist() == [0, 3]  # shapes with swapped words
     orders = LegacyGenerator(123).permuted(np.tile([0, 1], (5, 1)), axis=1)
     assert np.flatnonzero(orders[:, 0]).tolist() == [0, 2, 3, 4]
 
@@ -55,7 +55,7 @@ def test_random_words_do_not_depend_on_the_grammar_and_its_draws_are_icys_own() 
     assert perm == codes_of(StudyGameSettings.of("published", grammar="perm"), 5)
 
 
-def test_the_generator_is_no_global_state() -> None:
+def test_the_generator_leaves_the_global_state_unchanged() -> None:
     before = np.random.get_state()[1].tolist()  # type: ignore[index,union-attr]
     legacy_words(3, dataset("synth"))
     LegacyGenerator(4).random((2, 2))

@@ -1,4 +1,4 @@
-"""Settings of games: presets, schedules and what is refused."""
+"""Settings of games: presets, schedules and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.study.game import PUBLISHED, StudyGameSettings
 
 
 @pytest.mark.parametrize(("dataset", "cap", "most"), [("synth", 6, 246), ("eng", 22, 1030)])
-def test_what_can_be_attained(dataset: str, cap: int, most: int) -> None:
+def test_most_cards_and_points(dataset: str, cap: int, most: int) -> None:
     settings = StudyGameSettings.of("published", dataset=dataset)
     assert (settings.cap, settings.most_points) == (cap, most)
 
@@ -23,10 +23,10 @@ def test_examples_at_which_a_card_is_due() -> None:
     due = lambda settings: {i: settings.due(i) for i in range(50) if settings.due(i)}  # noqa: E731
     assert due(clean) == {8: 3, 16: 4, 24: 5, 32: 6, 40: 7, 48: 8}
     assert due(published) == {7: 3, 15: 4, 23: 5, 31: 6, 39: 7, 47: 8}
-    assert due(StudyGameSettings(dataset="synth"))[48] == 6  # as many as there are
+    assert due(StudyGameSettings(dataset="synth"))[48] == 6  # all cards
 
 
-def test_presets_differ_in_what_they_name() -> None:
+def test_presets_differ_only_in_the_settings_they_name() -> None:
     clean, published = StudyGameSettings().to_json(), StudyGameSettings.of("published").to_json()
     named = {name for departure in PUBLISHED.values() for name in departure.settings}
     assert {name for name in clean if clean[name] != published[name]} == named
@@ -50,7 +50,7 @@ def test_the_bonus_is_linear() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("given", "error", "message"),
     [
         ({"dataset": "sint"}, UnknownNameError, "did you mean synth"),
         ({"grammar": "rotate"}, UnknownNameError, "did you mean rot"),
@@ -61,16 +61,16 @@ def test_the_bonus_is_linear() -> None:
         ({"held_out_at": ()}, InvalidSettingError, "numbers in rising order"),
         ({"held_out_at": (39, 29)}, InvalidSettingError, "numbers in rising order"),
         ({"held_out_at": (29, 50)}, InvalidSettingError, "at most 49"),
-        ({"held_out_at": "29"}, InvalidSettingError, "are a list"),
-        ({"held_out_at": (5, 6, 7, 8)}, InvalidSettingError, "3 values allow for 3"),
-        ({"held_out": "next"}, IncompatibleError, "'designed' is for held-out items that stay apart"),
+        ({"held_out_at": "29"}, InvalidSettingError, "must be a list"),
+        ({"held_out_at": (5, 6, 7, 8)}, InvalidSettingError, "3 values allow at most 3"),
+        ({"held_out": "next"}, IncompatibleError, "'designed' needs held_out='apart'"),
         ({"values": 2, "held_out_at": (9, 19)}, IncompatibleError, "at least 3 values"),
         ({"cents_per_ten": -1}, InvalidSettingError, "pay of ten points"),
         ({"examples": 0}, InvalidSettingError, "number of examples"),
     ],
 )
-def test_what_is_refused(given: dict[str, Any], error: type[IcyError], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_invalid_settings_are_refused(given: dict[str, Any], error: type[IcyError], message: str) -> None:
+    with pytest.raises(error, match=message):
         StudyGameSettings(**given)
 
 

@@ -14,7 +14,7 @@ from icy.study.players.sitting import play
 from tests.study.game.helpers import game_of
 
 
-def test_evidence_is_what_the_player_was_shown_and_asked() -> None:
+def test_evidence_has_all_items_shown_and_asked() -> None:
     shown: list[tuple[tuple[int, int], str]] = []
 
     class Watched(Composer):
@@ -30,7 +30,7 @@ def test_evidence_is_what_the_player_was_shown_and_asked() -> None:
         assert tuple(s for s in steps if isinstance(s, Trial)) == played.state.trials
 
 
-def test_events_that_changed_nothing_are_no_evidence() -> None:
+def test_events_that_changed_nothing_are_not_evidence() -> None:
     game = game_of()
     events = [Event("answer", "abcd"), Event("start"), Event("answer", ""), Event("next"), Event("train_view", at=3)]
     assert list(evidence(game, events)) == []
@@ -48,11 +48,11 @@ def test_files(tmp_path: Path) -> None:
     assert digest_of(path) != first
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be read"):
         read_logs(tmp_path / "none.jsonl")
     with pytest.raises(StoreError, match="cannot be read"):
         digest_of(tmp_path / "none.jsonl")
     (tmp_path / "bad.jsonl").write_text('\n{"person": 1}\n')
-    with pytest.raises(InvalidSettingError, match=r"There is no game in line 2 of"):
+    with pytest.raises(InvalidSettingError, match=r"Line 2 of '.*' is not a game"):
         read_logs(tmp_path / "bad.jsonl")

@@ -1,4 +1,4 @@
-"""Simulated players: what each knows, and what it does with what it does not."""
+"""Simulated players: their memory and their guesses."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_composer_puts_words_together() -> None:
     assert player.answer((2, 1)).endswith("ca")
 
 
-def test_a_composer_goes_by_what_is_most_frequent() -> None:
+def test_a_composer_uses_the_most_frequent_words() -> None:
     player = taught(Composer(), {(0, 0): "aabb", (0, 1): "aacc", (0, 2): "ddbb", (1, 1): "bbcc"})
     assert player.answer((1, 0)) == "bbbb"
     assert player.guess((0, 1)) == "aacc"
@@ -94,29 +94,29 @@ def test_ceilings_of_the_clean_preset(name: str) -> None:
 
 
 def test_the_order_of_cards_bounds_what_the_published_service_could_measure() -> None:
-    """A perfect composer gets one of three held-out items of synth, and two if told the codes (spycodes-facts 5)."""
-    told = [right(play(game_of("published", s), made("composer"), s)) for s in range(5)]
-    untold = [right(play(game_of("published", s, held_out_feedback="verdict"), made("composer"), s)) for s in range(5)]
-    assert {tuple(one) for one in told} == {(True, False, True)}
-    assert {one[0] for one in untold} == {True}
-    assert sum(map(sum, untold)) <= 6  # 5, and one by chance at most: the word of blue is guessed
+    """A perfect composer gets one of three held-out items of synth, and two with feedback (spycodes-facts 5)."""
+    full = [right(play(game_of("published", s), made("composer"), s)) for s in range(5)]
+    verdict = [right(play(game_of("published", s, held_out_feedback="verdict"), made("composer"), s)) for s in range(5)]
+    assert {tuple(one) for one in full} == {(True, False, True)}
+    assert {one[0] for one in verdict} == {True}
+    assert sum(map(sum, verdict)) <= 6  # 5, and at most one lucky guess of the word for blue
 
 
 def test_players_of_all_cards_reach_the_maximum() -> None:
     for name, score in (("eng", 1030), ("synth", 246)):
         played = play(game_of(dataset=name), made("composer", adds=True), 0)
-        assert played.state.score > 0.99 * score - 10  # the first item comes with as many cards as it added
+        assert played.state.score > 0.99 * score - 10  # the player adds all cards before the first item
         assert played.state.added == played.game.settings.cap - 2
 
 
-def test_players_study_every_card_once_it_is_there() -> None:
+def test_players_study_every_new_card() -> None:
     played = play(game_of(dataset="eng"), made("memoriser"), 0)
-    assert 8 <= played.state.views <= sum(range(2, 9))  # every new card begins a new round of all
+    assert 8 <= played.state.views <= sum(range(2, 9))  # every new card refills the bag
     assert sum(n > 0 for n in played.state.exposures) >= 8
     assert all(trial.correct for trial in played.state.trials if trial.held_out is None)
 
 
-def test_a_player_that_never_has_enough_is_stopped() -> None:
+def test_the_number_of_views_in_a_row_is_limited() -> None:
     class Greedy(Composer):
         def looks(self, cards: int, seen: int) -> bool:
             return True
@@ -125,7 +125,7 @@ def test_a_player_that_never_has_enough_is_stopped() -> None:
     assert played.state.views == 2 * MOST_VIEWS * 2
 
 
-def test_answers_that_cannot_be_sent_are_an_error() -> None:
+def test_invalid_answers_are_an_error() -> None:
     class Mute(Composer):
         def answer(self, item: Item) -> str:
             return ""
@@ -134,7 +134,7 @@ def test_answers_that_cannot_be_sent_are_an_error() -> None:
         play(game_of(), Mute(), 0)
 
 
-def test_careless_players_make_more_mistakes_the_more_they_are_told_to() -> None:
+def test_careless_players_score_less_with_higher_probabilities_of_mistakes() -> None:
     scores = [
         sum(play(game_of(seed=s), made("careless", **options), s).state.score for s in range(5))
         for options in ({"slip": 0, "lapse": 0, "looking": 1, "forgetting": 0}, {}, {"slip": 0.3, "lapse": 0.5})
@@ -145,7 +145,7 @@ def test_careless_players_make_more_mistakes_the_more_they_are_told_to() -> None
         made("careless", slip=2)
 
 
-def test_a_log_replays_to_what_was_played() -> None:
+def test_a_log_replays_to_the_same_state() -> None:
     for name in PLAYERS:
         played = play(game_of(dataset="eng", grammar="rot"), made(name), 3)
         assert played.game.replay(played.events) == played.state

@@ -18,7 +18,7 @@ def sender(name: str = "FC2L", settings: ZooSettings = FAST) -> ZooPlayer:
     return ZooPlayer(registry.get(name, "sender"), settings)
 
 
-def test_it_learns_cards_by_heart() -> None:
+def test_a_sender_memorizes_all_cards() -> None:
     game = game_of(grammar="perm")
     player = sender()
     player.begin(StudySeat(game.settings.content, 1))
@@ -27,34 +27,34 @@ def test_it_learns_cards_by_heart() -> None:
     assert not player.exact()
     assert player.converge(4000)
     assert player.updates % BETWEEN_CHECKS == 0
-    assert player.says(game.order) == [game.codes[m] for m in game.order]
+    assert player.predict_codes(game.order) == [game.codes[m] for m in game.order]
 
 
-def test_training_to_the_end_has_an_end() -> None:
+def test_convergence_stops_at_the_limit() -> None:
     player = sender()
     player.begin(StudySeat(dataset("synth"), 0))
     player.learn((0, 0), "abcd")
-    player.learn((0, 0), "dcba")  # the code is another now
+    player.learn((0, 0), "dcba")  # the code has changed
     assert player.known == [0]
     assert not player.converge(1)
     assert player.updates == 1
 
 
-def test_it_is_a_player_of_its_seed() -> None:
+def test_games_depend_on_the_seed() -> None:
     game = game_of(dataset="eng")
     first, again = (play(game, sender(), game.seed) for _ in range(2))
     assert first.events == again.events
     assert first.events != play(game, sender(), game.seed + 1).events
 
 
-def test_it_plays_a_game_again_as_before() -> None:
+def test_a_second_game_starts_from_initial_weights() -> None:
     game, player = game_of(examples=12, held_out_at=(9,)), sender()
     first = play(game, player, 0)
     assert play(game, player, 0).events == first.events
     assert player.updates == 12 * FAST.updates
 
 
-def test_it_answers_in_letters_before_it_has_learnt_anything() -> None:
+def test_an_untrained_sender_answers_in_letters() -> None:
     player = sender()
     player.begin(StudySeat(dataset("synth"), 0))
     text = player.answer((2, 2))

@@ -1,4 +1,4 @@
-"""Fixtures of the service: a small study, and a browser that is open at it."""
+"""Fixtures of the service: a small study, and a browser that visits it."""
 
 from __future__ import annotations
 

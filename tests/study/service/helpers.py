@@ -1,4 +1,4 @@
-"""A small study for tests: its plan, a clock that can be set, and people who come and play."""
+"""A small study for tests: a plan, a clock that tests can set, and people who play."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.study.service import Study, StudyPlan, open_study
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.plan import plan_of
 from icy.study.service.platforms import Visit
-from icy.study.service.play import EventResult, OnFile, act, load
+from icy.study.service.play import EventResult, SavedGame, act, load
 
 GAME = {"examples": 6, "held_out_at": [2, 3, 5], "interval": 2}
 PEOPLE = {"purpose": "to test", "controller": "Nobody", "contact": "nobody@example.org", "retention": "a minute"}
@@ -21,7 +21,7 @@ INFORMATION = "# Information\n\nWhat this is about.\n"
 
 
 class Clock:
-    """A clock that stands still until it is told to go on; every look at it takes a millisecond."""
+    """A clock that tests set; every call moves it by a millisecond."""
 
     def __init__(self) -> None:
         self.time = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
@@ -30,13 +30,13 @@ class Clock:
         self.time += timedelta(milliseconds=1)
         return self.time
 
-    def wait(self, **long: float) -> None:
-        """Go on, as in minutes=5."""
-        self.time += timedelta(**long)
+    def wait(self, **duration: float) -> None:
+        """Move the clock, as in minutes=5."""
+        self.time += timedelta(**duration)
 
 
 def plan(folder: Path, name: str = "pilot", **given: Any) -> StudyPlan:
-    """A plan with its texts in a folder; what is given replaces what is usual, table by table."""
+    """A plan with its texts in a folder; keyword arguments replace the default settings of each table."""
     for text in ("information", "debriefing"):
         (folder / f"{name}-{text}.md").write_text(INFORMATION)
     usual: dict[str, Any] = {
@@ -59,19 +59,19 @@ def pid(number: int) -> str:
 
 
 def arrival(external: str = "", device: str = "computer") -> Arrival:
-    """Someone who comes."""
+    """A person who wants to take part."""
     return Arrival(Visit(external), device, "2026-11-23T08:59:00.000Z")
 
 
 def person(of: Study, external: str = "") -> Person:
-    """Someone who is taken in."""
+    """A person who has agreed to take part."""
     found = enter(of, arrival(external))
     assert isinstance(found, Person), found
     return found
 
 
 def started(of: Study, external: str = "") -> Person:
-    """Someone whose game has started, past the pages before it."""
+    """A person with a started game."""
     found = person(of, external)
     with of.database.writing() as connection:
         connection.execute("UPDATE person SET stage = 'game' WHERE id = ?", (found.id,))
@@ -79,14 +79,14 @@ def started(of: Study, external: str = "") -> Person:
     return found
 
 
-def loaded(of: Study, who: str = "") -> OnFile:
-    """The game on file of a person, by default the only one."""
+def loaded(of: Study, who: str = "") -> SavedGame:
+    """The saved game of a person, by default of the only person."""
     with of.database.reading() as connection:
         return load(connection, who or connection.execute("SELECT id FROM person").fetchone()["id"])
 
 
 def at_once(calls: Sequence[Callable[[], object]]) -> None:
-    """Call functions at once, each in a thread of its own."""
+    """Call functions at the same time, each in a thread."""
     threads = [Thread(target=call) for call in calls]
     for thread in threads:
         thread.start()
@@ -105,13 +105,13 @@ def answer(of: Study, who: Person, text: str, trial: str = "") -> EventResult:
 
 
 def on(of: Study, who: Person) -> EventResult:
-    """Go on from the item on screen."""
+    """Go to the next item."""
     return act(of, who.id, Event("next"), token(of, who))
 
 
 def finish(of: Study, who: Person, text: str = "abc") -> None:
     """Answer all items of a game that has started."""
-    while not answer(of, who, text).found.is_closed:
+    while not answer(of, who, text).saved.is_closed:
         on(of, who)
 
 
@@ -122,12 +122,12 @@ def rows(of: Study, query: str, *values: object) -> list[dict[str, Any]]:
 
 
 def write(of: Study, query: str, *values: object) -> None:
-    """Change the database, as nobody should."""
+    """Change the database directly."""
     with of.database.writing() as connection:
         connection.execute(query, values)
 
 
 def secrets_of(of: Study, who: str = "") -> Sequence[str]:
-    """What no page may tell before an answer is graded: codes of the game, and seeds."""
+    """Values that no page may contain before an answer is graded: codes of the game, and seeds."""
     found = loaded(of, who)
     return [*found.game.codes, str(found.game.seed), str(found.game.instance.language_seed)]

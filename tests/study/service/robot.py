@@ -1,7 +1,7 @@
-"""A simulated player at the pages of the service: it reads HTML, looks at pictures and fills in forms.
+"""A simulated player that uses the pages of the service: it reads HTML, looks at pictures and fills in forms.
 
-It is a generator that yields requests and receives the pages, so it works with any client: the tests' own, or two
-hundred at once over a network.
+It is a generator that yields requests and receives pages. So it works with any client: the client of the tests, or two
+hundred clients over a network.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BEFORE: Mapping[str, Mapping[str, str]] = {  # the game: fields by form
 
 @dataclass(frozen=True)
 class Ask:
-    """A request: an address, the fields of a form (None to look only), and whether a person would think before."""
+    """A request: an address, the fields of a form (None for GET), and whether a person would think before it."""
 
     address: str
     form: Mapping[str, str] | None = None
@@ -108,13 +108,13 @@ Playing = Generator[Ask, Reply, str]
 
 @dataclass
 class Robot:
-    """A simulated player who takes part in a study by its pages.
+    """A simulated player that takes part in a study through its pages.
 
     Attributes:
-        player: that learns and answers.
-        content: the dataset that the player expects; it learns the real one by its pictures.
-        seed: of the player.
-        looks: the most cards that it looks at before an item.
+        player: the player that learns and answers.
+        content: the dataset that the player expects; it learns the real dataset from the pictures.
+        seed: seed of the player.
+        looks: most cards that the player looks at before an item.
     """
 
     player: StudyPlayer
@@ -123,10 +123,10 @@ class Robot:
     looks: int = 3
 
     def take_part(self, address: str) -> Playing:
-        """Yield requests, from the page of information to the end; return the address at the end."""
+        """Yield requests from the information page to the end; return the last address."""
         self.player.begin(StudySeat(self.content, self.seed))
         self._seen: dict[str, Item] = {}
-        self._looked, self._views = False, 0  # whether it has looked at cards before this item, and at how many
+        self._looked, self._views = False, 0  # whether and how often it looked at cards before this item
         reply = yield Ask(address)
         for _ in range(MOST_PAGES):
             page = Page(reply.text)
@@ -160,7 +160,7 @@ class Robot:
         return None
 
     def _look(self, page: Page) -> Generator[Ask, Reply, Item]:
-        """Ask for the picture, unless it was seen."""
+        """Request the picture, unless it was requested before."""
         if page.picture not in self._seen:
             self._seen = {page.picture: seen((yield Ask(page.picture)).text)}
         return self._seen[page.picture]

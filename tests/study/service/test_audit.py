@@ -1,4 +1,4 @@
-"""The audit finds whatever was changed by hand."""
+"""The audit finds changes by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.study.service.helpers import answer, finish, on, started, study, toke
 
 @pytest.fixture
 def of(tmp_path: Path) -> Study:
-    """A study with a finished game and one that is being played."""
+    """A study with a finished game and a game in progress."""
     found = study(tmp_path)
     for text in ("redcir", "abc"):
         who = started(found)
@@ -31,40 +31,40 @@ def of(tmp_path: Path) -> Study:
     return found
 
 
-def test_games_as_they_were_played_are_sound(of: Study) -> None:
+def test_unchanged_games_have_no_faults(of: Study) -> None:
     found = audit(of)
     assert (found.games, found.trials, found.faults) == (2, 8, ())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
-        ("UPDATE game SET score = score + 1 WHERE id = 1", "The points add up to"),
-        ("UPDATE game SET cards = 9 WHERE id = 1", "The column cards says 9"),
-        ("UPDATE game SET dataset = 'synth' WHERE id = 1", "The column dataset says synth"),
-        ("UPDATE game SET person_seed = 5 WHERE id = 1", "The column person_seed says 5"),
-        ("UPDATE game SET example = 0 WHERE id = 1", "The column example says 0"),
-        ("UPDATE game SET state = 'open' WHERE id = 1", "The game is 'open' on file, and by its log closed."),
-        ("UPDATE game SET completion_code = NULL WHERE id = 1", "A game has a time and a code"),
-        ("UPDATE game SET position_json = replace(position_json, '\"blurs\": 1', '\"blurs\": 0')", "another position"),
-        ("UPDATE trial SET points = 9, correct = 1 WHERE id = 1", "Item 1 is graded 1, 9, and should be 0, 0"),
-        ("UPDATE trial SET code = answer WHERE id = 2", "Item 2 is graded 0, 0, and should be 1"),
-        ("UPDATE trial SET meaning = 24 - meaning WHERE id = 1", "The items on file are not those of the log."),
+        ("UPDATE game SET score = score + 1 WHERE id = 1", "the points of the items add up to"),
+        ("UPDATE game SET cards = 9 WHERE id = 1", "The column cards has 9"),
+        ("UPDATE game SET dataset = 'synth' WHERE id = 1", "The column dataset has synth"),
+        ("UPDATE game SET person_seed = 5 WHERE id = 1", "The column person_seed has 5"),
+        ("UPDATE game SET example = 0 WHERE id = 1", "The column example has 0"),
+        ("UPDATE game SET state = 'open' WHERE id = 1", "game is 'open', but by its log the game is closed."),
+        ("UPDATE game SET completion_code = NULL WHERE id = 1", "has an end time and a completion code only if"),
+        ("UPDATE game SET position_json = replace(position_json, '\"blurs\": 1', '\"blurs\": 0')", "another state"),
+        ("UPDATE trial SET points = 9, correct = 1 WHERE id = 1", "Item 1 is graded correct=1, points=9, but should"),
+        ("UPDATE trial SET code = answer WHERE id = 2", "Item 2 is graded correct=0, points=0, but"),
+        ("UPDATE trial SET meaning = 24 - meaning WHERE id = 1", "The saved items differ from the items of the log."),
         ("UPDATE trial SET raw = 'other' WHERE id = 1", "Item 1 is graded"),
-        ("UPDATE trial SET answer = 'x' WHERE state = 'open'", "Item 2 waits for an answer, and has one."),
-        ("DELETE FROM trial WHERE id = 3", "The items on file are not those of the log."),
+        ("UPDATE trial SET answer = 'x' WHERE state = 'open'", "Item 2 is open, but has an answer."),
+        ("DELETE FROM trial WHERE id = 3", "The saved items differ from the items of the log."),
         ("DELETE FROM event WHERE number = 3", "The log has gaps."),
-        ("DELETE FROM event WHERE game = 1 AND number > 6", "The log leads to another position"),
-        ("UPDATE event SET kind = 'wink' WHERE number = 3", "The log holds events that no game has."),
-        ("UPDATE event SET time = 'A' WHERE number = 0", "The times of the log do not rise."),
+        ("DELETE FROM event WHERE game = 1 AND number > 6", "The log leads to another state"),
+        ("UPDATE event SET kind = 'wink' WHERE number = 3", "The log has events of an unknown kind."),
+        ("UPDATE event SET time = 'A' WHERE number = 0", "The times of the log are not in order."),
         (
             "UPDATE event SET payload_json = '{\"text\": \"redcir\"}' WHERE game = 2 AND kind = 'answer'",
-            "another position",
+            "another state",
         ),
     ],
 )
-def test_a_change_is_found(change: str, said: str, of: Study) -> None:
+def test_a_change_is_found(change: str, message: str, of: Study) -> None:
     write(of, change)
-    assert any(said.lower() in fault.what.lower() for fault in audit(of).faults), audit(of).faults
+    assert any(message.lower() in fault.what.lower() for fault in audit(of).faults), audit(of).faults
     assert all(len(fault.person) == 32 for fault in audit(of).faults)

@@ -1,4 +1,4 @@
-"""Permuted blocks, quotas, and places that are given away again."""
+"""Permuted blocks, quotas, and places that become free again."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ CELLS = Conditions().cells
 
 
 @given(st.integers(0, 2**31), st.integers(1, 60))
-def test_at_any_time_conditions_differ_by_one(seed: int, count: int) -> None:
+def test_counts_of_conditions_differ_by_at_most_one(seed: int, count: int) -> None:
     found = Counter(slot.cell for slot in islice(slots(Conditions(quota=0, list_seed=seed)), count))
     assert max(found.values()) - min(found.get(name, 0) for name, _ in CELLS) <= 1
 
 
-def test_every_block_has_every_condition_and_an_instance_of_its_own() -> None:
+def test_every_block_has_every_condition_and_its_own_instance() -> None:
     found = list(slots(Conditions(quota=3)))
     blocks = [found[place : place + 10] for place in range(0, 30, 10)]
     assert [slot.number for slot in found] == list(range(30))
     for number, block in enumerate(blocks):
         assert {slot.cell for slot in block} == {name for name, _ in CELLS}
         assert {slot.instance for slot in block} == {number}
-    assert len({tuple(slot.cell for slot in block) for block in blocks}) == 3  # in orders of their own
+    assert len({tuple(slot.cell for slot in block) for block in blocks}) == 3  # in different orders
 
 
-def test_quotas_of_some_conditions_are_others() -> None:
+def test_single_conditions_can_have_other_quotas() -> None:
     found = Counter(slot.cell for slot in slots(Conditions(quota=3, quotas={"eng/rot": 1, "synth/rot": 5})))
     assert (found["eng/rot"], found["synth/rot"], found["eng/perm"]) == (1, 5, 3)
 
 
-def test_people_at_once_get_places_of_their_own(tmp_path: Path) -> None:
+def test_people_who_enter_at_once_get_different_places(tmp_path: Path) -> None:
     of = study(tmp_path, conditions={"quota": 6})
     at_once([partial(enter, of, arrival(f"id{n}")) for n in range(15)])
     assert sorted(row["slot"] for row in rows(of, "SELECT slot FROM game")) == list(range(12))
@@ -47,7 +47,7 @@ def test_people_at_once_get_places_of_their_own(tmp_path: Path) -> None:
     assert games == {(grammar, n): 1 for grammar in ("concat", "perm") for n in range(6)}
 
 
-def test_who_gives_up_leaves_the_place_to_another(tmp_path: Path) -> None:
+def test_the_place_of_an_inactive_person_becomes_free(tmp_path: Path) -> None:
     clock = Clock()
     of = study(tmp_path, clock)
     slow, gone, done, last = (started(of, name) for name in "abcd")
@@ -57,19 +57,19 @@ def test_who_gives_up_leaves_the_place_to_another(tmp_path: Path) -> None:
     assert rows(of, "SELECT slot FROM game WHERE person = ?", person(of, "e").id) == [{"slot": 1}]
     clock.wait(minutes=80)
     finish(of, last)
-    clock.wait(minutes=11)  # of "a" nothing was seen for longer than drop_after
+    clock.wait(minutes=11)  # "a" was inactive for longer than drop_after
     with of.database.reading() as connection:
         slot = free_slot(connection, of)
         assert slot is not None
         assert slot.number == 0
-    finish(of, slow)  # who comes back may finish all the same
+    finish(of, slow)  # an inactive person may still come back and finish
     with of.database.reading() as connection:
         slot = free_slot(connection, of)
         assert slot is not None
         assert slot.number == 1
 
 
-def test_the_pilot_takes_no_places_of_the_study(tmp_path: Path) -> None:
+def test_the_pilot_does_not_take_places_of_the_study(tmp_path: Path) -> None:
     for name in "abcd":
         finish(study(tmp_path), started(study(tmp_path), name))
     assert enter(study(tmp_path), arrival("e")) == "full"

@@ -1,4 +1,4 @@
-"""The database: strict tables, whole transactions, copies, and nothing left of what was deleted."""
+"""The database: strict tables, atomic transactions and copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icy.study.service import Database
 from icy.study.service import database as module
 from tests.study.service.helpers import at_once, finish, rows, started, study, write
 
-SYNCHRONOUS = module.SYNCHRONOUS  # as users have it; tests switch it off after they are collected
+SYNCHRONOUS = module.SYNCHRONOUS  # the users' value; tests switch it off after collection
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def add(connection: sqlite3.Connection, text: str) -> None:
     connection.execute("INSERT INTO consent VALUES (?, ?)", (text, text))
 
 
-def test_tables_are_strict_and_the_log_is_written_ahead(database: Database) -> None:
+def test_tables_are_strict_and_the_journal_is_a_write_ahead_log(database: Database) -> None:
     with database.reading() as connection:
         tables = [dict(row) for row in connection.execute("PRAGMA table_list") if row["type"] == "table"]
         own = [table for table in tables if not table["name"].startswith("sqlite_")]
@@ -43,7 +43,7 @@ def test_tables_are_strict_and_the_log_is_written_ahead(database: Database) -> N
     assert stat.S_IMODE(database.path.stat().st_mode) == 0o600
 
 
-def test_other_types_and_rows_of_nothing_are_refused(tmp_path: Path) -> None:
+def test_wrong_types_and_missing_foreign_keys_are_refused(tmp_path: Path) -> None:
     of = study(tmp_path)
     started(of)
     with pytest.raises(sqlite3.IntegrityError, match="cannot store TEXT"), of.database.writing() as connection:
@@ -58,7 +58,7 @@ def add_twice(database: Database, text: str) -> None:
         add(connection, text)
 
 
-def test_an_error_undoes_all(database: Database) -> None:
+def test_an_error_rolls_the_transaction_back(database: Database) -> None:
     with pytest.raises(sqlite3.IntegrityError):
         add_twice(database, "lost")
     with database.writing() as connection:
@@ -78,7 +78,7 @@ def test_readers_see_one_state_while_another_writes(database: Database) -> None:
 
 
 def test_a_writer_has_the_lock_before_it_reads(database: Database) -> None:
-    """Also against other processes, which do not know of the lock of this one's threads."""
+    """The lock also stops other processes, which do not see the lock of this process's threads."""
     other = sqlite3.connect(database.path, timeout=0, isolation_level=None)
     with database.writing() as connection:
         names(connection)
@@ -88,7 +88,7 @@ def test_a_writer_has_the_lock_before_it_reads(database: Database) -> None:
     other.close()
 
 
-def test_threads_add_up(database: Database) -> None:
+def test_writes_of_threads_are_serialized(database: Database) -> None:
     with database.writing() as connection:
         add(connection, "0")
 
@@ -113,14 +113,14 @@ def test_a_copy_is_whole_while_a_game_is_played(tmp_path: Path) -> None:
         assert connection.execute("SELECT state FROM game").fetchone()[0] == "open"
     assert rows(of, "SELECT state FROM game")[0]["state"] == "closed"
     assert stat.S_IMODE((tmp_path / "copy.sqlite").stat().st_mode) == 0o600
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="exists already"):
         of.database.backup(tmp_path / "copy.sqlite")
 
 
-def test_what_is_no_database_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="There is no database"):
+def test_files_that_are_not_databases_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"The database .* does not exist yet"):
         Database(tmp_path / "x.sqlite")
-    (tmp_path / "x.sqlite").write_text("no database at all, but long enough to be looked at" * 20)
+    (tmp_path / "x.sqlite").write_text("not a database, but long enough to be read" * 20)
     with pytest.raises(StoreError, match="cannot be used"):
         Database(tmp_path / "x.sqlite")
 
@@ -148,19 +148,19 @@ def test_a_database_of_version_1_gets_the_new_tables(tmp_path: Path) -> None:
     assert rows(again, "PRAGMA user_version") == [{"user_version": 2}]
 
 
-def test_another_version_is_told(database: Database, tmp_path: Path) -> None:
+def test_a_later_version_is_refused(database: Database, tmp_path: Path) -> None:
     database.close()
     connection = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
     connection.execute("PRAGMA user_version = 7")
     connection.close()
-    with pytest.raises(StoreError, match=r"another version of icy \(tables 7, here 2\)"):
+    with pytest.raises(StoreError, match=r"a later version of icy \(its tables have version 7, here 2\)"):
         Database(tmp_path / "x.sqlite")
 
 
-def test_a_study_goes_on_with_the_settings_it_was_run_with(tmp_path: Path) -> None:
+def test_settings_of_the_game_cannot_change_after_people_took_part(tmp_path: Path) -> None:
     of = study(tmp_path)
     started(of)
-    study(tmp_path, conditions={"grammar": ["rot"]})  # of a pilot they may change
+    study(tmp_path, conditions={"grammar": ["rot"]})  # a pilot's settings may change
     opened = study(tmp_path, state="open", conditions={"grammar": ["rot"]})
     started(opened)
     study(tmp_path, state="closed", conditions={"grammar": ["rot"], "quota": 50})

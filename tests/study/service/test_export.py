@@ -1,4 +1,4 @@
-"""The export: every column is described, ids stay out, and the report reads it."""
+"""The export: every column is described, ids are left out, and the report reads the rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORKER = "WORKER-5F1C-9A7E"
 
 @pytest.fixture
 def of(tmp_path: Path) -> Study:
-    """One finished, one playing, one who withdrew after the end, one who withdrew with all data."""
+    """A study with four people: finished, playing, withdrawn after the end, and withdrawn with all data."""
     found = study(tmp_path)
     done, plays, regrets, gone = (started(found, name) for name in (WORKER, "b", "c", "d"))
     act(found, done.id, Event("tab", "train"))
@@ -44,7 +44,7 @@ def of(tmp_path: Path) -> Study:
     return found
 
 
-def test_every_column_is_described_and_there(of: Study) -> None:
+def test_every_column_exists_and_is_described(of: Study) -> None:
     found = tables(of)
     assert list(found) == list(TABLES) == list(ABOUT)
     for name, frame in found.items():
@@ -62,19 +62,19 @@ def test_rows_are_of_people(of: Study) -> None:
     assert (games["views"][0], games["refused"][0], games["platform"][0]) == (1, 1, "link")
     assert len(found["trials"]) == 6 + 1 + 6
     assert found["trials"]["answerable_1"].isin([0, 1]).all()
-    assert set(found["rows"]["person"]) == {games["person"][0]}  # finished, and not withdrawn
+    assert set(found["rows"]["person"]) == {games["person"][0]}  # finished and not withdrawn
     score = found["rows"].query("metric == 'score'")["value"].item()
     assert score == rows(of, "SELECT score FROM game WHERE id = 1")[0]["score"]
 
 
-def test_meanings_are_in_words(of: Study) -> None:
+def test_colours_are_named(of: Study) -> None:
     trials = tables(of)["trials"]
     colours = ("red", "green", "blue", "yellow", "magenta")
     assert [colours.index(colour) for colour in trials["colour"]] == [meaning // 5 for meaning in trials["meaning"]]
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_ids_stay_out_unless_asked_for(format_: str, of: Study, tmp_path: Path) -> None:
+def test_ids_are_exported_only_on_request(format_: str, of: Study, tmp_path: Path) -> None:
     (code,) = {row["completion_code"] for row in rows(of, "SELECT * FROM game WHERE id = 1")}
     (link,) = {row["token"] for row in rows(of, "SELECT * FROM person WHERE id_hash IS NOT NULL LIMIT 1")}
     tokens = [row["token"] for row in rows(of, "SELECT token FROM trial")]
@@ -91,7 +91,7 @@ def test_ids_stay_out_unless_asked_for(format_: str, of: Study, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_a_file_holds_what_the_table_has(format_: str, of: Study, tmp_path: Path) -> None:
+def test_files_have_the_values_of_the_tables(format_: str, of: Study, tmp_path: Path) -> None:
     names = export(of, tmp_path / "out", format_)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
     path = tmp_path / "out" / f"trials.{format_}"
@@ -102,12 +102,12 @@ def test_a_file_holds_what_the_table_has(format_: str, of: Study, tmp_path: Path
         assert found[column].dropna().tolist() == wanted[column].dropna().tolist()
 
 
-def test_a_spreadsheet_computes_nothing(of: Study, tmp_path: Path) -> None:
+def test_formulas_in_remarks_are_escaped(of: Study, tmp_path: Path) -> None:
     export(of, tmp_path / "out")
     assert "'=1+1 good game" in (tmp_path / "out" / "remarks.csv").read_text()
 
 
-def test_the_report_and_other_players_read_it(of: Study, tmp_path: Path) -> None:
+def test_reports_and_simulated_players_read_the_export(of: Study, tmp_path: Path) -> None:
     export(of, tmp_path / "out")
     read = read_rows(tmp_path / "out" / "rows.csv")
     assert read["value"].tolist() == pytest.approx(tables(of)["rows"]["value"].tolist())
@@ -120,13 +120,13 @@ def test_a_zip_holds_the_whole_study(of: Study, tmp_path: Path) -> None:
     names = export(of, tmp_path / "study.zip", "parquet")
     with zipfile.ZipFile(tmp_path / "study.zip") as archive:
         assert sorted(archive.namelist()) == sorted(names)
-        told = json.loads(archive.read("study.json"))
-    assert told == about(of)
-    assert list(told["consents"].values()) == [INFORMATION]
-    assert told["settings"]["conditions"]["grammar"] == ["concat", "perm"]
+        saved = json.loads(archive.read("study.json"))
+    assert saved == about(of)
+    assert list(saved["consents"].values()) == [INFORMATION]
+    assert saved["settings"]["conditions"]["grammar"] == ["concat", "perm"]
 
 
-def test_pilot_and_study_are_apart(of: Study, tmp_path: Path) -> None:
+def test_pilot_and_study_are_separate(of: Study, tmp_path: Path) -> None:
     opened = study(tmp_path, state="open")
     assert [len(tables(opened, pilot)["games"]) for pilot in (None, False, True)] == [0, 0, 4]
     assert export(opened, tmp_path / "empty")
@@ -134,7 +134,7 @@ def test_pilot_and_study_are_apart(of: Study, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["out", "out.zip"])
 @pytest.mark.parametrize("with_ids", [False, True])
-def test_completion_codes_stay_out_unless_asked_for(target: str, with_ids: bool, tmp_path: Path) -> None:
+def test_completion_codes_are_exported_only_on_request(target: str, with_ids: bool, tmp_path: Path) -> None:
     codes = {"complete": "SECRET-C1", "declined": "SECRET-C2"}
     of = study(tmp_path, platform={"name": "prolific", "codes": codes})
     names = export(of, tmp_path / target, with_ids=with_ids)
@@ -148,7 +148,7 @@ def test_completion_codes_stay_out_unless_asked_for(target: str, with_ids: bool,
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_files_with_ids_are_for_their_owner(format_: str, of: Study, tmp_path: Path) -> None:
+def test_only_the_owner_can_read_files_with_ids(format_: str, of: Study, tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         for folder, with_ids in (("open", False), ("private", True)):
@@ -164,6 +164,6 @@ def test_files_with_ids_are_for_their_owner(format_: str, of: Study, tmp_path: P
     assert all(path.stat().st_mode & 0o044 == 0o044 for path in (tmp_path / "open").iterdir())
 
 
-def test_another_format_is_told(of: Study, tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused(of: Study, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean csv"):
         export(of, tmp_path / "out", "cvs")

@@ -21,7 +21,7 @@ def test_tokens_are_128_random_bits_without_small_letters() -> None:
     assert all(re.fullmatch("[0-9A-F]{32}", one) for one in found)
 
 
-def test_a_key_is_its_owners_alone_and_stays(tmp_path: Path) -> None:
+def test_a_key_is_private_and_permanent(tmp_path: Path) -> None:
     first, again = Key.of_file(tmp_path / "a.key"), Key.of_file(tmp_path / "a.key")
     assert first == again
     assert first != Key.of_file(tmp_path / "b.key")
@@ -29,25 +29,25 @@ def test_a_key_is_its_owners_alone_and_stays(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_damaged_key_is_told(tmp_path: Path) -> None:
+def test_a_damaged_key_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.key").write_bytes(b"short")
-    with pytest.raises(StoreError, match="holds no key"):
+    with pytest.raises(StoreError, match="is not a key"):
         Key.of_file(tmp_path / "a.key")
 
 
-def test_a_key_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
-    """Else people who come again would be strangers, and could play twice."""
+def test_a_missing_key_is_not_created_again(tmp_path: Path) -> None:
+    """With a new key, people who come again would not be recognized, and could play twice."""
     of = study(tmp_path)
     person(of, "WORKER")
     of.database.close()
     (tmp_path / "studies.key").unlink()
     for opened in (open_study, look_at_study):
-        with pytest.raises(StoreError, match="is gone; put it back"):
+        with pytest.raises(StoreError, match="is missing; restore it"):
             opened(of.plan)
     assert not (tmp_path / "studies.key").exists()
 
 
-def test_marks_are_of_their_names_and_of_the_key() -> None:
+def test_marks_depend_on_their_names_and_the_key() -> None:
     key, other = Key(b"a" * KEY_BYTES), Key(b"b" * KEY_BYTES)
     assert key.mark("x", 1) == key.mark("x", 1)
     assert len({key.mark("x", 1), key.mark("x", 2), key.mark("x1"), other.mark("x", 1)}) == 4

@@ -1,4 +1,4 @@
-"""People: found again by their id, told apart without it, and forgotten when they want."""
+"""People: recognized by their id, and deleted on request."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ WORKER = "WORKER-5F1C-9A7E"
 
 
 def bytes_on_file(of: Study) -> bytes:
-    """What stands in the database and its log."""
+    """The bytes of the database and its log."""
     of.database.scrub()
     files = of.database.path.parent.glob(f"{of.database.path.name}*")
     return b"".join(file.read_bytes() for file in files)
 
 
-def test_one_id_is_one_person_with_one_game(tmp_path: Path) -> None:
+def test_an_id_identifies_a_person_with_one_game(tmp_path: Path) -> None:
     of = study(tmp_path)
     first, again, other = person(of, WORKER), person(of, WORKER), person(of, "another")
     assert first == again
@@ -45,9 +45,7 @@ def test_one_id_is_one_person_with_one_game(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("platform", "people"), [("prolific", 1), ("mturk", 1), ("link", 2), ("sona", 2)], ids=lambda one: str(one)
 )
-def test_small_and_capital_letters_are_one_person_where_the_platform_says_so(
-    platform: str, people: int, tmp_path: Path
-) -> None:
+def test_ids_are_compared_without_case_on_platforms_without_case(platform: str, people: int, tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": platform})
     person(of, "60A1C9D5E8F70B2A3C4D5E6F")
     person(of, "60a1c9d5e8f70b2a3c4d5e6f")
@@ -57,8 +55,8 @@ def test_small_and_capital_letters_are_one_person_where_the_platform_says_so(
 
 def came(of: Study, assignment: str, **more: str) -> Person:
     """A worker of MTurk who comes with an assignment."""
-    kept = {"assignment": assignment, "hit": f"hit of {assignment}", **more} if assignment else more
-    visit = Visit("A1", kept)
+    parameters = {"assignment": assignment, "hit": f"hit of {assignment}", **more} if assignment else more
+    visit = Visit("A1", parameters)
     known = come_again(of, visit)
     found = known or enter(of, Arrival(visit, "computer", "2026-11-23T08:59:00.000Z"))
     assert isinstance(found, Person)
@@ -78,17 +76,17 @@ def came(of: Study, assignment: str, **more: str) -> Person:
     ],
     ids=str,
 )
-def test_the_last_visits_assignment_counts(
+def test_the_assignment_of_the_last_visit_counts(
     visits: list[str], last: str, earlier: list[str] | None, tmp_path: Path
 ) -> None:
     of = study(tmp_path, platform={"name": "mturk"})
     assert len({came(of, assignment).id for assignment in visits}) == 1
     (row,) = rows(of, "SELECT kept_json FROM external_id")
-    kept = json.loads(row["kept_json"])
-    assert (kept["assignment"], kept["hit"], kept.get("earlier")) == (last, f"hit of {last}", earlier)
+    parameters = json.loads(row["kept_json"])
+    assert (parameters["assignment"], parameters["hit"], parameters.get("earlier")) == (last, f"hit of {last}", earlier)
 
 
-def test_who_agrees_again_with_another_assignment_has_the_last(tmp_path: Path) -> None:
+def test_agreeing_again_replaces_the_assignment(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "mturk"})
     for assignment in ("A", "B"):
         enter(of, Arrival(Visit("A1", {"assignment": assignment}), "computer", "2026-11-23T08:59:00.000Z"))
@@ -96,7 +94,7 @@ def test_who_agrees_again_with_another_assignment_has_the_last(tmp_path: Path) -
     assert json.loads(row["kept_json"]) == {"assignment": "B", "earlier": ["A"]}
 
 
-def test_a_forgotten_person_keeps_nothing_of_another_visit(tmp_path: Path) -> None:
+def test_no_parameters_are_saved_after_ids_were_erased(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "mturk"})
     who = came(of, "A")
     write(of, "DELETE FROM external_id")
@@ -104,18 +102,18 @@ def test_a_forgotten_person_keeps_nothing_of_another_visit(tmp_path: Path) -> No
     assert rows(of, "SELECT * FROM external_id") == []
 
 
-def test_without_an_id_everyone_is_new(tmp_path: Path) -> None:
+def test_without_an_id_every_visit_is_a_new_person(tmp_path: Path) -> None:
     of = study(tmp_path)
     assert person(of).id != person(of).id
 
 
-def test_names_and_links_are_random_and_not_the_same(tmp_path: Path) -> None:
+def test_names_and_links_are_different_random_values(tmp_path: Path) -> None:
     found = person(study(tmp_path), WORKER)
     assert len(found.id) == len(found.token) == 32
     assert found.id != found.token
 
 
-def test_ids_are_kept_apart_and_hashed_with_the_key(tmp_path: Path) -> None:
+def test_ids_are_stored_separately_and_hashed_with_the_key(tmp_path: Path) -> None:
     of = study(tmp_path)
     person(of, WORKER)
     for table in ("person", "game", "trial", "event", "survey"):
@@ -131,14 +129,14 @@ def test_an_earlier_study_can_be_excluded(tmp_path: Path) -> None:
     assert person(study(tmp_path, name="third"), WORKER).stage == "demographics"
 
 
-def test_a_closed_study_takes_nobody_new(tmp_path: Path) -> None:
+def test_a_closed_study_refuses_new_people(tmp_path: Path) -> None:
     known = person(study(tmp_path, state="open"), WORKER)
     closed = study(tmp_path, state="closed")
     assert enter(closed, arrival("another")) == "closed"
     assert person(closed, WORKER).id == known.id
 
 
-def test_platforms_that_pay_want_an_id_once_the_study_is_open(tmp_path: Path) -> None:
+def test_paying_platforms_need_an_id_in_an_open_study(tmp_path: Path) -> None:
     platform = {"name": "prolific"}
     assert person(study(tmp_path, platform=platform)).pilot
     for fault in ("placeholder", "malformed"):  # also in a pilot
@@ -148,14 +146,14 @@ def test_platforms_that_pay_want_an_id_once_the_study_is_open(tmp_path: Path) ->
     assert enter(study(tmp_path, state="open"), arrival()) != "no_id"
 
 
-def test_a_link_is_of_one_study(tmp_path: Path) -> None:
+def test_a_link_belongs_to_one_study(tmp_path: Path) -> None:
     found = person(study(tmp_path))
     other = study(tmp_path, name="other")
     with other.database.reading() as connection:
         assert person_of_token(connection, other, found.token) is None
 
 
-def test_who_withdraws_keeps_or_deletes_the_data(tmp_path: Path) -> None:
+def test_withdrawal_can_keep_or_delete_the_data(tmp_path: Path) -> None:
     of = study(tmp_path)
     keeps, deletes = started(of, "first-worker"), started(of, WORKER)
     for who in (keeps, deletes):
@@ -173,7 +171,7 @@ def test_who_withdraws_keeps_or_deletes_the_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [False, True])
-def test_who_is_forgotten_is_in_no_byte_of_the_file(data: bool, tmp_path: Path) -> None:
+def test_forgotten_people_leave_no_bytes_in_the_file(data: bool, tmp_path: Path) -> None:
     of = study(tmp_path)
     who = started(of, WORKER)
     answer(of, who, "unforgettable")
@@ -193,7 +191,7 @@ def test_people_are_named_by_their_first_letters(tmp_path: Path) -> None:
     assert forget(of, people[3].id[:12].lower(), False) == people[3].id
     letters = [one.id[0] for one in people]
     common = next(letter for letter in letters if letters.count(letter) > 1)
-    with pytest.raises(InvalidSettingError, match="give more letters"):
+    with pytest.raises(InvalidSettingError, match="type more letters"):
         forget(of, common, False)
     for nobody in ("", "nobody", "%"):
         with pytest.raises(UnknownNameError, match="No person is called"):
@@ -214,10 +212,10 @@ def test_ids_are_deleted_some_days_after_payment(tmp_path: Path) -> None:
     assert delete_old_ids(of) == 1
     assert [row["external"] for row in rows(of, "SELECT external FROM external_id")] == ["another"]
     assert WORKER.encode() not in bytes_on_file(of)
-    assert person(of, WORKER).id == paid.id  # the hash still tells that they took part
+    assert person(of, WORKER).id == paid.id  # the hash still identifies them
 
 
-def test_ids_are_kept_where_the_plan_says_so(tmp_path: Path) -> None:
+def test_ids_are_never_deleted_with_ids_days_0(tmp_path: Path) -> None:
     clock = Clock()
     of = study(tmp_path, clock, people={"ids_days": 0})
     finish(of, started(of, WORKER))

@@ -1,4 +1,4 @@
-"""Settings files of studies: what they accept, and what they say of what they do not."""
+"""Settings files of studies: accepted settings and error messages."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tests.study.service.helpers import plan
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"titel": "x"}, "No setting in pilot.toml is called 'titel'; did you mean title"),
         ({"pages": {"demographic": True}}, "did you mean demographics?"),
         ({"title": 5}, "The setting title in pilot.toml cannot be 5: Expected `str`, got `int`."),
         ({"state": "opened"}, "No state in pilot.toml is called 'opened'; did you mean open or closed?"),
-        ({"conditions": 5}, "[conditions] of pilot.toml is a table of settings, not 5."),
+        ({"conditions": 5}, "[conditions] of pilot.toml must be a table of settings, not 5."),
         ({"conditions": {"quota": -1}}, "The quota must be a whole number, at least 0, not -1."),
         ({"conditions": {"grammar": ["cncat"]}}, "did you mean concat?"),
         ({"conditions": {"dataset": ["end"]}}, "did you mean eng?"),
-        ({"conditions": {"grammar": []}}, "A study has one condition or more"),
+        ({"conditions": {"grammar": []}}, "A study needs at least one condition"),
         ({"conditions": {"grammar": ["concat", "comp"]}}, "each named once"),
         ({"conditions": {"quotas": {"eng/rto": 5}}}, "No condition is called 'eng/rto'; did you mean eng/rot"),
         ({"conditions": {"game": {"example": 5}}}, "did you mean examples?"),
@@ -35,41 +35,41 @@ from tests.study.service.helpers import plan
         ({"display": {"palette": "save"}}, "No palette is called 'save'; did you mean safe?"),
         ({"platform": {"name": "prolifik"}}, "did you mean prolific"),
         ({"platform": {"codes": {"finished": "C1"}}}, "No outcome with a code is called 'finished'"),
-        ({"platform": {"return_to": "http://example.org"}}, "begins with https://"),
-        ({"platform": {"id_pattern": "[0-9"}}, "is a regular expression like '[0-9]{6}', not '[0-9'"),
+        ({"platform": {"return_to": "http://example.org"}}, "must begin with https://"),
+        ({"platform": {"id_pattern": "[0-9"}}, "must be a regular expression like '[0-9]{6}', not '[0-9'"),
         ({"platform": {"id_pattern": 6}}, "Expected `str`, got `int`"),
-        ({"exclude": ["pilot"]}, "cannot exclude those who take part in itself"),
-        ({"name": "other"}, "A study has the name of its file"),
+        ({"exclude": ["pilot"]}, "cannot exclude its own participants"),
+        ({"name": "other"}, "The name of the file is the name of the study"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(settings: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_wrong_settings_are_reported_in_one_sentence(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(IcyError) as error:
         plan_of(settings, tmp_path / "pilot.toml")
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["Pilot", "a b", "static", "-a", "a" * 41, "é"])
 def test_names_are_parts_of_addresses(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match="small letters, digits and hyphens"):
+    with pytest.raises(InvalidSettingError, match="lowercase letters, digits and hyphens"):
         plan_of({}, tmp_path / f"{name}.toml")
 
 
-def test_what_is_no_settings_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_that_are_not_settings_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("folder").mkdir()
     Path("notes.txt").write_text("")
-    for given, said in {
+    for given, message in {
         "folder": "'folder' is a folder; name the settings file of a study, as in 'folder/pilot.toml'",
         ".": "'.' is a folder",
-        "notes.txt": "'notes.txt' is no study",
-        "nothing": "There is no study 'nothing.toml'; `icy study new nothing.toml` makes one",
+        "notes.txt": "'notes.txt' is not the settings file of a study",
+        "nothing": "The study 'nothing.toml' does not exist; `icy study new nothing.toml` makes it",
     }.items():
-        with pytest.raises(StoreError, match=re.escape(said)):
+        with pytest.raises(StoreError, match=re.escape(message)):
             read_plan(given)
 
 
-def test_files_that_are_none_are_told(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="icy study new"):
         read_plan(tmp_path / "nothing")
     (tmp_path / "bad.toml").write_text("title = ")
@@ -93,7 +93,7 @@ def test_the_preset_and_changes_reach_the_game(tmp_path: Path) -> None:
     assert (game.card_order, game.held_out_feedback) == ("by-colour", "none")
 
 
-def test_the_digest_is_of_what_people_see(tmp_path: Path) -> None:
+def test_the_digest_covers_the_content_of_pages_and_game(tmp_path: Path) -> None:
     usual = plan(tmp_path)
     same = plan(
         tmp_path,
@@ -112,19 +112,19 @@ def test_the_digest_is_of_what_people_see(tmp_path: Path) -> None:
         assert plan(tmp_path, **other).digest != usual.digest
 
 
-def test_what_people_agree_to_has_a_version(tmp_path: Path) -> None:
+def test_consent_texts_have_a_version(tmp_path: Path) -> None:
     usual = plan(tmp_path).consent_version
     assert plan(tmp_path, people={"retention": "ten years"}).consent_version != usual
     (tmp_path / "other.md").write_text("Something else.")
     assert plan(tmp_path, information="other.md").consent_version != usual
 
 
-def test_an_open_study_tells_what_it_must(tmp_path: Path) -> None:
+def test_an_open_study_needs_all_texts(tmp_path: Path) -> None:
     ready = plan(tmp_path, state="open")
     ready.check_ready()
-    with pytest.raises(InvalidSettingError, match="must tell its controller and contact"):
+    with pytest.raises(InvalidSettingError, match="needs controller and contact"):
         plan(tmp_path, state="open", people={"controller": " ", "contact": "TODO: name"}).check_ready()
     plan(tmp_path, people={"controller": ""}).check_ready()  # a pilot may be unfinished
     (tmp_path / "todo.md").write_text("TODO: who you are")
-    with pytest.raises(InvalidSettingError, match=r"todo\.md still holds TODO"):
+    with pytest.raises(InvalidSettingError, match=r"todo\.md still contains TODO"):
         plan(tmp_path, state="open", information="todo.md").check_ready()

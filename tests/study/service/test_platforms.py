@@ -1,4 +1,4 @@
-"""Parameters of platforms, and the ways back to them."""
+"""Parameters of platforms, and return addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.study.service.platforms import (
     MOST_ID,
     PLATFORMS,
     checked_address,
-    cleaned,
+    clean_parameter,
     hand_in_address,
     parameters_of,
     return_address,
@@ -26,15 +26,15 @@ MTURK = {"workerId": "A1", "assignmentId": "as", "hitId": "hi", "turkSubmitTo": 
 
 def test_each_platform_has_its_parameters() -> None:
     prolific, mturk = visit_of("prolific", "", PROLIFIC), visit_of("mturk", "", MTURK)
-    assert (prolific.external, dict(prolific.kept)) == ("5f1c00000000000000000001", {"study": "st", "session": "se"})
-    assert (mturk.external, mturk.kept["submit_to"], mturk.preview) == ("A1", "https://www.mturk.com", False)
+    assert (prolific.external, dict(prolific.extra)) == ("5f1c00000000000000000001", {"study": "st", "session": "se"})
+    assert (mturk.external, mturk.extra["submit_to"], mturk.preview) == ("A1", "https://www.mturk.com", False)
     assert visit_of("sona", "", {"survey_code": "7"}).external == "7"
     assert visit_of("link", "", {"id": "7"}).external == "7"
     assert visit_of("link", "who", {"id": "7", "who": "8"}).external == "8"
     assert visit_of("kiosk", "", {"id": "7"}).external == ""
 
 
-def test_a_preview_is_nobody() -> None:
+def test_a_preview_has_no_id() -> None:
     found = visit_of("mturk", "", {**MTURK, "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
     assert (found.preview, found.external) == (True, "")
 
@@ -44,7 +44,7 @@ def test_ids_are_short_and_printable(text: str) -> None:
     found = visit_of("link", "", {"id": text}).external
     assert len(found) <= MOST_ID
     assert found == found.strip()
-    assert cleaned(found) == found
+    assert clean_parameter(found) == found
     assert len(found.splitlines()) <= 1
 
 
@@ -63,12 +63,12 @@ PLACEHOLDERS = [
 
 
 @pytest.mark.parametrize("text", PLACEHOLDERS)
-def test_what_a_platform_did_not_fill_in_is_no_id(text: str) -> None:
+def test_placeholders_are_not_ids(text: str) -> None:
     for platform in ("link", "prolific", "mturk", "sona"):
         name = PLATFORMS[platform].id_parameter
         found = visit_of(platform, "", {name: f" {text} "})
         assert (found.external, found.fault) == ("", "placeholder")
-        assert visit_of(platform, "", {name: text}, id_pattern=".*").fault == "placeholder"  # whatever the pattern
+        assert visit_of(platform, "", {name: text}, id_pattern=".*").fault == "placeholder"  # with any pattern
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_what_a_platform_did_not_fill_in_is_no_id(text: str) -> None:
         *(("link", text) for text in ("a" * 64 + "b" * 65, "https://x.example/a")),
     ],
 )
-def test_what_is_not_an_id_of_the_platform_is_malformed(platform: str, text: str) -> None:
+def test_ids_that_do_not_match_the_platform_are_malformed(platform: str, text: str) -> None:
     found = visit_of(platform, "", {PLATFORMS[platform].id_parameter: text})
     assert (found.external, found.fault) == ("", "malformed")
 
 
 @pytest.mark.parametrize(
-    ("platform", "text", "kept"),
+    ("platform", "text", "expected"),
     [
         ("prolific", "60A1C9D5E8F70B2A3C4D5E6F", "60a1c9d5e8f70b2a3c4d5e6f"),
         ("prolific", "\u200b60a1c9d5e8f70b2a3c4d5e6f\n", "60a1c9d5e8f70b2a3c4d5e6f"),
@@ -104,37 +104,37 @@ def test_what_is_not_an_id_of_the_platform_is_malformed(platform: str, text: str
         ),
     ],
 )
-def test_ids_are_kept_in_one_form(platform: str, text: str, kept: str) -> None:
+def test_ids_are_normalized(platform: str, text: str, expected: str) -> None:
     found = visit_of(platform, "", {PLATFORMS[platform].id_parameter: text})
-    assert (found.external, found.fault) == (kept, "")
+    assert (found.external, found.fault) == (expected, "")
 
 
-def test_a_study_may_have_ids_of_its_own() -> None:
+def test_a_study_may_have_its_own_pattern_of_ids() -> None:
     assert visit_of("link", "", {"id": "123456"}, "[0-9]{6}").external == "123456"
     assert visit_of("link", "", {"id": "12345"}, "[0-9]{6}").fault == "malformed"
     assert visit_of("link", "", {"id": "1234567"}, "[0-9]{6}").fault == "malformed"
     assert visit_of("mturk", "", {"workerId": "ab,c"}, "[A-Z,]+").external == "AB,C"
 
 
-def test_other_parameters_that_were_not_filled_in_are_left_out() -> None:
+def test_placeholders_in_other_parameters_are_left_out() -> None:
     found = visit_of("mturk", "", {**MTURK, "assignmentId": "${assignmentId}", "hitId": "h" * 200})
-    assert dict(found.kept) == {"submit_to": "https://www.mturk.com"}
+    assert dict(found.extra) == {"submit_to": "https://www.mturk.com"}
     assert (found.external, found.preview) == ("A1", False)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_the_link_for_the_platform_is_a_placeholder_until_it_fills_it_in(platform: str) -> None:
+def test_the_unfilled_link_for_the_platform_has_a_placeholder(platform: str) -> None:
     link = PLATFORMS[platform].link
     assert not link or visit_of(platform, "", dict(parse_qsl(link))).fault == "placeholder"
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_form_brings_the_same_visit(platform: str) -> None:
+def test_form_parameters_give_the_same_visit(platform: str) -> None:
     came = visit_of(platform, "", {**PROLIFIC, **MTURK, "id": "7", "survey_code": "8"})
     assert visit_of(platform, "", parameters_of(platform, "", came)) == came
 
 
-def test_people_go_back_with_their_code() -> None:
+def test_return_addresses_have_the_code() -> None:
     assert return_address("prolific", "", "C1", "5f") == "https://app.prolific.com/submissions/complete?cc=C1"
     assert return_address("prolific", "", "", "5f") == ""
     own = "https://x.example/a?id={id}&code={code}"
@@ -154,7 +154,7 @@ def test_other_addresses_are_refused(address: str) -> None:
         *("https://www.mturk.com.evil.example", "https://a@www.mturk.com"),
     ],
 )
-def test_work_is_handed_in_at_mturk_alone(given: str) -> None:
+def test_assignments_are_submitted_only_to_mturk(given: str) -> None:
     assert hand_in_address(given) == ""
 
 

@@ -1,4 +1,4 @@
-"""Games on file: events are whole, repeats change nothing, and a crash loses nothing."""
+"""Saved games: events are atomic, repeats change nothing, and a crash loses nothing."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from icy.study.game import Event, GameState
 from icy.study.service import Database, Study
 from icy.study.service.audit import audit
-from icy.study.service.play import MOST_REACTION, EventResult, OnFile, act, checked_reaction, set_display
+from icy.study.service.play import MOST_REACTION, EventResult, SavedGame, act, checked_reaction, set_display
 from tests.study.service.helpers import answer, at_once, finish, loaded, on, person, rows, started, study, token
 
 
-def everything(of: Study) -> list[Any]:
+def all_rows(of: Study) -> list[Any]:
     return [rows(of, f"SELECT * FROM {table}") for table in ("game", "trial", "event")]
 
 
-# -- one thing after the other -----------------------------------------------------------------------------------------
+# -- one event after the other -----------------------------------------------------------------------------------------
 
 
-def test_a_game_is_filed_as_it_is_played(of: Study) -> None:
+def test_a_game_is_saved_as_it_is_played(of: Study) -> None:
     who = started(of)
     first = loaded(of, who.id)
     code = first.state.trial.code
@@ -49,39 +49,41 @@ def test_a_game_is_filed_as_it_is_played(of: Study) -> None:
     assert audit(of).faults == ()
 
 
-def test_a_second_answer_gets_the_first_verdict(of: Study) -> None:
+def test_a_second_answer_keeps_the_first_verdict(of: Study) -> None:
     who = started(of)
     trial = token(of, who)
     first = answer(of, who, "abc", trial)
-    before = everything(of)
-    again = answer(of, who, first.found.state.trial.code, trial)
-    assert (again.said, again.found.state) == ("", first.found.state)
-    assert everything(of) == before
+    before = all_rows(of)
+    again = answer(of, who, first.saved.state.trial.code, trial)
+    assert (again.notice, again.saved.state) == ("", first.saved.state)
+    assert all_rows(of) == before
 
 
-def test_an_answer_to_another_item_is_told_and_changes_nothing(of: Study) -> None:
+def test_an_answer_to_an_earlier_item_is_stale_and_changes_nothing(of: Study) -> None:
     who = started(of)
     old = token(of, who)
     answer(of, who, "abc")
     on(of, who)
-    before = everything(of)
+    before = all_rows(of)
     for trial in (old, "", "0" * 32):
-        assert act(of, who.id, Event("answer", "abc"), trial).said == "stale"
-        assert act(of, who.id, Event("next"), trial).said == ""
-    assert everything(of) == before
+        assert act(of, who.id, Event("answer", "abc"), trial).notice == "stale"
+        assert act(of, who.id, Event("next"), trial).notice == ""
+    assert all_rows(of) == before
 
 
-def test_an_item_of_another_person_is_none_of_ours(of: Study) -> None:
+def test_an_answer_to_another_persons_item_is_stale(of: Study) -> None:
     one, other = started(of), started(of)
-    assert answer(of, one, "abc", token(of, other)).said == "stale"
+    assert answer(of, one, "abc", token(of, other)).notice == "stale"
     assert {row["state"] for row in rows(of, "SELECT state FROM trial")} == {"open"}
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "empty"), ("  ", "empty"), ("red cir", "letters"), ("a" * 65, "long")])
-def test_what_is_no_answer_costs_nothing_and_is_kept(text: str, said: str, of: Study) -> None:
+@pytest.mark.parametrize(
+    ("text", "notice"), [("", "empty"), ("  ", "empty"), ("red cir", "letters"), ("a" * 65, "long")]
+)
+def test_invalid_answers_cost_nothing_and_are_logged(text: str, notice: str, of: Study) -> None:
     who = started(of)
     before = loaded(of, who.id)
-    assert answer(of, who, text).said == said
+    assert answer(of, who, text).notice == notice
     after = loaded(of, who.id)
     assert (after.state, after.trial) == (before.state, before.trial)
     assert rows(of, "SELECT payload_json FROM event WHERE kind = 'refused'") == [
@@ -90,31 +92,31 @@ def test_what_is_no_answer_costs_nothing_and_is_kept(text: str, said: str, of: S
     assert audit(of).faults == ()
 
 
-def test_before_the_start_nothing_happens(of: Study) -> None:
+def test_events_before_the_start_change_nothing(of: Study) -> None:
     who = person(of)
     for event in (Event("answer", "abc"), Event("next"), Event("add"), Event("tab", "train"), Event("blur")):
-        assert act(of, who.id, event).found.state.phase == "new"
+        assert act(of, who.id, event).saved.state.phase == "new"
     assert rows(of, "SELECT * FROM event") == []
 
 
 def test_a_game_starts_once(of: Study) -> None:
     who = started(of)
-    before = everything(of)
+    before = all_rows(of)
     act(of, who.id, Event("start"))
-    assert everything(of) == before
+    assert all_rows(of) == before
 
 
 def test_a_finished_game_never_changes(of: Study) -> None:
     who = started(of)
     finish(of, who)
-    before = everything(of)
+    before = all_rows(of)
     for kind in ("start", "answer", "next", "add", "remove", "tab", "train_view", "blur", "paste", "finish"):
         act(of, who.id, Event(kind, "train"), token(of, who))
     set_display(of, who.id, {"palette": "safe", "sound": 0})
-    assert everything(of) == before
+    assert all_rows(of) == before
 
 
-def test_looks_are_logged_and_are_no_part_of_the_game(of: Study) -> None:
+def test_display_changes_are_logged_but_are_not_part_of_the_game(of: Study) -> None:
     who = started(of)
     before = loaded(of, who.id).state
     set_display(of, who.id, {"palette": "safe", "patterns": 1, "sound": 1})
@@ -125,7 +127,7 @@ def test_looks_are_logged_and_are_no_part_of_the_game(of: Study) -> None:
 
 
 @pytest.mark.parametrize(("given", "kept"), [(0, 0), (1500, 1500), (-1, None), (MOST_REACTION + 1, None), (None, None)])
-def test_a_page_cannot_claim_any_time(given: int | None, kept: int | None, of: Study) -> None:
+def test_reaction_times_out_of_range_are_ignored(given: int | None, kept: int | None, of: Study) -> None:
     assert checked_reaction(given) == kept
     who = started(of)
     act(of, who.id, Event("answer", "abc"), token(of, who), given)
@@ -135,7 +137,7 @@ def test_a_page_cannot_claim_any_time(given: int | None, kept: int | None, of: S
 # -- at once -----------------------------------------------------------------------------------------------------------
 
 
-def test_of_fifty_answers_at_once_one_is_graded(of: Study) -> None:
+def test_fifty_answers_at_once_are_graded_once(of: Study) -> None:
     who = started(of)
     trial, together, found = token(of, who), Barrier(50), list[EventResult]()
 
@@ -145,13 +147,13 @@ def test_of_fifty_answers_at_once_one_is_graded(of: Study) -> None:
 
     at_once([partial(submit, "abc" + "x" * n) for n in range(50)])
     assert len(found) == 50
-    assert len({outcome.found.state.trial.text for outcome in found}) == 1  # all are told the same verdict
+    assert len({outcome.saved.state.trial.text for outcome in found}) == 1  # all get the same verdict
     assert len(rows(of, "SELECT * FROM event WHERE kind = 'answer'")) == 1
     assert len(rows(of, "SELECT * FROM trial")) == 1
     assert audit(of).faults == ()
 
 
-def test_of_twenty_clicks_at_once_one_goes_on(of: Study) -> None:
+def test_twenty_clicks_at_once_open_one_item(of: Study) -> None:
     who = started(of)
     answer(of, who, "abc")
     trial = token(of, who)
@@ -162,86 +164,86 @@ def test_of_twenty_clicks_at_once_one_goes_on(of: Study) -> None:
     assert audit(of).faults == ()
 
 
-# -- anything, in any order --------------------------------------------------------------------------------------------
+# -- random events -----------------------------------------------------------------------------------------------------
 
 
 class AnyGame(RuleBasedStateMachine):
-    """Someone with two windows does anything; the game on file is always that of the pure core."""
+    """Random events from several windows; the saved state always equals the state of the pure core."""
 
     @initialize()
     def begin(self) -> None:
-        """Start a game, on file and in memory."""
+        """Start a game in the database and in memory."""
         self.folder = TemporaryDirectory()
         self.of = study(Path(self.folder.name))
         self.who = started(self.of)
         self.tokens = [token(self.of, self.who)]
-        self.model: GameState = self.file.state
+        self.model: GameState = self.saved.state
         self.score = 0
         self.closed: list[Any] | None = None
 
     @property
-    def file(self) -> OnFile:
-        """The game on file."""
+    def saved(self) -> SavedGame:
+        """The saved game."""
         return loaded(self.of, self.who.id)
 
     def do(self, event: Event, trial: str = "") -> None:
-        """Do something to both."""
+        """Apply an event to both games."""
         current = trial == self.tokens[-1] or event.kind not in ("answer", "next")
-        self.model = self.file.game.apply(self.model, event) if current else self.model
+        self.model = self.saved.game.apply(self.model, event) if current else self.model
         act(self.of, self.who.id, event, trial)
         if (now := token(self.of, self.who)) != self.tokens[-1]:
             self.tokens.append(now)
 
     @rule(text=st.sampled_from(["redcir", "abc", "", "?", "maghex"]), window=st.integers(0, 2))
     def answers(self, text: str, window: int) -> None:
-        """Answer in this window, or in one that shows an older item."""
+        """Answer in this window, or in a window with an older item."""
         self.do(Event("answer", text), self.tokens[max(0, len(self.tokens) - 1 - window)])
 
     @rule(window=st.integers(0, 1))
-    def goes_on(self, window: int) -> None:
-        """Go on, likewise."""
+    def opens_next_item(self, window: int) -> None:
+        """Press next in this window, or in a window with an older item."""
         self.do(Event("next"), self.tokens[max(0, len(self.tokens) - 1 - window)])
 
     @rule(kind=st.sampled_from(["add", "remove", "train_view"]), at=st.integers(0, 6))
     def presses(self, kind: Any, at: int) -> None:
-        """Press a button of a page that may be old."""
+        """Press a button of a page that may be outdated."""
         self.do(Event(kind, at=at))
 
     @rule(
         kind=st.sampled_from(["tab", "blur", "paste", "start", "finish"]), text=st.sampled_from(["test", "train", "x"])
     )
     def does(self, kind: Any, text: str) -> None:
-        """Do something else."""
+        """Send another event."""
         self.do(Event(kind, text if kind == "tab" else ""))
 
     @rule()
     def restarts(self) -> None:
-        """Start the server anew."""
+        """Restart the server."""
         self.of.database.close()
         self.of = study(Path(self.folder.name))
 
     @invariant()
     def agrees(self) -> None:
-        """The file has what the core says."""
-        assert self.file.state == self.model
+        """The saved state equals the state of the core."""
+        assert self.saved.state == self.model
 
     @invariant()
     def score_never_falls(self) -> None:
-        """The score rises, and never above what the rules allow."""
+        """The score never falls, and never exceeds the highest possible score."""
         now = self.model.score
-        assert self.score <= now <= self.file.game.settings.most_points
+        assert self.score <= now <= self.saved.game.settings.most_points
         self.score = now
 
     @precondition(lambda self: self.model.phase == "closed")
     @invariant()
     def closed_never_changes(self) -> None:
-        """A finished game stays as it was."""
-        found = everything(self.of)
+        """A finished game never changes."""
+        found = all_rows(self.of)
         self.closed = self.closed or found
         assert found == self.closed
 
     def teardown(self) -> None:
-        """Audit what came of it."""
+        """Audit the game."""
         assert audit(self.of).faults == ()
         self.of.database.close()
         self.folder.cleanup()
@@ -254,8 +256,8 @@ TestAnyGame.settings = settings(max_examples=10, stateful_step_count=30, deadlin
 # -- killed ------------------------------------------------------------------------------------------------------------
 
 
-def play_until_killed(folder: Path, who: Any, statement: int, told: int) -> None:
-    """Play in a process that kills itself before its nth statement, and tell of every answer that was told."""
+def play_until_killed(folder: Path, who: Any, statement: int, replies: int) -> None:
+    """Play in a process that kills itself before its nth statement, and report every reply to the player."""
     connect, count = Database._connect, 0
 
     def kill(_: str) -> None:
@@ -271,47 +273,47 @@ def play_until_killed(folder: Path, who: Any, statement: int, told: int) -> None
 
     Database._connect = traced  # type: ignore[method-assign]
     of = study(folder)
-    while not answer(of, who, "abc").found.is_closed:
-        os.write(told, b"a")
+    while not answer(of, who, "abc").saved.is_closed:
+        os.write(replies, b"a")
         on(of, who)
-        os.write(told, b"n")
-    os.write(told, b"!")
+        os.write(replies, b"n")
+    os.write(replies, b"!")
 
 
 def killed_at(folder: Path, who: Any, statement: int) -> bytes:
-    """What a player was told until the server was killed."""
+    """The replies to a player before the server was killed."""
     read, write = os.pipe()
     child = os.fork()
-    if child == 0:  # has nothing of the tests around it
+    if child == 0:  # the child must not run pytest's cleanup
         try:
             play_until_killed(folder, who, statement, write)
         finally:
             os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as file:
-        said = file.read()
+        replies = file.read()
     os.waitpid(child, 0)
-    return said
+    return replies
 
 
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
-def test_killed_between_any_two_writes_nothing_is_lost(tmp_path: Path) -> None:
-    """Of a game some answers are told, and then the process is killed: these are on file, whole, and it goes on."""
+def test_a_kill_between_any_two_writes_loses_nothing(tmp_path: Path) -> None:
+    """All answers with a reply before the kill are saved completely, and the game can continue."""
     of = study(tmp_path)
     who = started(of)
     of.database.close()
-    told, kills = 0, 0
+    replied, kills = 0, 0
     for statement in (*range(12, 64, 3), 10**9):
-        said = killed_at(tmp_path, who, statement)
-        kills += b"!" not in said
-        told += said.count(b"n")
+        replies = killed_at(tmp_path, who, statement)
+        kills += b"!" not in replies
+        replied += replies.count(b"n")
         of = study(tmp_path)
         found = loaded(of, who.id)
         graded = sum(trial.graded for trial in found.state.trials)
-        assert graded >= told  # more if it was killed after the write, and before it told
-        told = len(found.state.trials) - 1
-        assert found.trial == rows(of, "SELECT token FROM trial WHERE example = ?", told)[0]["token"]
+        assert graded >= replied  # greater if it was killed between the write and the reply
+        replied = len(found.state.trials) - 1
+        assert found.trial == rows(of, "SELECT token FROM trial WHERE example = ?", replied)[0]["token"]
         assert loaded(study(tmp_path), who.id).game.picture(found.state) == found.game.picture(found.state)
         assert audit(of).faults == ()
         of.database.close()

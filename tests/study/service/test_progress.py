@@ -10,7 +10,7 @@ from icy.study.service.stages import ATTEMPTS, answer_page, answer_questions, re
 from tests.study.service.helpers import Clock, finish, person, rows, started, study
 
 
-def test_everyone_counts_once(tmp_path: Path) -> None:
+def test_every_person_counts_once(tmp_path: Path) -> None:
     clock = Clock()
     of = study(tmp_path, clock, conditions={"grammar": ["concat"], "quota": 9})
     finish(of, started(of))
@@ -31,13 +31,13 @@ def test_everyone_counts_once(tmp_path: Path) -> None:
     assert found.last > rows(of, "SELECT started FROM game WHERE person = ?", last.id)[0]["started"]
 
 
-def test_the_pilot_is_apart(tmp_path: Path) -> None:
+def test_the_pilot_is_counted_separately(tmp_path: Path) -> None:
     started(study(tmp_path))
     opened = study(tmp_path, state="open")
     assert (progress(opened).consented, progress(opened, pilot=True).consented) == (0, 1)
 
 
-def test_who_fails_the_questions_is_screened_and_leaves_the_place(tmp_path: Path) -> None:
+def test_people_who_fail_the_questions_free_their_place(tmp_path: Path) -> None:
     of = study(tmp_path)
     who = person(of)
     answer_page(of, who, "demographics", {})

@@ -1,4 +1,4 @@
-"""Reviews: what is odd is shown, nothing is decided by itself, and payments are files."""
+"""Reviews: unusual games are marked, researchers decide, and payments are files."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from icy.study.service.pay import bonus_cents, code_of, leave_address, money
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.platforms import Visit
 from icy.study.service.play import act
-from icy.study.service.review import APPROVE, REJECT, decide, export_payments, reviewed
+from icy.study.service.review import APPROVE, REJECT, decide, export_payments, review_games
 from tests.study.service.helpers import answer, finish, loaded, on, rows, started, study, write
 
 
 def play_well(of: Study, who: Person, reaction: int = 4000) -> None:
-    """Answer all items right."""
+    """Answer all items correctly."""
     while True:
         game = loaded(of, who.id)
         act(of, who.id, Event("answer", game.state.trial.code), game.trial, reaction)
-        if on(of, who).found.is_closed:
+        if on(of, who).saved.is_closed:
             return
 
 
-def test_what_is_odd_is_shown(tmp_path: Path) -> None:
+def test_unusual_games_are_marked(tmp_path: Path) -> None:
     of = study(tmp_path, people={"most_bonus_cents": 100})
     play_well(of, started(of))
     finish(of, started(of), "redred")
@@ -38,7 +38,7 @@ def test_what_is_odd_is_shown(tmp_path: Path) -> None:
     act(of, hasty.id, Event("blur"))
     play_well(of, hasty, 200)
     unfinished = started(of)
-    found = reviewed(of)
+    found = review_games(of)
     assert [one.odd for one in found] == ["", "same answer", "very fast"]
     assert [one.decision for one in found] == ["", "", ""]
     assert [(one.pastes, one.blurs) for one in found] == [(0, 0), (0, 0), (1, 1)]
@@ -54,22 +54,22 @@ def test_letters_that_no_code_has_are_counted(tmp_path: Path) -> None:
     for text in ("q", "r", "s", "t", "u", "v"):
         answer(of, who, text)
         on(of, who)
-    (found,) = reviewed(of)
+    (found,) = review_games(of)
     assert (found.strange, found.odd) == (6, "other letters")
 
 
 @pytest.mark.slow
-def test_the_score_of_icy22_is_looked_at_in_games_of_its_length(tmp_path: Path) -> None:
+def test_low_scores_are_marked_only_in_games_of_50_items(tmp_path: Path) -> None:
     of = study(tmp_path, conditions={"game": {"examples": 50, "held_out_at": [29, 39, 49]}})
     who = started(of)
     for n in range(50):
         answer(of, who, "redgnbluym"[n % 10])
         on(of, who)
-    assert reviewed(of)[0].odd == "score below 100"
+    assert review_games(of)[0].odd == "score below 100"
 
 
 @pytest.mark.slow
-def test_a_bonus_is_capped_and_of_finished_games_alone(tmp_path: Path) -> None:
+def test_a_bonus_is_capped_and_only_for_finished_games(tmp_path: Path) -> None:
     of = study(tmp_path, people={"most_bonus_cents": 3}, conditions={"game": {"cents_per_ten": 20}})
     who = started(of)
     with of.database.reading() as connection:
@@ -77,11 +77,11 @@ def test_a_bonus_is_capped_and_of_finished_games_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="finished game"):
         bonus_cents(of, game)
     play_well(of, who)
-    (found,) = reviewed(of)
+    (found,) = review_games(of)
     assert found.score > 5
     assert found.bonus_cents == 3
     write(of, "UPDATE game SET score = 1")
-    assert reviewed(of)[0].bonus_cents == 2
+    assert review_games(of)[0].bonus_cents == 2
     assert money(305, "GBP") == "3.05 GBP"
 
 
@@ -93,9 +93,9 @@ def test_decisions_can_change_until_they_are_paid(tmp_path: Path) -> None:
         decide(of, who.id, REJECT, " ")
     assert decide(of, who.id[:20].lower(), REJECT, "the same everywhere") == who.id
     decide(of, who.id, APPROVE)
-    assert reviewed(of)[0].decision == "approve"
+    assert review_games(of)[0].decision == "approve"
     export_payments(of, tmp_path / "pay")
-    with pytest.raises(InvalidSettingError, match="was exported"):
+    with pytest.raises(InvalidSettingError, match="was exported already"):
         decide(of, who.id, REJECT, "too late")
     with pytest.raises(UnknownNameError, match="No person with a finished game"):
         decide(of, "nobody", APPROVE)
@@ -121,7 +121,7 @@ def decided(folder: Path, platform: str, **kept: str) -> Study:
 
 
 def files(of: Study, folder: Path) -> dict[str, str]:
-    """The files to pay by, of which none is for others to read."""
+    """The payment files; only their owner may read them."""
     found = export_payments(of, folder / "pay")
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in found)
     return {path.name: path.read_text() for path in found}
@@ -155,7 +155,7 @@ STRANGE = ("a,b", 'say "hi"', "two\u2028lines", "semi;colon", "tab\there")
 
 @pytest.mark.parametrize("platform", ["prolific", "mturk", "link"])
 def test_strange_ids_stay_one_cell_of_one_line(platform: str, tmp_path: Path) -> None:
-    """They are refused now, but a database may hold some, or a study may accept them by a pattern of its own."""
+    """Current versions refuse these ids, but an old database may have them, or a study's pattern may accept them."""
     of = decided(tmp_path, platform)
     write(of, "UPDATE review SET decision = 'approve'")
     for strange in STRANGE:
@@ -170,20 +170,20 @@ def test_strange_ids_stay_one_cell_of_one_line(platform: str, tmp_path: Path) ->
 
 def test_several_assignments_of_a_worker_are_marked(tmp_path: Path) -> None:
     of = decided(tmp_path, "mturk", assignment="AS", hit="HI")
-    assert [one.odd for one in reviewed(of)] == ["assignment of another worker"] * 2
+    assert [one.odd for one in review_games(of)] == ["assignment of another worker"] * 2
     write(
         of,
         """UPDATE external_id SET kept_json = '{"assignment": "B", "hit": "H", "earlier": ["A", "C"]}'
               WHERE external = 'W-good'""",
     )
-    assert [one.odd for one in reviewed(of)] == ["3 assignments", ""]
+    assert [one.odd for one in review_games(of)] == ["3 assignments", ""]
     (text,) = files(of, tmp_path).values()
     good, bad = csv.DictReader(io.StringIO(text))
     assert (good["AssignmentId"], good["HITId"], good["EarlierAssignments"]) == ("B", "H", "A C")
     assert bad["EarlierAssignments"] == ""
 
 
-def test_others_get_codes_and_amounts(tmp_path: Path) -> None:
+def test_other_platforms_get_codes_and_amounts(tmp_path: Path) -> None:
     of = decided(tmp_path, "link")
     (text,) = files(of, tmp_path).values()
     good, bad = csv.DictReader(io.StringIO(text))
@@ -197,5 +197,5 @@ def test_codes_are_by_outcome(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific", "codes": codes})
     assert [code_of(of, name, "OWN") for name in ("complete", "failed_check", "declined")] == ["C1", "C3", ""]
     assert leave_address(of, "complete").endswith("?cc=C1")
-    assert leave_address(of, "declined") == ""  # no code for it, so people return their submission by themselves
+    assert leave_address(of, "declined") == ""  # without a code, people return their submission on the platform
     assert code_of(study(tmp_path, name="own"), "complete", "OWN") == "OWN"

@@ -1,4 +1,4 @@
-"""The simulated player at the pages sees what people see."""
+"""The simulated player reads the pages as people do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.study.service.robot import Page, seen
 
 
 @given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 2**40), st.sampled_from(sorted(PALETTES)), st.booleans())
-def test_it_sees_what_is_drawn(colour: int, shape: int, seed: int, palette: str, patterns: bool) -> None:
+def test_it_recognizes_pictures(colour: int, shape: int, seed: int, palette: str, patterns: bool) -> None:
     picture = svg(Picture(colour, shape, seed), palette, patterns=patterns)  # type: ignore[arg-type]
     assert seen(picture, palette) == (colour, shape)
 

@@ -1,4 +1,4 @@
-"""Where the service listens, and who may see the researcher's page."""
+"""The address of the service, and access to the researcher's page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_by_default_only_this_machine_is_served() -> None:
     assert found.address("pilot") == "http://127.0.0.1:8000/pilot"
 
 
-def test_addresses_are_those_that_people_use() -> None:
+def test_addresses_begin_with_the_base_url() -> None:
     found = Serving(base_url="https://study.example/", root_path="/spy", behind_proxy=True)
     assert found.address("pilot") == "https://study.example/spy/pilot"
     assert found.hosts[0] == "study.example"
@@ -38,34 +38,34 @@ def test_addresses_are_those_that_people_use() -> None:
 @pytest.mark.parametrize(
     "given", [{"host": "0.0.0.0"}, {"behind_proxy": True}, {"base_url": "https://study.example"}], ids=str
 )
-def test_whoever_others_can_reach_needs_a_password(given: dict[str, Any]) -> None:
+def test_a_public_service_needs_a_password_for_the_researchers_page(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidSettingError, match="ICY_STUDY_PASSWORD"):
         Serving(researcher=True, **given)
     assert Serving(researcher=True, password="x", **given).researcher
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
-        ({"base_url": "study.example"}, "is like https://study.example"),
-        ({"base_url": "https://study.example/spy"}, "what follows the name is --root-path"),
+        ({"base_url": "study.example"}, "must be like https://study.example"),
+        ({"base_url": "https://study.example/spy"}, "set a path with --root-path"),
         *(
-            ({"base_url": f"https://{wrong}"}, "is like https://study.example")
+            ({"base_url": f"https://{wrong}"}, "must be like https://study.example")
             for wrong in ("", "a..b", "study.example:port", "study.example:70000", "-a.example", "a b", "[::1", "a@b.c")
         ),
-        ({"base_url": "ftp://study.example"}, "is like https://study.example"),
-        ({"base_url": "https://study.example?a=b"}, "is like https://study.example"),
-        ({"root_path": "spy"}, "begins with a slash"),
+        ({"base_url": "ftp://study.example"}, "must be like https://study.example"),
+        ({"base_url": "https://study.example?a=b"}, "must be like https://study.example"),
+        ({"root_path": "spy"}, "must begin with a slash"),
         ({"port": 0}, "The port must be"),
         ({"port": 70_000}, "The port must be at most 65535"),
     ],
 )
-def test_what_is_wrong_is_told(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidSettingError, match=said):
+def test_invalid_settings_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidSettingError, match=message):
         Serving(**given)
 
 
-def test_a_missing_extra_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("icy.study.service.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
@@ -78,28 +78,28 @@ def test_studies_of_one_name_are_not_served_together(tmp_path: Path) -> None:
         app_of([study(tmp_path), study(tmp_path)], Serving())
 
 
-def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     where = Serving(port=free_port())
-    with listening(where), pytest.raises(StoreError, match="something else listens there; end it, or choose another"):
+    with listening(where), pytest.raises(StoreError, match="another program listens there; stop it, or choose another"):
         listening(where)
 
 
 def test_small_replies_are_sent_at_once() -> None:
-    """asyncio sets TCP_NODELAY on sockets that name TCP alone; without it a page takes 40 ms more."""
+    """asyncio sets TCP_NODELAY only on sockets with the protocol TCP; without it a page takes 40 ms more."""
     with listening(Serving(port=free_port())) as found:
         assert found.proto == socket.IPPROTO_TCP
 
 
-def test_an_address_that_is_not_this_machines_is_told() -> None:
+def test_an_address_of_another_machine_is_refused() -> None:
     with pytest.raises(StoreError, match=r"cannot listen at 192\.0\.2\.1, port 8000: .*; choose another --host"):
-        listening(Serving(host="192.0.2.1"))  # which is nobody's (RFC 5737)
+        listening(Serving(host="192.0.2.1"))  # reserved for documentation (RFC 5737)
 
 
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="signals are others there")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_runs_until_it_is_told_to_end(number: signal.Signals, tmp_path: Path) -> None:
-    """By Ctrl-C, or by the signal of a system that goes down: the exit code is 0, and one sentence is said."""
+def test_it_runs_until_a_signal_stops_it(number: signal.Signals, tmp_path: Path) -> None:
+    """After Ctrl-C or SIGTERM, the exit code is 0, and the command prints one sentence."""
     new.new_study(tmp_path / "pilot.toml")
     port = free_port()
     command = [sys.executable, "-m", "icy", "study", "serve", str(tmp_path / "pilot.toml"), "--port", str(port)]
@@ -110,12 +110,12 @@ def test_it_runs_until_it_is_told_to_end(number: signal.Signals, tmp_path: Path)
     assert (process.returncode, out) == (0, "")
     assert err.splitlines() == [
         f"pilot (pilot): http://127.0.0.1:{port}/pilot",
-        "Stopped; all that people did is on file.",
+        "Stopped; all recorded data is saved.",
     ]
 
 
 def wait_for(address: str, patience: float = 300.0) -> None:
-    """Wait until a page is served."""
+    """Wait until the server answers."""
     until = time.monotonic() + patience
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What the source of the service does not hold: clients of other services, and decisions that no researcher made."""
+"""The source of the service has no clients of other services and no automatic decisions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ CLIENTS = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "telnetl
 
 
 def test_only_a_researcher_rejects() -> None:
-    """A decision is written in one place, which `icy study review` alone leads to."""
+    """Only one function saves decisions, and only `icy study review` calls it."""
     writers = [path.name for path in SERVICE.rglob("*.py") if "INSERT INTO review" in path.read_text(encoding="utf-8")]
     callers = [path.name for path in SERVICE.rglob("*.py") if "decide(" in path.read_text(encoding="utf-8")]
     assert writers == callers == ["review.py"]
 
 
-def test_the_service_asks_nobody() -> None:
-    """Nothing in it is a client of another service, so it can move no money and send no data."""
+def test_the_service_has_no_clients() -> None:
+    """The service has no client of another service, so it cannot transfer money or send data."""
     for path in SERVICE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [one.name for one in node.names] if isinstance(node, ast.Import) else []

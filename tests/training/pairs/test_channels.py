@@ -1,4 +1,4 @@
-"""Pairs over the channels of games: what they say is read by words, and not by the largest score."""
+"""Pairs over the channels of games: messages are read as words, and not by the largest score."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def played(folder: Path, task: object, replicate: Replicate) -> tuple[Outcome, L
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_the_language_that_emerged_is_what_the_receiver_reads(channel: str, tmp_path: Path) -> None:
+def test_the_language_that_emerged_has_the_words_that_the_receiver_reads(channel: str, tmp_path: Path) -> None:
     task = pair_task(representation=channel)
     outcome, language, pair = played(tmp_path, task, Replicate(SCRATCH, 1))
     read: list[torch.Tensor] = []
@@ -88,5 +88,5 @@ def test_a_stack_of_pairs_is_each_alone(channel: str, tmp_path: Path) -> None:
 
 
 def test_too_many_words_are_refused_early() -> None:
-    with pytest.raises(InvalidSettingError, match="more than can be numbered"):
+    with pytest.raises(InvalidSettingError, match="too many for 64-bit numbers"):
         try_pair(replace(pair_task(representation="qt"), vocab_size=70), SETTINGS)

@@ -22,7 +22,7 @@ from tests.training.pairs.helpers import SETTINGS, SHORT, assert_same_curve, pai
 
 @pytest.mark.slow
 def test_other_lengths_of_the_game_do_not_disturb(tmp_path: Path) -> None:
-    """Seeds whose games are of different length: the longer one goes on as if alone."""
+    """Games of different lengths: the longer game continues as if alone."""
     protocol = EndToEndProtocol(cap=0.5, most=None, report_every=5, target=0.9)
     replicates = [Replicate("perm", seed) for seed in (1, 2)]
     both = run(tmp_path, replicates, pair_task(), protocol, baselines={1: 10, 2: 30})
@@ -32,7 +32,7 @@ def test_other_lengths_of_the_game_do_not_disturb(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_ends_off_the_grid_leaves_no_trace_in_the_others(tmp_path: Path) -> None:
+def test_a_pair_that_ends_between_checks_adds_no_point_to_other_curves(tmp_path: Path) -> None:
     """Under `published` the accuracy is a mean since the last reading: it must not depend on a neighbour's end."""
     protocol = EndToEndProtocol(cap=1, most=None, report_every=10, target=0.9)
     published = replace(SETTINGS, training_readings=True, fresh_reading=False)
@@ -57,14 +57,14 @@ def test_what_ends_off_the_grid_leaves_no_trace_in_the_others(tmp_path: Path) ->
 
 
 def wrong_at(places: list[int], targets: Tensor, choices: int) -> Tensor:
-    """Scores that are largest at the targets, but for some places of every example."""
-    told = targets.clone()
-    told[..., places] = (told[..., places] + 1) % choices
-    return one_hot(told, choices)
+    """Scores that are largest at the targets, except at some places of every example."""
+    answers = targets.clone()
+    answers[..., places] = (answers[..., places] + 1) % choices
+    return one_hot(answers, choices)
 
 
 def test_accuracies_of_a_pair_are_of_single_values_and_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And each is of its own: over the link, of the sender's words, of what the receiver makes of the language."""
+    """The three accuracies are separate: over the link, of the sender's words, of the receiver on the language."""
     replicate, task = Replicate("perm", 1), pair_task()
     job = PairJob(task, SHORT, SETTINGS, replicates=(replicate,), folder=str(tmp_path))
     game = PairStack(job, [PlayingPair(replicate, 12, make_pair(task, 1, SETTINGS))])

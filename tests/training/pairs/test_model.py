@@ -1,4 +1,4 @@
-"""A pair as a model: what goes over the link."""
+"""A pair as a model: messages over the link."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.training.pairs.helpers import SETTINGS, pair_task
 
 
 @pytest.mark.parametrize("representation", ["gumb", "discr"])
-def test_the_receiver_reads_what_the_sender_was_fed_back(representation: str) -> None:
-    """No sample is drawn twice: the message is what the loop fed back, at every position."""
+def test_the_receiver_reads_the_feedback_of_the_sender(representation: str) -> None:
+    """Samples are drawn once: the message equals the feedback of the loop at every position."""
     pair = make_pair(pair_task(representation=representation), 1, SETTINGS).train()
     fed, noise = [], Noise(torch.tensor(5))
     if representation == "discr":

@@ -16,7 +16,7 @@ def job(**more: Any) -> PairJob:
     return PairJob(task, SHORT, replace(SETTINGS, **more))
 
 
-def test_settings_of_pre_training_are_part_of_what_a_pair_is_filed_under() -> None:
+def test_settings_of_pre_training_are_part_of_the_key_of_a_pair() -> None:
     taught, scratch = Replicate("perm", 1), Replicate(SCRATCH, 1)
     assert job(before="gumb").key(taught) != job(before="gumb", temperature=5.0).key(taught)
     assert job(before="gumb").key(scratch) == job(before="gumb", temperature=5.0).key(scratch)

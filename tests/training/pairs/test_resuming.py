@@ -1,4 +1,4 @@
-"""Games of pairs that go on from checkpoints: killed and resumed equals uninterrupted, to the bit."""
+"""Games of pairs that resume from checkpoints: killed and resumed equals uninterrupted, to the bit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def job(folder: Path, **changes: Any) -> PairJob:
 @both_engines
 @pytest.mark.parametrize("after", [1, 3])  # within the first block, and after the first check
 @pytest.mark.parametrize("readings", ["fresh", "training"])
-def test_what_was_killed_goes_on_to_the_same_bits(
+def test_a_killed_training_resumes_to_the_same_bits(
     readings: str, after: int, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And learns no language again."""
@@ -47,8 +47,8 @@ def test_what_was_killed_goes_on_to_the_same_bits(
 
 
 @pytest.mark.slow
-def test_games_of_a_length_that_follows_from_concat_go_on(tmp_path: Path) -> None:
-    """Each as far as it was: some had ended, and others are only now asked for."""
+def test_games_with_a_length_relative_to_concat_resume(tmp_path: Path) -> None:
+    """Some had ended, some resume from their checkpoints, and others are new."""
     protocol = EndToEndProtocol(steps=None, cap=2.0, most=80, report_every=10, target=0.5)
     of = job(tmp_path, protocol=protocol, replicates=REPLICATES[2:], settings=replace(SETTINGS, check_every=2))
     whole = list(of.train())
@@ -80,7 +80,7 @@ def test_a_game_of_fixed_length_goes_on_without_concat(tmp_path: Path, monkeypat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["learner", "how", "format", "own"])
-def test_what_cannot_be_gone_on_from_learns_its_language_again(damage: str, tmp_path: Path, caplog: Any) -> None:
+def test_pairs_with_an_unusable_checkpoint_are_pre_trained_again(damage: str, tmp_path: Path, caplog: Any) -> None:
     of = job(tmp_path)
     whole = numbers(list(of.train()))
     killed(of, PairStack, 3)
@@ -88,4 +88,4 @@ def test_what_cannot_be_gone_on_from_learns_its_language_again(damage: str, tmp_
         state = torch.load(path, weights_only=True)
         torch.save(state | {damage: {"weights": {}}}, path)
     assert numbers(resumed(of, [])) == whole
-    assert "so training begins anew" in caplog.text
+    assert "so training starts again" in caplog.text

@@ -56,7 +56,7 @@ def test_pre_trained_pairs_together_equal_pairs_alone(tmp_path: Path) -> None:
         assert_same_curve(run(tmp_path, [replicate], pair_task())[replicate], together[replicate])
 
 
-# -- what goes over the link -------------------------------------------------------------------------------------------
+# -- messages over the link --------------------------------------------------------------------------------------------
 
 
 def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
@@ -79,10 +79,10 @@ def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
     assert_same_curve(run(tmp_path, replicates[1:], task, engine="loop")[replicates[1]], found[replicates[1]])
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
-def test_without_concat_there_is_no_length(tmp_path: Path) -> None:
+def test_without_concat_the_length_is_unknown(tmp_path: Path) -> None:
     protocol = EndToEndProtocol(target=0.9, report_every=5)
     found = run(tmp_path, [Replicate("perm", 1)], pair_task(), protocol, baselines={1: "not_learnt"})
     assert found[Replicate("perm", 1)].reason == "no_baseline"
@@ -102,10 +102,10 @@ def test_readings_are_reported(tmp_path: Path) -> None:
     assert isinstance(make_pair(pair_task(), 1, SETTINGS), Pair)
 
 
-# -- what a review found -----------------------------------------------------------------------------------------------
+# -- former faults -----------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_learnt_where_concat_is_known_to_have_failed(tmp_path: Path) -> None:
+def test_nothing_is_trained_after_a_known_failure_of_concat(tmp_path: Path) -> None:
     seen: list[Reading] = []
     pairs = PairJob(
         pair_task(),

@@ -23,7 +23,7 @@ def test_dealing_is_complete_and_even() -> None:
 
 @dataclass
 class Wraps:
-    """A stand-in for a job in whose training something goes wrong; `of` is what went wrong before."""
+    """A stand-in for a job with an error in training; `of` is the cause of the error."""
 
     replicates = (Replicate("perm", 1),)
     name = device = "cpu"
@@ -36,7 +36,7 @@ class Wraps:
         return {"error": str(error)}
 
 
-def test_an_interrupt_that_an_error_hides_is_no_failure_of_the_model() -> None:
+def test_an_interrupt_behind_an_error_is_not_a_failure_of_the_model() -> None:
     filed: list[Any] = []
     with pytest.raises(KeyboardInterrupt):
         run_job(Wraps(KeyboardInterrupt()), put=lambda record, files: filed.append(record))  # type: ignore[arg-type]

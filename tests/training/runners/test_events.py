@@ -1,4 +1,4 @@
-"""Mail of workers: what a disk takes arrives, and what it does not take is no error."""
+"""Events of workers: lines on the disk arrive, and a full disk does not raise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icy.training.runners.events import EventLog
 FULL = Path("/dev/full")
 
 
-def test_what_is_written_arrives_after_an_unfinished_line(tmp_path: Path) -> None:
+def test_events_after_an_incomplete_line_arrive(tmp_path: Path) -> None:
     mail = EventLog(tmp_path)
     EventLog.path(tmp_path, 3).write_text('["read", [1')
     with EventLog.writing(tmp_path, 3) as write:
@@ -22,7 +22,7 @@ def test_what_is_written_arrives_after_an_unfinished_line(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="the system has no /dev/full")
-def test_a_full_disk_or_a_folder_that_is_gone_is_no_error(tmp_path: Path) -> None:
+def test_a_full_disk_and_a_missing_folder_are_ignored(tmp_path: Path) -> None:
     EventLog.path(tmp_path, 0).symlink_to(FULL)
     for folder in (tmp_path, tmp_path / "gone"):
         with EventLog.writing(folder, 0) as write:

@@ -107,7 +107,7 @@ def test_a_worker_that_is_killed_begins_again(
 
 
 @pytest.mark.slow
-def test_what_is_killed_time_and_again_is_kept_as_failed_and_the_rest_goes_on(
+def test_a_job_that_is_killed_repeatedly_is_recorded_as_failed(
     tmp_path: Path, held: dict[str, Any], killing: Any
 ) -> None:
     out = str(tmp_path / "out")

@@ -30,7 +30,7 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are c
 
 
 def run(script: str) -> Any:
-    """Run a script in a fresh process, with one thread; return what it prints last, read as JSON."""
+    """Run a script in a fresh process, with one thread; return its last line, parsed as JSON."""
     prelude = "import json, os, sys, time; from icy.training.runners import pool, processes\n"
     found = subprocess.run([sys.executable, "-c", prelude + script], capture_output=True, text=True, timeout=300)
     assert not found.returncode, found.stderr
@@ -72,7 +72,7 @@ print(json.dumps([result.records, len(made), facts, len(list(Path(sys.argv[1]).g
     assert workers == 2  # both copies trained
     assert facts == [[True, [], "1"]] * len(facts)  # memory kept, nothing heavy imported, one thread
     assert not here  # the user's process is as it was
-    assert not keeps_memory()  # nor did training in this one change it
+    assert not keeps_memory()  # training in this process did not change it
 
 
 @pytest.mark.process
@@ -92,7 +92,7 @@ def test_fresh_processes_give_the_same_numbers_and_keep_their_memory(
 # -- where copying is not safe -----------------------------------------------------------------------------------------
 
 
-def test_nothing_is_copied_beside_a_thread() -> None:
+def test_nothing_is_copied_with_a_second_thread() -> None:
     going = threading.Event()
     other = threading.Thread(target=going.wait)
     other.start()
@@ -138,7 +138,7 @@ print(json.dumps([threads, len(found), left]))
     threads, copied, left = run(script)
     assert threads > 1
     assert not copied
-    assert left is None  # nor is the first copy still there
+    assert left is None  # the first copy has ended
 
 
 @pytest.mark.process
@@ -152,7 +152,7 @@ print(json.dumps(len(processes.copies(2, os.getpid, {start}))))
     assert run(script) == 0
 
 
-# -- what a copy does --------------------------------------------------------------------------------------------------
+# -- work in a copy ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.process
@@ -341,7 +341,7 @@ made[0].kill()
 @pytest.mark.process
 @only_linux
 @pytest.mark.parametrize("forgotten", ["an interrupt as copies are made", "a copy that nobody knows"])
-def test_an_interrupt_leaves_no_copy_for_which_python_would_wait(forgotten: str) -> None:
+def test_an_interrupt_leaves_no_copies_to_wait_for(forgotten: str) -> None:
     make = {
         "an interrupt as copies are made": """
 real = processes.CopiedProcess

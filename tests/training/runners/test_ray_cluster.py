@@ -147,7 +147,7 @@ print(entry.full_version, entry.origin, entry.load().__module__)
 
 
 @pytest.mark.process
-def test_what_a_notebook_defines_is_refused_with_the_way_out() -> None:
+def test_models_of_a_notebook_are_refused_with_a_remedy() -> None:
     script = f"""
 import icy
 from icy.config.specs import ProbeSpec
@@ -186,11 +186,11 @@ def test_without_ray_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
         clusters.RayRunner()
 
 
-# -- what a cluster listens on -----------------------------------------------------------------------------------------
+# -- addresses of a cluster --------------------------------------------------------------------------------------------
 
 
 class StandIn:
-    """In place of Ray, which takes seconds to start: notes what it is asked for.
+    """A stand-in for Ray, which takes seconds to start: notes its arguments.
 
     Args:
         found: the address of a cluster that is there.
@@ -222,7 +222,7 @@ def test_a_cluster_of_icys_own_is_asked_to_listen_on_this_machine_alone(found: s
     assert ray.constants.ENABLE_RAY_CLUSTER is True
 
 
-def test_a_ray_that_listens_elsewhere_all_the_same_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_ray_that_listens_on_another_address_gives_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     clusters._connect(StandIn())
     assert not caplog.messages
     clusters._connect(StandIn(settles_on="10.0.0.7"))
@@ -230,7 +230,7 @@ def test_a_ray_that_listens_elsewhere_all_the_same_is_told(caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize(("found", "said"), [(None, "cannot be started"), ("10.0.0.7:6379", "cannot be reached")])
-def test_a_ray_that_does_not_start_is_told_in_a_sentence(
+def test_a_ray_that_does_not_start_raises_a_sentence(
     found: str | None, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def init(**_: Any) -> None:

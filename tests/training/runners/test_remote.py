@@ -1,4 +1,4 @@
-"""Jobs that are handed to other processes: how often they begin again, and what is known of a lost worker."""
+"""Jobs in other processes: the number of retries, and the records of a lost worker."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def job(plan: Plan) -> Job:
 @pytest.mark.parametrize("retries", [0, 1, 3])
 def test_a_job_begins_again_as_often_as_retries_say(job: Job, retries: int) -> None:
     work = Submission(0, job)
-    assert [work.again(retries) for _ in range(retries + 2)] == [True] * retries + [False] * 2
+    assert [work.may_retry(retries) for _ in range(retries + 2)] == [True] * retries + [False] * 2
 
 
-def test_a_job_of_which_nothing_is_left_does_not_begin_again(job: Job) -> None:
+def test_a_finished_job_is_not_retried(job: Job) -> None:
     work = Submission(0, job)
     for replicate in job.replicates:
-        work.filed({"key": job.key(replicate)})
-    assert not work.again(3)
+        work.add_record({"key": job.key(replicate)})
+    assert not work.may_retry(3)
 
 
-def test_what_a_lost_worker_filed_last_is_known(job: Job) -> None:
-    """It is on file, though nobody told; what was on file before the job is to be trained again."""
+def test_records_of_a_lost_worker_are_found(job: Job) -> None:
+    """A record is on file without a report; records from before the job are to be replaced."""
     store, (old, new, *_) = Store(job.folder), job.replicates
 
     def put(replicate: Replicate, finished: str) -> None:
@@ -40,5 +40,5 @@ def test_what_a_lost_worker_filed_last_is_known(job: Job) -> None:
     put(old, "2026-01-01")
     work = Submission(0, job)
     put(new, "2026-01-02")
-    assert [r["key"] for r in work.unheard()] == [job.key(new)]
+    assert [r["key"] for r in work.unreported()] == [job.key(new)]
     assert list(Path(job.folder).rglob("*.json"))

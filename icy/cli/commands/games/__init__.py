@@ -25,7 +25,7 @@ Examples:
 def games_command() -> None:
     """Train and evaluate agents in multi-target games (CBM24; MuGoodman21).
 
-    A sender is shown targets that share a rule, such as "red and on the left", and sends a message. A receiver says of
+    A sender sees targets that share a rule, such as "red and on the left", and sends a message. A receiver decides for
     every object whether it is a target. `icy reproduce cbm24/table1` measures the published rows again.
     """
 

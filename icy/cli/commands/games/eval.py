@@ -11,7 +11,7 @@ from icy.cli.session import set_up_log
 
 from .game_changes import changes_of, game_options
 
-SECONDS_A_LINE = 5.0  # at least, between two lines of progress
+SECONDS_A_LINE = 5.0  # minimum, between two lines of progress
 EPILOG = """\b
 Examples:
   icy games eval
@@ -25,11 +25,11 @@ Examples:
 @command("eval", short_help="Evaluate agents side by side.", epilog=EPILOG)
 @click.argument("agents", nargs=-1, metavar="[FOLDER|FILE|ideal|literal|holistic|random]...")
 @click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
-              help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip
+              help="Number of turns.  [default: the number of the agents' own evaluation, 1000]")  # fmt: skip
 @paper_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds.")
-@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per seed, as csv or parquet.")
+@click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
+@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write one row per seed, as csv or parquet.")
 @game_options
 def eval_command(
     agents: tuple[str, ...],
@@ -43,9 +43,9 @@ def eval_command(
 ) -> None:
     """Evaluate saved agents (--keep-models) and agents that know the rules.
 
-    "ideal" has a word for every concept, "literal" says the first of them alone, "holistic" has a message of its own
-    for every phrase, and "random" says and answers anything. Trained agents play the game in which they learned, with
-    the changes of --game, and agents that know the rules play it too. Each game has a table.
+    "ideal" has a word for every concept, "literal" says only the first word of a rule's concepts, "holistic" has one
+    message for every phrase, and "random" sends random messages and answers. Trained agents play the game in which they
+    learned, with the changes of --game. Agents that know the rules play the same game. Each game has a table.
     """
     from icy.analysis.tables.games import evaluation_table, evaluation_tables
     from icy.games.comparison import compare
@@ -57,7 +57,7 @@ def eval_command(
 
     def told(name: str, done: int, total: int) -> None:
         if not quiet and due():
-            note(f"{done} of {total} are evaluated; next is {name}.")
+            note(f"{done} of {total} are evaluated; next: {name}.")
 
     rows = compare(agents or tuple(ORACLES), changes_of(given, count), told, **choice_of(where))
     one_table = format_ in ("csv", "json")

@@ -17,19 +17,19 @@ where_option: Decorator = click.option(
     multiple=True,
     type=Assignment(),
     metavar="NAME=VALUE",
-    help="Of the trained agents in a folder only these, as in seed=124 or representation=qt; repeatable.",
+    help="Use only matching trained agents of a folder, as in seed=124 or representation=qt; repeatable.",
 )
 game_options = together(
     where_option,
     click.option("--world", default=None, metavar="NAME",
-                 help="World of agents that know the rules.  [default: that of the trained agents, or thing]"),
+                 help="World of agents that know the rules.  [default: the trained agents' world, or thing]"),
     click.option("--world-options", "world_options", multiple=True, type=Assignment(), metavar="NAME=VALUE",
                  help="An argument of the world, as in canvas=32; repeatable."),
     click.option("--game", "turn", multiple=True, type=Assignment(), metavar="NAME=VALUE",
-                 help="A setting of turns in the place of the agents' own, as in rule_length=4, targets=5, "
+                 help="A setting of turns that replaces the agents' own, as in rule_length=4, targets=5, "
                       "distractor_kind=near; repeatable. See icy.games.TurnSettings."),
     plugin_option,
-    click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks."),
+    click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`icy games language`: what agents say, as a file, a translation and a picture."""
+"""`icy games language`: the messages of agents as a file, a translation and a picture."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Examples:
 """
 
 
-@command("language", short_help="Translate what agents say.", epilog=EPILOG)
+@command("language", short_help="Translate agents' messages.", epilog=EPILOG)
 @click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
 @click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
-              help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip
+              help="Number of turns.  [default: the number of the agents' own evaluation, 1000]")  # fmt: skip
 @click.option("--out", "-o", type=click.Path(), metavar="FILE",
-              help='Write a message and a phrase per line, ["w.w.0", "c.c"], as .jsonl.')  # fmt: skip
+              help='Write one message and one phrase per line, ["w.w.0", "c.c"], as .jsonl.')  # fmt: skip
 @plot_option("Draw the translation, as CBM24 figure 2.")
 @format_option
 @game_options
@@ -45,9 +45,9 @@ def language_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Print which concept each word of a language means best, and how often (concept best matching).
+    """Print the best matching concept of each word of a language, and how often they match (concept best matching).
 
-    `icy metrics` scores the file that --out writes, as does the program of the paper.
+    `icy metrics` scores the file that --out writes; the program of the paper reads it too.
     """
     from icy.analysis.plots.translation import plot_translation
     from icy.games.comparison import one_player

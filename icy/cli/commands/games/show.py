@@ -34,7 +34,7 @@ Examples:
 @click.option("--save", type=click.Path(), metavar="FILE", help="Draw the objects of the turns.")
 @game_options
 def show_command(agents: str, count: int, save: str | None, where: Assignments, quiet: bool, **given: object) -> None:
-    """Show some turns: the rule, the message with the most likely meaning of each word, and the chosen objects."""
+    """Show some turns: the rule, the message, the most likely meaning of each word, and the chosen objects."""
     from icy.games.comparison import one_player
     from icy.games.showing import show_turns
 
@@ -50,10 +50,10 @@ def show_command(agents: str, count: int, save: str | None, where: Assignments, 
         for line in turn.lines(number):
             console.print(in_a_line(line), markup=False)
     if figure is not None:
-        save_figure(_drawn(player, turns), figure, quiet)
+        save_figure(_draw_turns(player, turns), figure, quiet)
 
 
-def _drawn(player: GameAgents, turns: list[ShownTurn]) -> Figure:
+def _draw_turns(player: GameAgents, turns: list[ShownTurn]) -> Figure:
     """Return a picture of the objects of turns."""
     from icy.analysis.plots.worlds import plot_turns_of_images, plot_turns_of_values
     from icy.games.showing import images_of, values_of

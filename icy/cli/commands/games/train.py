@@ -15,9 +15,9 @@ Examples:
   icy games train --preset mugoodman21/concept --seeds 5
 
 \b
-Options with several values give a row per combination. Its seeds and kinds of distractors train as one stack. After
-an interruption the same command resumes the training. `icy games eval FOLDER` evaluates saved agents (--keep-models),
-and `icy metrics FOLDER` measures their languages.
+Options with several values give one row per combination. The seeds and kinds of distractors of a row train as one
+stack. After an interruption the same command resumes the training. `icy games eval FOLDER` evaluates saved agents
+(--keep-models), and `icy metrics FOLDER` measures their languages.
 """
 
 train_command = job_command(job_kind("games"), "train", EPILOG)

@@ -31,8 +31,8 @@ Examples:
 def s2b_command() -> None:
     """Play meta-referential games, and evaluate players (S2B; MetaRG22, MetaRG24).
 
-    Two players talk about stimuli without knowing their meanings. Every episode has its own space and vocabulary: a
-    support phase shows every value, a query phase asks for combinations never shown.
+    Two players talk about stimuli without knowing their meanings. Every episode has its own space and vocabulary. A
+    support phase shows every value; a query phase asks for combinations that were never shown.
     """
 
 

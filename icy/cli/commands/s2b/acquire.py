@@ -17,7 +17,7 @@ from icy.core.text import counted
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
 from icy.s2b.settings import GameSettings
 
-from .evaluations import counting, load, measured, plugins_and_quiet, progress, shown
+from .evaluations import counting, load, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, as_published, game_options, settings_of
 from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
@@ -32,7 +32,7 @@ Examples:
   icy s2b eoa --speaker mine --plugin mine.py --learning-rate 0.003 --out rows.csv
 """
 OF = SpecOptions(AcquisitionSettings)
-CHANCE = 0.5  # also of whatever does not listen, exactly
+CHANCE = 0.5  # also for a listener that hears nothing, exactly
 LABELS = {"speaker": "speaker", "shots": "S", "samples": "O"}
 LEARNING = ("epochs", "batch", "learning_rate", "width", "hidden", "loss", "impatient")
 
@@ -49,7 +49,7 @@ learning_options = together(
 @measured(episodes=20, seeds=3, row="episode")
 @learning_options
 @game_options(several=True)
-@shown
+@output_options
 @plugins_and_quiet
 @click.pass_context
 def eoa_command(
@@ -66,11 +66,11 @@ def eoa_command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Measure how easily new listeners acquire the languages of speakers (EoA): a row per speaker and game.
+    """Measure how easily new listeners acquire the languages of speakers (EoA): one row per speaker and game.
 
-    In each episode the speaker is frozen, and a new listener without memory is trained on what it says of the stimuli
-    of the support, and read on those of the query. It plays without distractors, and one that does not listen is right
-    in half of all games.
+    In each episode the speaker is frozen. A new listener without memory is trained on its messages about the stimuli of
+    the support, and evaluated on the stimuli of the query. It plays without distractors, so a listener that hears
+    nothing is right in half of all games.
     """
     load(plugin)
     target = None if out is None else checked_rows_file(out)
@@ -88,9 +88,9 @@ def eoa_command(
             write_rows(joined(found), target, quiet)
 
     try:
-        with progress(len(rows) * len(numbers) * episodes, quiet) as told:
+        with progress(len(rows) * len(numbers) * episodes, quiet) as advance:
             for (player,), game in rows:
-                found.append(_acquired(player, game, further, episodes, numbers, settings, told))
+                found.append(_acquired(player, game, further, episodes, numbers, settings, advance))
     except KeyboardInterrupt:
         if found:
             show()
@@ -105,11 +105,11 @@ def _acquired(
     episodes: int,
     seeds: Sequence[int],
     settings: AcquisitionSettings,
-    told: Callable[[int], None],
+    advance: Callable[[int], None],
 ) -> pd.DataFrame:
     parts = [
         ease_of_acquisition(
-            speaker.player, game, episodes=episodes, seed=seed, settings=settings, told=counting(told)
+            speaker.player, game, episodes=episodes, seed=seed, settings=settings, told=counting(advance)
         ).assign(seed=seed)
         for seed in seeds
     ]
@@ -134,11 +134,11 @@ def _print_acquired(
     means = means.assign(deaf=CHANCE, kept=CHANCE)
     beside = [] if further else published_acquisition(as_published(games))
     notes = [
-        "query, support: of a new listener without memory for each episode, trained on the support alone; one that "
-        "does not listen is right in exactly half of its games",
+        "query, support: accuracy of a new listener without memory for each episode, trained on the support alone; a "
+        "listener that hears nothing is right in exactly half of its games",
         f"{counted(rows['episodes'].iloc[0], 'episode')} per seed; {counted(settings.epochs, 'epoch')}, batches of "
         f"{settings.batch}, learning rate {settings.learning_rate:g}",
     ]
     if beside:
-        notes.append("MetaRG24: published, of pairs that learned both sides; ± standard deviation over 3 seeds")
-    print_table(evaluation_table(means, labels, spread, notes, beside=beside, title="ease of acquisition"), format_)
+        notes.append("MetaRG24: published values of pairs that learned both sides; ± standard deviation over 3 seeds")
+    print_table(evaluation_table(means, labels, spread, notes, further=beside, title="ease of acquisition"), format_)

@@ -19,7 +19,7 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .evaluations import chance_text, counting, floors, load, measured, plugins_and_quiet, progress, shown
+from .evaluations import chance_text, counting, floors, load, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, game_options, settings_of
 from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
@@ -44,7 +44,7 @@ Examples:
 @where_option
 @measured(episodes=64, seeds=5)
 @game_options(several=True)
-@shown
+@output_options
 @plugins_and_quiet
 @click.pass_context
 def eval_command(
@@ -62,11 +62,11 @@ def eval_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Evaluate pairs of players: a row per pair and game.
+    """Evaluate pairs of players: one row per pair and game.
 
     query is the zero-shot compositional test accuracy (ZSCT), in per cent; "says yes" is how often the listener says
-    that it sees the target's meaning, and "is yes" how often it does see it. deaf is the query of the best of those who
-    never listen, in the same games: what a score says about communication is above it.
+    that it sees the target's meaning, and "is yes" how often it does see it. deaf is the highest query score of the
+    listeners that never listen, in the same games: only a higher score shows communication.
     """
     from icy.analysis.tables.s2b import with_deaf
 
@@ -78,9 +78,9 @@ def eval_command(
     further = varying(tables)
     found: list[pd.DataFrame] = []
     try:
-        with progress(len(tables) * len(numbers) * episodes, quiet) as told:
+        with progress(len(tables) * len(numbers) * episodes, quiet) as advance:
             for (speaks, listens), game in tables:
-                rows = _evaluated(speaks, listens, game, further, episodes, numbers, told)
+                rows = _evaluated(speaks, listens, game, further, episodes, numbers, advance)
                 found.append(with_deaf(rows, floors(game, episodes, tuple(numbers))))
     except KeyboardInterrupt:
         if found:
@@ -93,8 +93,8 @@ def eval_command(
         write_rows(joined(found), target, quiet)
 
 
-def _names(asked: Sequence[str], kind: str) -> list[str]:
-    return [entry.name for entry in registry.match(list(asked), kind)]
+def _names(names: Sequence[str], kind: str) -> list[str]:
+    return [entry.name for entry in registry.match(list(names), kind)]
 
 
 def _evaluated(
@@ -104,11 +104,13 @@ def _evaluated(
     further: Sequence[str],
     episodes: int,
     seeds: Sequence[int],
-    told: Callable[[int], None],
+    advance: Callable[[int], None],
 ) -> pd.DataFrame:
     from icy.s2b import evaluate
 
-    rows = evaluate(speaker.player, listener.player, game, episodes=episodes, seeds=seeds, told=counting(told)).table()
+    rows = evaluate(
+        speaker.player, listener.player, game, episodes=episodes, seeds=seeds, told=counting(advance)
+    ).table()
     facts = {"speaker": speaker.label, "listener": listener.label}
     facts |= {name: getattr(game, name) for name in (*SWEPT, *further)}
     return rows.assign(**facts, decisions=game.decisions, episodes=episodes)
@@ -142,7 +144,7 @@ def _print_evaluation(found: Sequence[pd.DataFrame], further: Sequence[str], spr
 @click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes.")
 @permutations_option
 @game_options()
-@shown
+@output_options
 @click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per episode, as csv or parquet.")
 @plugins_and_quiet
 @click.pass_context
@@ -162,7 +164,7 @@ def language_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Score how compositional the languages of speakers are, each frozen at the end of an episode."""
+    """Score the compositionality of speakers' languages; each speaker is frozen at the end of an episode."""
     from icy.analysis.tables.s2b import scores_table
     from icy.s2b.language_probe import LANGUAGE, probe_language
 
@@ -172,14 +174,14 @@ def language_command(
     tables = tables_of([(one,) for one in players_of(speaker, SPEAKER, where)], settings_of(ctx, given), quiet)
     further = varying(tables)
     found = []
-    with progress(len(tables), quiet) as told:
+    with progress(len(tables), quiet) as advance:
         for (player,), game in tables:
             rows = probe_language(
                 player.player, game, metrics=metrics, episodes=episodes, seed=seed, permutations=permutations
             )
             facts = [f"{name}={getattr(game, name)}" for name in further]
             found.append(rows.assign(speaker=", ".join([player.label, *facts])))
-            told(1)
+            advance(1)
     print_table(scores_table(joined(found), "speaker", metrics, spread, "languages of frozen speakers"), format_)
     if target is not None:
         write_rows(joined(found), target, quiet)
@@ -193,18 +195,18 @@ def language_command(
     short_help="Score and draw stimuli.",
     epilog="\b\nExamples:\n  icy s2b stimuli --values 5 --samples 5 --plot stimuli.png",
 )
-@click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes, and of the one drawn.")
+@click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes, and of the drawn one.")
 @click.option(
     "--rows",
     default="512",
     show_default=True,
     metavar="N|all|support",
-    help="Stimuli to score: a number to draw, all of an episode, or its support.",
+    help="Stimuli to score: a number of draws, all stimuli of an episode, or its support.",
 )
 @click.option("--episodes", type=int, default=5, show_default=True, help="Number of episodes to score.")
 @game_options()
 @plot_option("Draw an episode's stimuli, as MetaRG22 figure 3.")
-@shown
+@output_options
 @plugins_and_quiet
 @click.pass_context
 def stimuli_command(
@@ -220,7 +222,7 @@ def stimuli_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Score how disentangled stimuli are, and draw those of an episode."""
+    """Score how disentangled stimuli are, and draw an episode's stimuli."""
     from icy.analysis.plots.stimuli import plot_stimuli
     from icy.analysis.tables.s2b import scores_table
     from icy.s2b.language_probe import CODE, disentanglement, sections_of
@@ -228,7 +230,7 @@ def stimuli_command(
     figure = None if plot is None else checked_plot(plot)
     game = GameSettings.of(**settings_of(ctx, given))
     if game.representation != "scs":
-        raise InvalidSettingError("One-hot stimuli have no densities; look at those of representation scs.")
+        raise InvalidSettingError("One-hot stimuli have no densities; take representation scs to draw densities.")
     which = number_or_text(rows)
     scores = disentanglement(game, rows=which, episodes=episodes, seed=seed)
     scores = scores.assign(stimuli=f"{rows} drawn" if isinstance(which, int) else rows)

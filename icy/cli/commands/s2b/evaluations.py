@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 
 
 def measured(episodes: int, seeds: int, row: str = "seed") -> Decorator:
-    """Add the options of what is measured over episodes and seeds, by default so many, and written a row per `row`."""
+    """Add options for measurements over episodes and seeds: these defaults, and a file with one row per `row`."""
     return together(
         click.option("--episodes", type=int, default=episodes, show_default=True, help="Number of episodes per seed."),
-        click.option("--seeds", cls=Several, default=seeds, show_default=True, help="How many, from 123, or which."),
+        click.option(
+            "--seeds", cls=Several, default=seeds, show_default=True, help="Number of seeds, from 123, or a list."
+        ),
         click.option(
             "--out", "-o", type=click.Path(), metavar="FILE", help=f"Write a row per {row}, as csv or parquet."
         ),
     )
 
 
-shown = together(
+output_options = together(
     paper_options,
     click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True),
     click.option(
@@ -45,7 +47,7 @@ shown = together(
     ),
 )
 plugins_and_quiet = together(
-    plugin_option, click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks.")
+    plugin_option, click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks.")
 )
 
 
@@ -69,13 +71,13 @@ def progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
         yield lambda more: bars.advance(task, more)
 
 
-def counting(told: Callable[[int], None]) -> Callable[[int, int], None]:
+def counting(advance: Callable[[int], None]) -> Callable[[int, int], None]:
     """Convert a function that advances a bar to a progress callback, which gets the total done so far."""
     before = 0
 
     def count(done: int, total: int) -> None:
         nonlocal before
-        told(done - before)
+        advance(done - before)
         before = done
 
     return count
@@ -83,13 +85,13 @@ def counting(told: Callable[[int], None]) -> Callable[[int, int], None]:
 
 @functools.cache
 def floors(game: GameSettings, episodes: int, seeds: tuple[int, ...]) -> pd.DataFrame:
-    """Return what those score in a game who never listen, whoever plays it; see `icy.s2b.never_listening`."""
+    """Return the scores in a game of listeners that never listen; see `icy.s2b.never_listening`."""
     from icy.s2b import never_listening
 
     return never_listening(game, episodes=episodes, seeds=seeds)
 
 
 def chance_text(rows: pd.DataFrame) -> str:
-    """Return what guessing scores in the games of some rows, and of how many episodes they are."""
+    """Return a sentence on chance in the games of some rows, and on their number of episodes."""
     chance = ", ".join(f"{100 / n:.1f} % with {counted(n, 'answer')}" for n in sorted(rows["decisions"].unique()))
     return f"chance: {chance}; {counted(rows['episodes'].iloc[0], 'episode')} per seed"

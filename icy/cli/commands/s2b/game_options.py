@@ -20,7 +20,7 @@ from icy.core.errors import InvalidSettingError, quoted
 from icy.s2b.settings import COMPATS, GameSettings
 
 SWEPT = ("shots", "samples", "distractors")
-PUBLISHED = {"dimensions": 3, "least": 2, "most": 5, "distractors": 0}  # of the tables of MetaRG24
+PUBLISHED = {"dimensions": 3, "least": 2, "most": 5, "distractors": 0}  # in the tables of MetaRG24
 OF = SpecOptions(GameSettings)
 
 
@@ -36,7 +36,7 @@ class Values(click.ParamType):  # type: ignore[type-arg]
         text, dash, end = str(value).partition("-")
         least, most = parse_whole(text), parse_whole(end if dash else text)
         if least is None or most is None:
-            self.fail(f"{quoted(str(value))} is neither a number of values (5) nor a range (2-5).", param, ctx)
+            self.fail(f"{quoted(str(value))} is not a number of values (5) or a range (2-5).", param, ctx)
         return least, most
 
 
@@ -52,13 +52,13 @@ class Ratio(click.ParamType):  # type: ignore[type-arg]
         try:
             return float(str(value))
         except ValueError:
-            self.fail(f"'{value}' is neither a share (0.5) nor 'even'.", param, ctx)
+            self.fail(f"'{value}' is not a share (0.5) or 'even'.", param, ctx)
 
 
 def game_options(several: bool = False) -> Decorator:
-    """Add an option per setting of the game; with `several`, those of SWEPT take lists."""
+    """Add an option per setting of the game; with `several`, the options in SWEPT take lists."""
     swept: dict[str, Any] = {"cls": Several} if several else {"type": click.IntRange(min=0)}
-    also = " Several: 1,2,4." if several else ""
+    also = " Several values: 1,2,4." if several else ""
     return together(
         *(OF.option(name, help=OF.described(name) + also, metavar="N", **swept) for name in SWEPT),
         click.option("--values", type=Values(), metavar="N|N-M", default="2-5", show_default=True,
@@ -77,7 +77,7 @@ def game_options(several: bool = False) -> Decorator:
 
 
 def settings_of(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of the game that the user gave."""
+    """Return the settings of the game from the command line."""
     chosen = given_by_user(ctx, given)
     if "values" in chosen:
         chosen["least"], chosen["most"] = chosen.pop("values")
@@ -88,8 +88,8 @@ def games_of(chosen: Mapping[str, Any], learned: GameSettings | None = None) -> 
     """Return the games of all combinations of swept settings; settings that are not accepted are reported here.
 
     Args:
-        chosen: the settings that the user gave.
-        learned: the game in which an agent learned, which has the other settings; by default the usual ones.
+        chosen: the settings from the command line.
+        learned: the game in which an agent learned; its settings replace the usual defaults.
     """
     lists = {name: _numbers(name, chosen[name]) for name in SWEPT if name in chosen}
     made = GameSettings.of if learned is None else learned.changed
@@ -100,11 +100,11 @@ def _numbers(name: str, given: int | str) -> list[int]:
     found = [parse_whole(part.strip()) for part in str(given).split(",")]
     numbers = [number for number in found if number is not None]
     if len(numbers) < len(found):
-        raise InvalidSettingError(f"--{name} is a whole number, or several (1,2,4); not '{given}'.")
+        raise InvalidSettingError(f"--{name} must be a whole number, or several (1,2,4), not '{given}'.")
     return list(dict.fromkeys(numbers))
 
 
 def as_published(games: Sequence[GameSettings]) -> list[tuple[int, int]]:
-    """Return shots S and samples O of the games that are like those of MetaRG24's tables."""
+    """Return the shots S and samples O of the games that have the settings of MetaRG24's tables."""
     same = [g for g in games if all(getattr(g, name) == value for name, value in PUBLISHED.items())]
     return [(g.shots, g.samples) for g in same]

@@ -27,7 +27,7 @@ Examples:
   icy s2b play --speaker me --listener binding --shots 2 --seed 7
 
 \b
-As the speaker, type tokens, as in 3 1 2; as the listener, the number of an answer; q quits.
+As the speaker, type tokens such as 3 1 2. As the listener, type the number of an answer. q quits.
 """
 
 
@@ -37,7 +37,7 @@ As the speaker, type tokens, as in 3 1 2; as the listener, the number of an answ
 @where_option
 @click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episode.")
 @click.option("--pause/--no-pause", default=None, help="Wait for Enter after every game; by default on a terminal.")
-@click.option("--latents/--no-latents", default=None, help="Show meanings; by default if nobody plays along.")
+@click.option("--latents/--no-latents", default=None, help="Show meanings; by default if you do not play along.")
 @game_options()
 @plugins_and_quiet
 @click.pass_context
@@ -56,7 +56,7 @@ def play_command(
 ) -> None:
     """Watch an episode step by step, or play along: --listener me, --speaker me.
 
-    If you play along, you see only what that player sees: stimuli and messages, but no meanings.
+    If you play along, you see only the stimuli and messages of that player, not the meanings.
     """
     from icy.s2b.game import BatchedGame
     from icy.s2b.players.interface import seated
@@ -88,7 +88,7 @@ def play_command(
 
 
 def person(role: str) -> Any:
-    """Make a player whose actions are typed."""
+    """Make a player with typed actions."""
     from icy.s2b.players.interface import Action, Player
 
     class Person(Player):
@@ -98,14 +98,14 @@ def person(role: str) -> Any:
             """Ask for an action where one is legal."""
             settings = self.seat.settings
             if role == SPEAKER:
-                return Action(message=_asked_tokens(settings) if seen.may_speak[0] else None)
-            message = _asked_tokens(settings) if seen.may_speak[0] else None
-            return Action(message, _asked_decision(settings) if seen.may_decide[0] else None)
+                return Action(message=_ask_tokens(settings) if seen.may_speak[0] else None)
+            message = _ask_tokens(settings) if seen.may_speak[0] else None
+            return Action(message, _ask_decision(settings) if seen.may_decide[0] else None)
 
     return Person()
 
 
-def _asked_tokens(settings: GameSettings) -> Any:
+def _ask_tokens(settings: GameSettings) -> Any:
     """Ask for a message, [1, L]."""
     wanted = f"up to {counted(settings.length, 'token')} from 1 to {settings.vocab_size}"
     while True:
@@ -116,7 +116,7 @@ def _asked_tokens(settings: GameSettings) -> Any:
         click.echo(f"  That is not {wanted}.")
 
 
-def _asked_decision(settings: GameSettings) -> Any:
+def _ask_decision(settings: GameSettings) -> Any:
     """Ask for a decision, [1]."""
     from icy.s2b.transcript import answer
 
@@ -125,7 +125,7 @@ def _asked_decision(settings: GameSettings) -> Any:
         decision = parse_whole(_answer(f"  you decide ({choices})").strip())
         if decision is not None and decision < settings.decisions:
             return np.array([decision])
-        click.echo(f"  That is none of {choices}.")
+        click.echo(f"  That is not one of {choices}.")
 
 
 def _answer(question: str) -> str:

@@ -13,7 +13,7 @@ from icy.cli import completion
 from icy.cli.options import Assignment, Assignments, Decorator, choice_of
 from icy.cli.output import note
 from icy.core.errors import IncompatibleError
-from icy.core.fields import differing
+from icy.core.fields import changed_fields
 from icy.core.registry import LISTENER, registry
 from icy.s2b.settings import GameSettings
 
@@ -28,13 +28,13 @@ where_option: Decorator = click.option(
     multiple=True,
     type=Assignment(),
     metavar="NAME=VALUE",
-    help="Of the trained agents in a folder only these, as in seed=124 or model=pairs+ppo; repeatable.",
+    help="Use only matching trained agents of a folder, as in seed=124 or model=pairs+ppo; repeatable.",
 )
 
 
 def player_option(role: str, default: str, several: bool = False, trained: bool = True) -> Decorator:
-    """Add the option for the player in a role; with `trained`, also for one that was trained (`players_of`)."""
-    also = "; or a results folder, or a file, of trained agents; their game is then the default" if trained else ""
+    """Add the option for the player in a role; with `trained`, also for a trained player (`players_of`)."""
+    also = "; or a results folder or a file of trained agents, which sets the default game" if trained else ""
     complete = completion.speakers if role == "speaker" else completion.listeners
     return click.option(
         f"--{role}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
@@ -44,14 +44,14 @@ def player_option(role: str, default: str, several: bool = False, trained: bool 
 
 @dataclass(frozen=True, eq=False)
 class ChosenPlayer:
-    """A player that was asked for.
+    """A player named by an option.
 
     Attributes:
-        label: its name in tables.
-        player: its registered name, or a trained player.
+        label: name in tables.
+        player: registered name, or a trained player.
         role: "speaker" or "listener".
         game: the game in which it learned; None for a registered player.
-        partner: the speaker that it learned to hear, if it is a listener that was trained.
+        partner: the speaker that a trained listener learned with; None for other players.
     """
 
     label: str
@@ -64,15 +64,15 @@ class ChosenPlayer:
 Table = tuple[tuple[ChosenPlayer, ...], GameSettings]  # players, and the game that they play
 
 
-def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list[ChosenPlayer]:
+def players_of(names: Sequence[str], role: str, where: Assignments = ()) -> list[ChosenPlayer]:
     """Return players of a role: registered ones by name, and trained ones from their files.
 
     Raises:
-        IcyError: an unknown name, or files without such players.
+        IcyError: an unknown name, or files without players of this role.
     """
     found: dict[str, ChosenPlayer] = {}
-    for name in asked:
-        if _is_kept(name, role):
+    for name in names:
+        if _is_saved(name, role):
             from icy.s2b.agents.saved_networks import kept_agents  # imports torch
 
             for agent in kept_agents(name, **choice_of(where)):
@@ -83,13 +83,13 @@ def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list
     return list(found.values())
 
 
-def player_of(asked: str, role: str, where: Assignments = ()) -> ChosenPlayer:
-    """Return the one player that a name or a file stands for. Errors as for `players_of`, and if there are several."""
-    if not _is_kept(asked, role):
-        return ChosenPlayer(asked, asked, role)
+def player_of(name: str, role: str, where: Assignments = ()) -> ChosenPlayer:
+    """Return the player with this name or file. Errors as for `players_of`, and if there are several."""
+    if not _is_saved(name, role):
+        return ChosenPlayer(name, name, role)
     from icy.s2b.agents.saved_networks import one_agent  # imports torch
 
-    agent = one_agent(asked, **choice_of(where))
+    agent = one_agent(name, **choice_of(where))
     return _trained(agent, role, agent.label)
 
 
@@ -99,8 +99,8 @@ def _trained(agent: SavedAgent, role: str, label: str) -> ChosenPlayer:
     )
 
 
-def _is_kept(name: str, role: str) -> bool:
-    """Whether a name is that of a file or folder of trained agents, there or not, and of no registered player."""
+def _is_saved(name: str, role: str) -> bool:
+    """Return whether a name is the path of trained agents, existing or not, and not a registered player."""
     path = Path(name)
     is_path = path.is_absolute() or name.startswith((".", "~")) or path.suffix in (".safetensors", ".parquet")
     return registry.find(role, name) is None and (is_path or path.is_dir())
@@ -109,15 +109,15 @@ def _is_kept(name: str, role: str) -> bool:
 def tables_of(
     groups: Iterable[tuple[ChosenPlayer, ...]], chosen: Mapping[str, object], quiet: bool = False
 ) -> list[Table]:
-    """Return the players of each table and their game: that in which a trained one learned, with the user's changes.
+    """Return the players of each table and their game: the game of a trained player, with the user's changes.
 
-    The listener's game goes before the speaker's. Registered players play the games of all trained ones. The settings
-    in which a game differs from the one that a trained player learned are printed.
+    The listener's game has precedence over the speaker's. Registered players play the games of all trained ones.
+    Differences between a game and the one in which a trained player learned are printed.
 
     Args:
-        groups: players that play together.
-        chosen: the settings of the game that the user gave.
-        quiet: whether nothing is printed.
+        groups: groups of players that play together.
+        chosen: the settings of the game from the command line.
+        quiet: whether to print nothing.
 
     Raises:
         IncompatibleError: a player cannot play this game.
@@ -150,16 +150,16 @@ def _require_playable(player: ChosenPlayer, game: GameSettings) -> None:
     try:
         seated(player.player, player.role, table)
     except IncompatibleError as error:
-        if player.game is None:  # the message names the needs of a registered player
+        if player.game is None:  # the error names the needs of a registered player
             raise
         raise IncompatibleError(f"{player.label} cannot play this game. {error}") from error
 
 
 def _differences(group: tuple[ChosenPlayer, ...], game: GameSettings) -> Iterator[str]:
-    """Yield how a game differs from those in which its trained players learned."""
+    """Yield the differences between a game and the games in which its trained players learned."""
     for player in group:
         if player.game is not None and player.game != game:
-            now, then = differing(game, player.game), differing(player.game, game)
+            now, then = changed_fields(game, player.game), changed_fields(player.game, game)
             yield f"{player.label} learned with {_spelled(then)}; this game has {_spelled(now)}."
     speaker, listener = group[0], group[-1]
     if listener.partner is not None and listener.partner != speaker.player and not _learned_together(speaker, listener):
@@ -175,7 +175,7 @@ def _spelled(settings: Mapping[str, object]) -> str:
 
 
 def varying(tables: Sequence[Table]) -> list[str]:
-    """Return the settings, apart from SWEPT, in which the games of some tables differ."""
+    """Return the settings, apart from SWEPT, that differ between the games of some tables."""
     games = [game for _, game in tables]
     names = [field.name for field in fields(GameSettings) if field.name not in SWEPT]
     return [name for name in names if len({getattr(game, name) for game in games}) > 1]

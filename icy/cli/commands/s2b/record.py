@@ -43,15 +43,15 @@ def record_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Play episodes with two players, and write a row per game: what was seen, said, heard and decided."""
+    """Play episodes with two players, and write one row per game: stimuli, messages and decisions."""
     from icy.s2b.recorder import checked_target, record, write
 
     load(plugin)
     target = checked_target(out)
     pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
     (((speaks, listens), game),) = tables_of([pair], settings_of(ctx, given), quiet)
-    with progress(episodes, quiet) as told:
-        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, told=counting(told))
+    with progress(episodes, quiet) as advance:
+        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, told=counting(advance))
     try:
         write(games, target)
     except OSError as error:

@@ -23,7 +23,7 @@ from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.requests import CUT
 from icy.s2b.text.text_model import TextModel, TextSettings, is_address, text_model
 
-from .evaluations import chance_text, floors, load, measured, plugins_and_quiet, progress, shown
+from .evaluations import chance_text, floors, load, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, as_published, game_options, games_of, settings_of
 from .players import player_option
 
@@ -42,30 +42,30 @@ Examples:
   icy s2b text --model http://localhost:8000/v1#llama --role speaker --listener nearest
 
 \b
-A model is named by URL#MODEL, for any OpenAI-compatible server; by transformers#FOLDER, on this machine; or by the
-name of a plug-in. Whoever runs the server reads the prompts. Answers are kept in --cache, so that the same command
-goes on after an interruption.
+A model is named by URL#MODEL, for any OpenAI-compatible server; by transformers#FOLDER, for a model on this machine; or
+by the name of a plug-in. The owner of the server can read the prompts. Answers are saved in --cache: after an
+interruption, run the same command again to continue.
 """
 OF = SpecOptions(TextSettings)
-OF_NAMES = (
+MODEL_SETTINGS = (
     "temperature", "top_p", "top_k", "repetition_penalty", "constrain", "key_variable", "timeout", "retries", "backoff",
     "concurrency",
 )  # fmt: skip
 ENDS = ("stop", CUT)  # finish reasons; the others are shown by their names
 GAME_LABELS = {"shots": "S", "samples": "O", "distractors": "K", "form": "form"}
-FORM_OF_PAPER = "printed"  # of published rows
+FORM_OF_PAPER = "printed"  # in published rows
 DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "longest prompt"]
-HOW = "estimated: a token per word, per up to three digits, and per sign"
+HOW = "estimated: one token per word, per group of up to three digits, and per sign"
 
 text_options = together(
     *map(OF.option, ("temperature", "top_p", "top_k", "repetition_penalty")),
-    click.option("--max-tokens", type=int, default=1024, show_default=True, help="Most tokens of an answer."),
+    click.option("--max-tokens", type=int, default=1024, show_default=True, help="Maximum tokens of an answer."),
     *map(OF.option, ("constrain", "body")),
     OF.option("key_variable", metavar="NAME"),
     *map(OF.option, ("timeout", "retries", "backoff", "concurrency")),
     click.option("--cache", type=click.Path(), default="icy-text", show_default=True, metavar="FOLDER",
-                 help="Where answers are kept."),
-    click.option("--no-cache", is_flag=True, help="Keep no answers."),
+                 help="Folder for saved answers."),
+    click.option("--no-cache", is_flag=True, help="Do not save answers."),
     click.option("--price-prompt", type=float, default=0.0, help="Price of a million tokens that the model reads."),
     click.option("--price-answer", type=float, default=0.0, help="Price of a million tokens that the model writes."),
 )  # fmt: skip
@@ -81,10 +81,10 @@ text_options = together(
               help="Form of the prompts: icy's, or the structure that MetaRG24 prints, by default with its 10 symbols "
               "and messages of up to 5.")  # fmt: skip
 @measured(episodes=64, seeds=5)
-@click.option("--dry-run", is_flag=True, help="Show prompts and count tokens; ask nobody.")
+@click.option("--dry-run", is_flag=True, help="Show prompts and count tokens without asking a model.")
 @text_options
 @game_options(several=True)
-@shown
+@output_options
 @plugins_and_quiet
 @click.pass_context
 def text_command(
@@ -112,11 +112,11 @@ def text_command(
 ) -> None:
     """Evaluate text models as the listener of a speaker (MetaRG24) or, with --role speaker, as the speaker.
 
-    There is a row per model and game. A prompt holds the rules and all games of the episode so far. query is the
-    accuracy in the query phase (ZSCT), in per cent; invalid, how often an answer was none of the choices, and was
-    replaced by 0; cut, how often it was cut by --max-tokens, where the model reports it. Without invalid and "says
+    There is one row per model and game. A prompt holds the rules and all games of the episode so far. query is the
+    accuracy in the query phase (ZSCT), in per cent; invalid is how often an answer was not one of the choices and was
+    replaced by 0; cut is how often --max-tokens cut an answer, if the model reports it. Without invalid and "says
     yes", a score far below chance cannot be distinguished from unread answers. form is the form of the prompts.
-    Published rows are below, where they are of the same game.
+    Published rows of the same game are below.
     """
     from icy.s2b.text.cache import keeping
     from icy.s2b.text.text_evaluation import game_of_prompt
@@ -124,7 +124,7 @@ def text_command(
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     numbers = seed_list(seeds)
-    settings = TextSettings(**{name: given.pop(name) for name in OF_NAMES} | {"body": dict(given.pop("body"))})
+    settings = TextSettings(**{name: given.pop(name) for name in MODEL_SETTINGS} | {"body": dict(given.pop("body"))})
     prices = (_price(price_prompt), _price(price_answer))
     partner = _partner(ctx, role, {SPEAKER: speaker, LISTENER: listener})
     games = games_of(game_of_prompt(prompt, settings_of(ctx, given)))
@@ -140,9 +140,9 @@ def text_command(
     except KeyboardInterrupt:
         _print(run, games, spread, format_)
         done = f"{len(run.rows)} of {counted(len(models) * len(games), 'row')} measured"
-        kept = "." if no_cache else f"; the same command goes on from the answers in {cache}."
+        kept = "." if no_cache else f"; run the same command again to continue from the answers in {cache}."
         raise Interrupted(done + kept) from None
-    except Exception:  # whatever a model of others raises, measured rows are shown
+    except Exception:  # show the measured rows even if a plug-in's model raises an error
         _print(run, games, spread, format_)
         raise
     finally:
@@ -153,7 +153,7 @@ def text_command(
 
 def _price(given: float) -> float:
     if not 0 <= given < 1e6:
-        raise InvalidSettingError(f"A price of a million tokens is a number from 0, not {given}.")
+        raise InvalidSettingError(f"The price of a million tokens must be at least 0, not {given}.")
     return given
 
 
@@ -173,7 +173,7 @@ def _other(role: str) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Refuse an unknown name, without making the model."""
+    """Raise an error for an unknown name, without creating the model."""
     from icy.s2b.text.address import read_address
 
     if is_address(name):
@@ -183,7 +183,7 @@ def _check_name(name: str) -> None:
 
 
 class _Run:
-    """The rows measured so far, and what they cost."""
+    """The rows measured so far, and their costs."""
 
     def __init__(
         self,
@@ -208,14 +208,14 @@ class _Run:
         self.models = list(models)
         each = (count_requests(game, self.episodes, self.seeds, self.role, self.prompt) for game in games)
         total = len(models) * sum(each)
-        with progress(total, quiet) as told:
+        with progress(total, quiet) as advance:
             for model, game in product(models, games):
-                self._one(model, game, told)
+                self._one(model, game, advance)
 
-    def _one(self, model: TextModel, game: GameSettings, told: Callable[[int], None]) -> None:
+    def _one(self, model: TextModel, game: GameSettings, advance: Callable[[int], None]) -> None:
         from icy.analysis.tables.s2b import with_deaf
 
-        found = self.evaluated(model, game, told)
+        found = self.evaluated(model, game, advance)
         facts = {"model": model.name, **{name: getattr(game, name) for name in SWEPT}}
         rows = found.table().assign(**facts, decisions=game.decisions, episodes=self.episodes)
         self.found.append(found)
@@ -223,7 +223,7 @@ class _Run:
         self.rows.append(with_floor.assign(role=self.role, **{_other(self.role): self.partner}))
 
     def evaluated(
-        self, model: TextModel, game: GameSettings, told: Callable[[int], None] | None = None
+        self, model: TextModel, game: GameSettings, advance: Callable[[int], None] | None = None
     ) -> TextEvaluation:
         """Evaluate a model in a game."""
         from icy.s2b import evaluate_text
@@ -231,7 +231,7 @@ class _Run:
         partner: dict[str, Any] = {_other(self.role): self.partner}
         return evaluate_text(
             model, game, role=self.role, prompt=self.prompt, episodes=self.episodes, seeds=self.seeds,
-            max_tokens=self.max_tokens, told=told, **partner,
+            max_tokens=self.max_tokens, told=advance, **partner,
         )  # fmt: skip
 
     def notes(self) -> list[str]:
@@ -239,7 +239,7 @@ class _Run:
         rows = joined(self.rows)
         known = bool(rows["prompt_tokens"].notna().all())
         total = {name: sum(int(one.counts[name].sum()) for one in self.found) for name in self.found[0].counts}
-        spent = f"{total['requests']:,} requests, of which {total['cached']:,} were answered before"
+        spent = f"{total['requests']:,} requests, {total['cached']:,} of them answered before"
         if known:
             spent += (
                 f"; {total['prompt_tokens']:,} tokens read and {total['answer_tokens']:,} written, as the model counts"
@@ -247,14 +247,14 @@ class _Run:
         notes = [f"prompt: tokens of a request, {'as the model counts' if known else HOW}; letters: its length", spent]
         if any(self.prices) and known:
             whole, now = (sum(costs) for costs in zip(*(one.cost(*self.prices) for one in self.found), strict=True))
-            notes.append(f"cost: {whole:.4f} for all tokens, of which {now:.4f} this time")
+            notes.append(f"cost: {whole:.4f} for all tokens, {now:.4f} of it in this run")
         notes += self._endings(total)
         if retried := sum(model.retried for model in self.models):
-            notes.append(f"tries that failed and were made again: {retried}")
+            notes.append(f"failed tries that were repeated: {retried}")
         return notes
 
     def _endings(self, total: Mapping[str, int]) -> list[str]:
-        """Return a sentence on answers that did not end by themselves, if there are some."""
+        """Return a sentence on answers that did not end by themselves, if there are any."""
         reasons = sum((Counter(one.finish_reasons) for one in self.found), Counter[str]())
         names = {name: name for name, _ in reasons.most_common(6) if name not in ENDS}
         names = ({CUT: "cut by --max-tokens"} if CUT in reasons else {}) | names
@@ -275,7 +275,7 @@ def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) 
     notes = [chance_text(rows), *run.notes()]
     if there:
         notes.append(
-            "MetaRG24: published, ± standard deviation over 5 seeds of 64 episodes; nothing else is printed there"
+            "MetaRG24: published, ± standard deviation over 5 seeds of 64 episodes; it prints no other columns"
         )
     means = {"prompt": "prompt", "letters": "letters"}
     shares = {**HEADINGS, "invalid": "invalid"} | ({"cut": "cut"} if rows["cut"].notna().any() else {})
@@ -293,7 +293,7 @@ def _draft(run: _Run, games: Sequence[GameSettings], models: int, format_: str, 
     from icy.s2b.text.text_evaluation import DraftModel
 
     lines, total, requests = [], 0, 0
-    with progress(len(games), quiet) as told:
+    with progress(len(games), quiet) as advance:
         for number, game in enumerate(games):
             draft = DraftModel()
             counts = run.evaluated(draft, game).counts
@@ -303,14 +303,14 @@ def _draft(run: _Run, games: Sequence[GameSettings], models: int, format_: str, 
             longest = estimated_tokens(draft.longest)
             lines.append([*sizes, run.episodes * len(run.seeds), asked, tokens, round(tokens / asked), longest])
             if number == 0 and format_ in ("table", "markdown", "latex"):
-                _show(draft.shown)
-            told(1)
+                _show(draft.prompts)
+            advance(1)
     print_rows(DRAFT, lines, "markdown" if format_ == "latex" else format_)
     if not quiet:
         each = "" if models == 1 else f" for each of {counted(models, 'model')}"
-        note(f"Tokens are {HOW}. {requests:,} requests, {total:,} tokens to read{each}. Nobody was asked.")
+        note(f"Tokens are {HOW}. {requests:,} requests, {total:,} tokens to read{each}. No model was asked.")
         if run.prices[0]:
-            note(f"To read them costs about {total * run.prices[0] / 1e6:.2f}{each}, beside the answers.")
+            note(f"Reading them costs about {total * run.prices[0] / 1e6:.2f}{each}, in addition to the answers.")
 
 
 def _show(prompts: dict[str, str]) -> None:

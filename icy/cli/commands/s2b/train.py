@@ -42,7 +42,7 @@ class GameAssignment(Assignment):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
         """Return name and value."""
         if value == "recall":
-            self.fail("The recall task has a command of its own: icy s2b recall.", param, ctx)
+            self.fail("The recall task has its own command: icy s2b recall.", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -9,14 +9,14 @@ from icy.cli.groups import LazyGroup
 COMMANDS = {  # name: (module, help)
     "new": ("new", "Write the files of a new study."),
     "serve": ("serve", "Run studies as a web service."),
-    "status": ("status", "Show how far a study is."),
+    "status": ("status", "Show the progress of a study."),
     "review": ("review", "Look at finished games, decide on them, and write payments."),
     "export": ("export", "Write the data of a study with their codebook."),
     "check": ("check", "Play every game of a study again from its log."),
-    "forget": ("forget", "Erase a person's ids, and data if wished."),
+    "forget": ("forget", "Erase a person's ids, and optionally their data."),
     "simulate": ("simulate", "Let simulated players and senders of the zoo play."),
     "report": ("report", "Show people, simulated players and senders in one table."),
-    "power": ("power", "Simulate studies of some size, and show their results."),
+    "power": ("power", "Simulate studies of a given size, and show their results."),
 }
 EPILOG = """\b
 Examples:
@@ -33,5 +33,5 @@ def study_command() -> None:
     """Run Secret Spy Codes, and simulate its players (Icy22 section 4.3).
 
     Players learn the codes of colored shapes. Their answers to combinations that were never shown reveal their
-    bias. People, simulated players and senders of the zoo play on the same instances.
+    bias. People, simulated players and senders of the zoo play the same instances.
     """

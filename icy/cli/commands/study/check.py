@@ -16,7 +16,7 @@ Examples:
   icy study check pilot
 
 \b
-The exit code is 1 if anything on file is not as it should be.
+The exit code is 1 if the saved data has any error.
 """
 
 
@@ -29,8 +29,8 @@ def check_command(study: str, format_: str) -> int:
 
     found = audit(opened(study))
     if found.faults:
-        print_rows(["person", "what is wrong"], [[one.person or "-", one.what] for one in found.faults], format_)
+        print_rows(["person", "fault"], [[one.person or "-", one.what] for one in found.faults], format_)
         return FAILED
     games, trials = counted(found.games, "game"), counted(found.trials, "item")
-    click.echo(f"{games} and {trials}: all as it should be.")
+    click.echo(f"{games} and {trials}: no errors.")
     return DONE

@@ -20,20 +20,20 @@ Examples:
 
 \b
 Writes games, trials, events, answers to surveys, remarks, and rows for `icy study report --rows`; a codebook; the
-settings with what people agreed to; and the log of every finished game, which `icy study simulate --yoked-to` takes.
+settings with the text that people agreed to; and the log of every finished game, for `icy study simulate --yoked-to`.
 Ids of people and completion codes are left out unless --with-ids asks for them.
 """
 
 
 @command("export", epilog=EPILOG)
 @study_argument
-@click.option("--out", "-o", type=click.Path(), metavar="FOLDER|FILE.zip", help="Where to; by default STUDY-data.")
+@click.option("--out", "-o", type=click.Path(), metavar="FOLDER|FILE.zip", help="Path to write; by default STUDY-data.")
 @click.option("--format", "format_", default="csv", show_default=True, type=click.Choice(("csv", "parquet", "json")),
-              help="Of the tables.")  # fmt: skip
+              help="Format of the tables.")  # fmt: skip
 @pilot_option
-@click.option("--with-ids", is_flag=True, help="Also write ids of people and completion codes, for payment alone.")
+@click.option("--with-ids", is_flag=True, help="Also write ids of people and completion codes, for payment only.")
 @click.option("--backup", type=click.Path(), metavar="FILE",
-              help="Write a copy of the whole database instead, also while the study is served.")  # fmt: skip
+              help="Write a copy of the whole database instead; this also works while the study runs.")  # fmt: skip
 def export_command(
     study: str, out: str | None, format_: str, pilot: bool | None, with_ids: bool, backup: str | None
 ) -> int:

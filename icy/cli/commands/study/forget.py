@@ -1,4 +1,4 @@
-"""`icy study forget`: erase a person's ids, and data if wished."""
+"""`icy study forget`: erase a person's ids, and optionally their data."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Examples:
   icy study forget spy-codes 60a1c9d5e8 --data
 
 \b
-PERSON is the opaque name, its first letters, or the id of the platform. Copies that you made (exports, backups) are
-yours to change.
+PERSON is the opaque name, its first letters, or the id of the platform. You have to change copies that you made
+(exports, backups) yourself.
 """
 
 
@@ -26,7 +26,7 @@ yours to change.
 @click.argument("person")
 @click.option("--data", is_flag=True, help="Also delete the game, answers and remarks.")
 def forget_command(study: str, person: str, data: bool) -> int:
-    """Erase the ids of a person, and with --data all that was recorded."""
+    """Erase the ids of a person; --data erases all recorded data too."""
     from icy.study.service.persons import forget
 
     name = forget(opened(study), person, data)

@@ -14,7 +14,7 @@ Examples:
   icy study new spy-codes --platform prolific --language de
 
 \b
-Writes the settings, and the texts of information and of debriefing, which you complete. `icy study serve` runs them.
+Writes the settings, and texts of information and debriefing for you to complete. `icy study serve` runs the study.
 """
 
 
@@ -22,7 +22,7 @@ Writes the settings, and the texts of information and of debriefing, which you c
 @click.argument("file", type=click.Path(), metavar="FILE")
 @click.option("--platform", default="link", show_default=True, metavar="NAME",
               help="Where people will come from: link, kiosk, prolific, mturk or sona.")  # fmt: skip
-@click.option("--language", default="en", show_default=True, metavar="CODE", help="Of the texts: en or de.")
+@click.option("--language", default="en", show_default=True, metavar="CODE", help="Language of the texts: en or de.")
 def new_command(file: str, platform: str, language: str) -> int:
     """Write the files of a new study."""
     from icy.study.service.new import new_study

@@ -15,15 +15,15 @@ study_argument: Decorator = click.argument("study", type=click.Path(), metavar="
 pilot_option: Decorator = click.option(
     "--pilot/--no-pilot",
     default=None,
-    help="Look at the data of the pilot, or not; by default as the study's state is.",
+    help="Use the data of the pilot, or of the main study; by default the study's present state decides.",
 )
 
 
 def opened(given: str) -> Study:
-    """Return a study that has been run, by its name or settings file, to look at its data.
+    """Return a study that has run, by its name or settings file, to read its data.
 
     Raises:
-        IcyError: there is none, or it has not been run.
+        IcyError: the study does not exist, or has not run.
     """
     from icy.study.service import read_plan
     from icy.study.service.studies import look_at_study

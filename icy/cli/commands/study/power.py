@@ -1,4 +1,4 @@
-"""`icy study power`: simulated results of a study of some size."""
+"""`icy study power`: simulated results of a study of a given size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Examples:
   icy study power --persons 48 --mean concat=0.5 --mean perm=0.3 --spread 0.35
 
 \b
-Persons answer some held-out items each, right with a rate of their own (beta-binomial). Every grammar is compared with
+Each person answers some held-out items, with an individual accuracy (beta-binomial). Every grammar is compared with
 concat by a permutation test of persons, and the p-values are corrected by Holm's method.
 """
 
@@ -49,7 +49,7 @@ def power_command(
     seed: int,
     format_: str,
 ) -> int:
-    """Tell by simulation how often a study of some size would find the differences between grammars."""
+    """Estimate by simulation how often a study of a given size would find the differences between grammars."""
     from icy.analysis.people import power_of_study
     from icy.core.text import several
 

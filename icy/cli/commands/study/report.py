@@ -30,7 +30,7 @@ Examples:
 RESULTS are results folders of `icy study simulate`, packs or long tables. --rows are rows of people, as `icy study
 export` writes them. Filters by score and attention apply to people and simulated players. The filter by language
 applies to all rows except the published people. --attention leaves out games with the same answer in more than 80 % of
-the items, with a median answer time below 1 s, or with letters that no code has in more than 20 % of the answers.
+the items, with a median answer time below 1 s, or with letters that are in no code in more than 20 % of the answers.
 """
 VALUES = (
     *("accuracy", "answerable", "answerable_twice", "first", "trained", "letters", "distance", "agreement"),
@@ -48,10 +48,10 @@ VALUES = (
 @click.option("--least-score", type=float, default=0.0, show_default=True, help="Leave out games with fewer points.")
 @click.option("--attention", is_flag=True, help="Leave out games that fail a rule of attention.")
 @click.option("--degenerate/--no-degenerate", default=True, show_default=True,
-              help="Whether games in degenerate languages stay.")  # fmt: skip
+              help="Whether to include games in degenerate languages.")  # fmt: skip
 @click.option("--sensitivity", is_flag=True, help="Also show accuracy under every filter.")
 @click.option("--acquisition", type=click.Path(), metavar="RESULTS",
-              help="Also compare the order of grammars with that of senders of `icy probe`.")  # fmt: skip
+              help="Also compare the order of grammars with the order for senders of `icy probe`.")  # fmt: skip
 @click.option("--contrasts", is_flag=True, help="Also show the contrasts with concat.")
 @plot_option("Also draw the report.")
 @click.option("--save", type=click.Path(), metavar="FILE", help="Also write all statistics, to a .csv file.")
@@ -79,9 +79,9 @@ def report_command(
 
     figure = None if plot is None else checked_plot(plot)
     found = all_rows(results, rows, published)
-    kept = Filter(least_score, attention, degenerate).kept(found)
+    kept = Filter(least_score, attention, degenerate).select(found)
     if not len(kept):
-        raise InvalidSettingError("The filters leave no game.")
+        raise InvalidSettingError("No game passes the filters.")
     report = study_report(kept)
     if value not in report or report[value].isna().all():
         raise InvalidSettingError(f"No game of the report has a value of {value}.")
@@ -107,7 +107,7 @@ def report_command(
 
 
 def _print_frame(found: pd.DataFrame, format_: str) -> None:
-    """Print a further table, with two decimals where there are any."""
+    """Print a further table, with two decimals for fractions."""
 
     def shown(value: object) -> str:
         if isinstance(value, float):
@@ -124,7 +124,7 @@ def all_rows(results: tuple[str, ...], rows: tuple[str, ...], published: bool) -
     """Return rows of simulated games, people and published people, in one long form.
 
     Raises:
-        IcyError: there are none, or they cannot be read.
+        IcyError: there are no rows, or they cannot be read.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""`icy study review`: look at finished games, decide on them, and write what platforms need to pay."""
+"""`icy study review`: review finished games, decide on them, and write the files that platforms need for payment."""
 
 from __future__ import annotations
 
@@ -26,48 +26,48 @@ Examples:
   icy study review spy-codes --pay payments
 
 \b
-PERSON is the opaque name of a person, or its first letters; "all" are those with nothing odd who are not decided on.
-Odd games are for you to check: icy rejects nothing by itself and moves no money. --pay writes files for the
+PERSON is the opaque name of a person, or its first letters; "all" means all undecided people without oddities.
+Check odd games yourself: icy never rejects a game by itself and never moves money. --pay writes files for the
 platform, with ids of people; some days later, as the settings say, these ids are deleted from the database.
 """
 HEADINGS = (
     *("person", "condition", "score", "bonus", "minutes", "same", "median ms", "odd letters", "left", "pasted"),
     *("odd", "decision"),
 )
-SHOWN = 8  # letters of a person's name
-MOST_NAMES = 5  # of people in a sentence
+NAME_LETTERS = 8  # letters of a person's name
+MOST_NAMES = 5  # names in a sentence
 
 
 @command("review", epilog=EPILOG)
 @study_argument
 @click.option("--approve", multiple=True, metavar="PERSON|all", help="Approve a finished game; repeatable.")
-@click.option("--reject", multiple=True, metavar="PERSON=REASON", help="Reject one, with a reason; repeatable.")
+@click.option("--reject", multiple=True, metavar="PERSON=REASON", help="Reject a game, with a reason; repeatable.")
 @click.option("--pay", type=click.Path(), metavar="FOLDER", help="Write files to pay the people with a decision.")
 @format_option
 def review_command(study: str, approve: tuple[str, ...], reject: tuple[str, ...], pay: str | None, format_: str) -> int:
     """List finished games with their oddities; approve, reject, and write payments."""
     from icy.study.service.pay import money
-    from icy.study.service.review import export_payments, reviewed
+    from icy.study.service.review import export_payments, review_games
 
     found = opened(study)
     _decide(found, approve, reject)
     rows = [
         [
-            *(one.person[:SHOWN], one.cell, str(one.score), money(one.bonus_cents, found.plan.people.currency)),
+            *(one.person[:NAME_LETTERS], one.cell, str(one.score), money(one.bonus_cents, found.plan.people.currency)),
             *(f"{one.minutes:.1f}", f"{one.alike:.0%}", "-" if one.reaction_ms is None else f"{one.reaction_ms:.0f}"),
             *(str(one.strange), str(one.blurs), str(one.pastes), one.odd or "-", one.decision or "-"),
         ]
-        for one in reviewed(found)
+        for one in review_games(found)
     ]
     print_rows(HEADINGS, rows, format_)
     if pay:
         files = export_payments(found, Path(pay))
-        note(f"Written: {', '.join(map(str, files))}. They hold ids of people; delete them once you have paid.")
+        note(f"Written: {', '.join(map(str, files))}. They hold ids of people; delete them after payment.")
     return DONE
 
 
 def _decide(study: Study, approve: tuple[str, ...], reject: tuple[str, ...]) -> None:
-    """File the decisions of a command line."""
+    """Save the decisions of a command line."""
     from icy.study.service.review import APPROVE, REJECT, decide
 
     for given in reject:
@@ -84,19 +84,19 @@ def _decide(study: Study, approve: tuple[str, ...], reject: tuple[str, ...]) -> 
 
 
 def _undecided(study: Study) -> list[str]:
-    """Return people with nothing odd who are not decided on; where there are none, say why."""
-    from icy.study.service.review import reviewed
+    """Return undecided people without oddities; if there are none, print the reason."""
+    from icy.study.service.review import review_games
 
-    games = reviewed(study)
+    games = review_games(study)
     left = [one for one in games if not one.decision]
     odd = [one for one in left if one.odd]
     if len(odd) == len(left):
         if not games:
             why = "No game is finished." if study.is_pilot else "No game outside the pilot is finished."
         elif not left:
-            why = f"{counted(len(games), 'finished game', 'have')} been decided on already."
+            why = f"{counted(len(games), 'finished game', 'have')} been decided already."
         else:
-            names = listed([one.person[:SHOWN] for one in odd[:MOST_NAMES]])
+            names = listed([one.person[:NAME_LETTERS] for one in odd[:MOST_NAMES]])
             more = f" and {len(odd) - MOST_NAMES} others" if len(odd) > MOST_NAMES else ""
             why = f"{counted(len(odd), 'undecided game', 'are')} odd: decide on {names}{more} by name."
         note(f"Approved: 0 games. {why}")

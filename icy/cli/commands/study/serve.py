@@ -18,12 +18,12 @@ Examples:
   icy study serve spy-codes --behind-proxy --base-url https://study.example --root-path /spy
 
 \b
-STUDY is a settings file of `icy study new`, or its name. Only this machine can reach the service unless --host says
-otherwise; put it behind a proxy with TLS to let people in. The page of the researcher is at STUDY/researcher, for this
-machine alone, or with the password in the variable {PASSWORD}.
+STUDY is a settings file of `icy study new`, or its name. Without --host only this machine can reach the service. Put it
+behind a proxy with TLS to let people in. The page of the researcher is at STUDY/researcher, for this machine only, or
+with the password in the variable {PASSWORD}.
 
 \b
-A study that requires ids admits nobody before its link is tested: give the platform the printed test link, open the
+A study that requires ids admits nobody until its link is tested: give the platform the printed test link, open the
 study there, and confirm the received id. --skip-link-test marks the link as tested instead.
 """
 
@@ -35,7 +35,7 @@ study there, and confirm the received id. --skip-link-test marks the link as tes
 @click.option("--base-url", default="", metavar="URL", help="Address that people use, as in https://study.example.")
 @click.option("--root-path", default="", metavar="PATH", help="Part of it before the study, as in /spy.")
 @click.option("--behind-proxy", is_flag=True, help="Trust the client addresses from a proxy on this machine.")
-@click.option("--researcher", is_flag=True, help="Have a page with the progress of every condition.")
+@click.option("--researcher", is_flag=True, help="Serve a page with the progress of every condition.")
 @click.option("--skip-link-test", is_flag=True, help="Open studies without a test of the platform's link.")
 def serve_command(
     study: tuple[str, ...],
@@ -72,8 +72,8 @@ def serve_command(
                 pass_test(one)
             else:
                 link = link_to_test(one, serving.address(one.name))
-                note(f"Nobody can take part in {one.name} before its link is tested. Put this link into the platform,")
-                note(f"open the study there, and confirm what arrives: {link}")
+                note(f"Nobody can take part in {one.name} until its link is tested. Put this link into the platform,")
+                note(f"open the study there, and confirm the received id: {link}")
     serve(app, serving, at)
-    note("Stopped; all that people did is on file.")
+    note("Stopped; all recorded data is saved.")
     return DONE

@@ -14,7 +14,7 @@ Examples:
   icy study simulate --player FC2L --protocol yoked --yoked-to games.jsonl
 
 \b
-A row per player, dataset, protocol and preset; a game on every instance. `icy list study-players` describes simulated
+One row per player, dataset, protocol and preset; one game per instance. `icy list study-players` describes simulated
 players; any sender of `icy list models` can play too. Finished games are not played again.
 """
 

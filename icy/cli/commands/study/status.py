@@ -1,4 +1,4 @@
-"""`icy study status`: how far a study is."""
+"""`icy study status`: the progress of a study."""
 
 from __future__ import annotations
 

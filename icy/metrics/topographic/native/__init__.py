@@ -1,5 +1,5 @@
-"""Distances of all pairs of rows, and their counts, in native code; `icy.metrics.topographic` does without where it
-cannot be had (`usable`), with the same numbers.
+"""Distances of all pairs of rows, and their counts, in native code. Without it (`usable`), `icy.metrics.topographic`
+computes the same numbers.
 
 Other threads run during a call.
 """
@@ -15,9 +15,9 @@ from icy.core import native
 from icy.core.errors import IncompatibleError
 from icy.core.native.arguments import address
 
-MOST_COLUMNS = 2**8 - 1  # of equal_columns, whose keys are bytes
+MOST_COLUMNS = 2**8 - 1  # for equal_columns, which has keys of one byte
 MOST_CODES = 2**8
-MOST_TOKENS = 64  # in a message, a bit each
+MOST_TOKENS = 64  # largest number of tokens in a message: one bit per token
 MOST_SYMBOLS = 2**12  # more would not fit the caches
 GROUP = 256  # rows on the right are padded to a multiple
 
@@ -34,7 +34,7 @@ _TAKES = {
 
 
 def usable() -> bool:
-    """Return whether there is native code to call."""
+    """Return whether there is native code."""
     return native.load(__name__) is not None
 
 
@@ -49,7 +49,7 @@ def equal_columns(
     """
     rows, width = right.shape
     if left.shape[1] != width or width > MOST_COLUMNS or right.dtype != np.uint8:
-        raise IncompatibleError(f"Rows have the same columns on both sides, at most {MOST_COLUMNS}, in 8 bits.")
+        raise IncompatibleError(f"Rows must have the same columns on both sides, at most {MOST_COLUMNS}, in 8 bits.")
     columns = np.zeros((width, -(-rows // GROUP) * GROUP), dtype=np.uint8)
     columns[:, :rows] = right.T
     found = np.empty((len(left), rows), dtype=np.uint8)
@@ -69,21 +69,21 @@ def levenshtein(
 
     Args:
         left: tokens below `symbols`, [left, tokens], at most MOST_TOKENS.
-        left_lengths: how many of a row's tokens are its message, [left].
+        left_lengths: number of tokens of each message, [left].
         right: tokens, [right, tokens].
-        right_lengths: likewise, [right].
+        right_lengths: number of tokens of each message, [right].
         symbols: number of different tokens, at most MOST_SYMBOLS.
     """
     found, width = np.empty((len(left), len(right)), dtype=np.uint8), left.shape[1]
     if right.shape[1] != width or width > MOST_TOKENS or symbols > MOST_SYMBOLS:
-        raise IncompatibleError(f"Messages have the same width, at most {MOST_TOKENS}, and {MOST_SYMBOLS} symbols.")
+        raise IncompatibleError(f"Messages must have one width, at most {MOST_TOKENS}, and {MOST_SYMBOLS} symbols.")
     texts: list[int] = []
-    held: list[NDArray[Any]] = []  # while the native code reads them
+    held: list[NDArray[Any]] = []  # keeps arrays alive while the native code reads them
     for tokens, lengths in ((left, left_lengths), (right, right_lengths)):
         if tokens.size and int(tokens.max()) >= symbols:
-            raise IncompatibleError(f"Tokens are 0 to {symbols - 1} here; got {tokens.max()}.")
+            raise IncompatibleError(f"Tokens must be 0 to {symbols - 1} here, not {tokens.max()}.")
         if lengths.size and not 0 <= int(lengths.min()) <= int(lengths.max()) <= width:
-            raise IncompatibleError(f"Lengths of messages are 0 to {width}; got {lengths.min()} to {lengths.max()}.")
+            raise IncompatibleError(f"Message lengths must be 0 to {width}, not {lengths.min()} to {lengths.max()}.")
         held += [np.ascontiguousarray(tokens), np.ascontiguousarray(lengths)]
         texts += [
             address(held[-2], "uint16", len(tokens) * width, "tokens"),
@@ -95,16 +95,16 @@ def levenshtein(
 
 
 def count_keys(keys: UInt[NDArray[Any], "*shape"], cells: int) -> Int64[NDArray[np.int64], "cells={cells}"]:
-    """Return how often each key below `cells` occurs, [cells].
+    """Return the number of occurrences of each key below `cells`, [cells].
 
     Args:
         keys: unsigned integers of at most four bytes, all below `cells`; fewer than 2^32.
-        cells: number of different keys that there may be.
+        cells: number of possible keys.
     """
     found = np.zeros(cells, dtype=np.int64)
     keys = np.ascontiguousarray(keys)
     if keys.size and int(keys.max()) >= cells:
-        raise IncompatibleError(f"Keys are 0 to {cells - 1} here; got {keys.max()}.")
+        raise IncompatibleError(f"Keys must be 0 to {cells - 1} here, not {keys.max()}.")
     place = address(keys, f"uint{8 * keys.itemsize}", keys.size, "keys")
     _call("count_keys", place, keys.itemsize, keys.size, cells, found.ctypes.data)
     return found
@@ -114,9 +114,9 @@ class PermutedCounts:
     """Count pairs of rows by their two distances after permutations of one side.
 
     Args:
-        y: keys of the side that is permuted, [N, N], one or two bytes each.
+        y: keys of the permuted side, [N, N], one or two bytes each.
         permutations: the row of `y` that each row of the other side meets, [permutations, N].
-        cells: the sum of a key of x and a key of y is below it.
+        cells: upper limit of the sum of a key of x and a key of y, exclusive.
 
     Raises:
         IncompatibleError: arrays of other shapes or dtypes, or rows or keys out of range.
@@ -128,9 +128,9 @@ class PermutedCounts:
         self.y, self.permutations, self.cells = np.ascontiguousarray(y), np.ascontiguousarray(permutations), cells
         self.rows, self.largest = len(y), int(y.max(initial=0))
         if y.itemsize > 2:
-            raise IncompatibleError(f"Keys of y have one or two bytes here; got {y.dtype}.")
+            raise IncompatibleError(f"Keys of y must have one or two bytes here, not {y.dtype}.")
         if self.permutations.size and not 0 <= int(permutations.min()) <= int(permutations.max()) < self.rows:
-            raise IncompatibleError(f"Permutations hold rows 0 to {self.rows - 1}.")
+            raise IncompatibleError(f"Permutations must hold rows 0 to {self.rows - 1}.")
         count = len(permutations) * self.rows
         self._y = address(self.y, f"uint{8 * y.itemsize}", self.rows**2, "y")
         self._permutations = address(self.permutations, "int32", count, "permutations")
@@ -142,11 +142,11 @@ class PermutedCounts:
         others: Int32[NDArray[np.int32], " pair"],
         x: UInt16[NDArray[np.uint16], " pair"],
     ) -> Int64[NDArray[np.int64], "order cells={self.cells}"]:
-        """Return how often each sum of a key of x and a key of y occurs among listed pairs, for each permutation.
+        """Count each sum of a key of x and a key of y among listed pairs, for each permutation.
 
         Args:
             first: number of the first row with pairs.
-            starts: for each row from `first` on the place of its first pair, and the number of pairs, [rows + 1].
+            starts: place of the first pair of each row from `first`, and the number of pairs, [rows + 1].
             others: the other row of each pair, [pairs]; fewer than 2^32.
             x: key of x of each pair, [pairs].
 
@@ -155,11 +155,11 @@ class PermutedCounts:
         """
         rows, ends = len(starts) - 1, [*starts[:1].tolist(), *starts[-1:].tolist()]
         if not 0 <= first <= first + rows <= self.rows or ends != [0, len(others)] or (np.diff(starts) < 0).any():
-            raise IncompatibleError(f"Pairs are listed by row, from 0 to {self.rows - 1}.")
+            raise IncompatibleError(f"Pairs must be listed by row, from 0 to {self.rows - 1}.")
         if others.size and not 0 <= int(others.min()) <= int(others.max()) < self.rows:
-            raise IncompatibleError(f"Pairs have rows 0 to {self.rows - 1}.")
+            raise IncompatibleError(f"Pairs must have rows 0 to {self.rows - 1}.")
         if int(x.max(initial=0)) + self.largest >= self.cells:
-            raise IncompatibleError(f"Sums of keys are below {self.cells} here.")
+            raise IncompatibleError(f"Sums of keys must be below {self.cells} here.")
         found = np.zeros((len(self.permutations), self.cells), dtype=np.int64)
         pairs = address(others, "int32", len(others), "others"), address(x, "uint16", len(others), "x")
         of_y = self._y, self.y.itemsize, self.rows, self._permutations, len(self.permutations)

@@ -1,5 +1,5 @@
-// Distances of all pairs between two ranges of a table's rows, many pairs at a time in the lanes of vectors, and counts of
-// the keys that they make. The rows on the right lie in the lanes; each row on the left meets all of them.
+// Distances of all pairs between two ranges of a table's rows, with many pairs at a time in the lanes of vectors, and counts
+// of their keys. The rows on the right are in the lanes; each row on the left meets all of them.
 
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +14,7 @@ using Vector [[gnu::vector_size(ICY_VECTOR_BYTES)]] = T;
 template <typename T>
 constexpr int64_t LANES = ICY_VECTOR_BYTES / sizeof(T);
 constexpr int64_t AT_ONCE = 4;            // vectors whose chains of operations overlap
-constexpr int64_t L1_BYTES = 24 * 1024;   // what a table may take that is read for every row on the left
+constexpr int64_t L1_BYTES = 24 * 1024;   // size limit of a table that is read for every row on the left
 
 template <typename T>
 inline Vector<T> load(const T* place) {
@@ -36,8 +36,8 @@ int64_t up_to_multiple(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
 
 // ---- Hamming -------------------------------------------------------------------------------------------------------
 
-// Write to `keys` how many of `width` columns are equal, for one row of codes and the `padded` rows that lie in
-// `columns`, [width, padded]; of them `rows` are written.
+// Write to `keys` the number of equal columns among `width`, for one row of codes and the `padded` rows in `columns`,
+// [width, padded]. Only `rows` of them are written.
 void equal_in_row(const uint8_t* row, const uint8_t* columns, int64_t width, int64_t padded, int64_t rows, uint8_t* keys) {
     constexpr int64_t lanes = LANES<uint8_t>;
     for (int64_t j = 0; j < rows; j += AT_ONCE * lanes) {
@@ -54,8 +54,8 @@ void equal_in_row(const uint8_t* row, const uint8_t* columns, int64_t width, int
 
 // ---- Levenshtein ---------------------------------------------------------------------------------------------------
 
-// Messages of at most as many tokens as T has bits. Bit t of `where[symbol][j]` says whether token t of message j is the
-// symbol, and `inside[j]` has a bit for each of its tokens.
+// Messages with at most as many tokens as T has bits. Bit t of `where[symbol][j]` says whether token t of message j is the
+// symbol. `inside[j]` has one bit for each token of message j.
 template <typename T>
 struct Patterns {
     int64_t symbols, room;
@@ -68,7 +68,7 @@ struct Patterns {
         std::free(inside);
     }
 
-    // Put messages in, or take them out again, which costs less than clearing everything.
+    // Put messages in, or remove them again, which costs less than clearing everything.
     void change(const uint16_t* tokens, const int32_t* lengths, int64_t width, int64_t messages) {
         for (int64_t j = 0; j < messages; j++)
             for (int64_t t = 0; t < lengths[j]; t++) {
@@ -89,9 +89,9 @@ inline Vector<T> ones(Vector<T> bits) {
     return bits & 0x7f;
 }
 
-// Write to `edits` the Levenshtein distances of a message to `messages` others: the bit-parallel way of Myers 1999 as
-// Hyyro 2003 has it, one step per token, with the horizontal differences kept inverted, which saves their inversions.
-// Lanes above the length of their message hold anything: carries and shifts go up only.
+// Write to `edits` the Levenshtein distances of a message to `messages` others: the bit-parallel method of Myers 1999 in
+// the form of Hyyro 2003, one step per token. Horizontal differences are kept inverted, which saves inversions. Lanes above
+// the length of their message hold arbitrary values: carries and shifts only go up.
 template <typename T>
 void edits_in_row(const uint16_t* tokens, int64_t length, const Patterns<T>& patterns, int64_t messages, uint8_t* edits) {
     constexpr int64_t lanes = LANES<T>;
@@ -105,7 +105,7 @@ void edits_in_row(const uint16_t* tokens, int64_t length, const Patterns<T>& pat
 #pragma GCC unroll 4
             for (int64_t k = 0; k < AT_ONCE; k++) {
                 const Vector<T> match = load(where + k * lanes);
-                const Vector<T> same = (((match & more[k]) + more[k]) ^ more[k]) | match | less[k];  // as on the diagonal
+                const Vector<T> same = (((match & more[k]) + more[k]) ^ more[k]) | match | less[k];  // equal, as on the diagonal
                 const Vector<T> no_growth = (same | more[k]) & ~less[k], falls = more[k] & same;
                 const Vector<T> shifted = no_growth + no_growth;
                 more[k] = (falls + falls) | (shifted & ~same);
@@ -141,8 +141,8 @@ void all_edits(const uint16_t* left, const int32_t* left_lengths, int64_t lefts,
 
 // ---- counting ------------------------------------------------------------------------------------------------------
 
-// Add to `counts`, [cells], how often each key occurs. Neighbours go to different tables, so that equal keys in a row
-// need not wait for each other.
+// Add to `counts`, [cells], the number of occurrences of each key. Neighbors go to different tables, so that equal keys in a
+// row need not wait for each other.
 template <typename T>
 void count(const T* keys, int64_t size, int64_t cells, int64_t* counts) {
     constexpr int64_t most_tables = 4, small = 4096;
@@ -162,9 +162,9 @@ void count(const T* keys, int64_t size, int64_t cells, int64_t* counts) {
     std::free(found);
 }
 
-// Add to `counts`, [cells], how often each sum of a key of x and a key of y occurs, over listed pairs of rows. Row i of x is
-// row `order[i]` of y. The pairs of row `first + r` are those from `starts[r]` to `starts[r + 1]`: the other row, and the key
-// of x.
+// Add to `counts`, [cells], the number of occurrences of each sum of a key of x and a key of y, over listed pairs of rows. Row i
+// of x is row `order[i]` of y. The pairs of row `first + r` are those from `starts[r]` to `starts[r + 1]`: the other row, and
+// the key of x.
 template <typename Y>
 void count_permuted(const int64_t* starts, int64_t rows, int64_t first, const int32_t* others, const uint16_t* x, const Y* y,
                     int64_t size, const int32_t* order, int64_t cells, int64_t* counts) {
@@ -191,15 +191,15 @@ void count_permuted(const int64_t* starts, int64_t rows, int64_t first, const in
 using namespace ICY_NAMESPACE;
 
 // Write the number of equal columns of every pair to `keys`, [lefts, rights].
-// left: codes, [lefts, width]; right: codes of the other rows, [width, padded], zeros from `rights` on, where `padded` is
-// a multiple of 256.
+// left: codes, [lefts, width]; right: codes of the other rows, [width, padded], zeros from `rights`; `padded` is a multiple
+// of 256.
 ICY_EXPORT(void, equal_columns)
 (const uint8_t* left, int64_t lefts, const uint8_t* right, int64_t rights, int64_t padded, int64_t width, uint8_t* keys) {
     for (int64_t i = 0; i < lefts; i++) equal_in_row(left + i * width, right, width, padded, rights, keys + i * rights);
 }
 
 // Write the Levenshtein distance of every pair of messages to `edits`, [lefts, rights].
-// left, right: tokens below `symbols`, [messages, width], width at most 64; and the length of each.
+// left, right: tokens below `symbols`, [messages, width], width at most 64; and the length of each message.
 ICY_EXPORT(void, levenshtein)
 (const uint16_t* left, const int32_t* left_lengths, int64_t lefts, const uint16_t* right, const int32_t* right_lengths,
  int64_t rights, int64_t width, int64_t symbols, uint8_t* edits) {
@@ -208,14 +208,14 @@ ICY_EXPORT(void, levenshtein)
     all(left, left_lengths, lefts, right, right_lengths, rights, width, symbols, edits);
 }
 
-// Add to `counts`, [cells], how often each of `size` keys below `cells` occurs; at most 2^32 - 1 keys of `bytes` each.
+// Add to `counts`, [cells], the number of occurrences of each of `size` keys below `cells`; at most 2^32 - 1 keys of `bytes` each.
 ICY_EXPORT(void, count_keys)(const void* keys, int64_t bytes, int64_t size, int64_t cells, int64_t* counts) {
     if (bytes == 1) count(static_cast<const uint8_t*>(keys), size, cells, counts);
     if (bytes == 2) count(static_cast<const uint16_t*>(keys), size, cells, counts);
     if (bytes == 4) count(static_cast<const uint32_t*>(keys), size, cells, counts);
 }
 
-// Add to `counts`, [orders, cells], what `count_permuted` counts for each of `orders` orders of the rows, [orders, size].
+// Add to `counts`, [orders, cells], the counts of `count_permuted` for each of `orders` orders of the rows, [orders, size].
 // y: keys of `bytes` each, [size, size]; at most 2^32 - 1 pairs.
 ICY_EXPORT(void, count_permuted)
 (const int64_t* starts, int64_t rows, int64_t first, const int32_t* others, const uint16_t* x, const void* y, int64_t bytes,

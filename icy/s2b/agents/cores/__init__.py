@@ -1,4 +1,4 @@
-"""Cores of agents that learn S2B: what remembers an episode. They register like plug-ins, imported on first use."""
+"""Cores of agents that learn S2B: their memories of an episode. Each is imported on first use, like a plug-in."""
 
 import lazy_loader
 
@@ -8,9 +8,9 @@ _CORES = {
     "LSTM": ("lstm:LSTM", "LSTM of two layers, 256 and 128, each followed by a ReLU.", "MetaRG22, table of R2D2"),
     "LSTM-512": ("lstm:LSTM512", "LSTM of one layer of 512.", "the authors' later program"),
     "DNC": ("dnc:DNC", "Differentiable neural computer: a memory with content, usage and order.", "Graves et al. 2016"),
-    "ESBN": ("esbn:ESBN", "Emergent symbols: keys for what was seen, and a controller that sees it too.", "MetaRG22"),
-    "ESBN-strict": ("esbn:StrictESBN", "Emergent symbols: the controller sees nothing but keys.", "Webb et al. 2021"),
-    "DCEM": ("dcem:DCEM", "Dual-coding episodic memory: words lead to what was seen, and back.", "Hill et al. 2020"),
+    "ESBN": ("esbn:ESBN", "Emergent symbols: keys for stimuli, and a controller that also sees stimuli.", "MetaRG22"),
+    "ESBN-strict": ("esbn:StrictESBN", "Emergent symbols: the controller sees keys only.", "Webb et al. 2021"),
+    "DCEM": ("dcem:DCEM", "Dual-coding episodic memory: words retrieve stimuli and vice versa.", "Hill et al. 2020"),
     "PairMemory": ("pairs:PairMemory", "Attention over earlier pairs of a number and a token.", "icy"),
     "Transformer": ("transformer:TransformerCore", "Causal Transformer over the last steps of an episode.", "icy"),
 }

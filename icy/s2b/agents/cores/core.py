@@ -1,4 +1,4 @@
-"""The interface of cores, what recurrent ones share, and how a core is made by its name."""
+"""The interface of cores, shared code of recurrent cores, and the creation of a core by name."""
 
 import inspect
 from dataclasses import dataclass
@@ -13,29 +13,29 @@ from icy.core.errors import PluginError
 from icy.core.registry import CORE, Entry, registry
 
 State: TypeAlias = tuple[Shaped[Tensor, "batch ..."], ...]
-"""What a core remembers: tensors whose first axis is the episode, of the same sizes all through an episode."""
+"""State of a core: tensors with the episode as first axis. Their sizes are constant during an episode."""
 
 Inputs: TypeAlias = Float[Tensor, "step batch width"]
 Resets: TypeAlias = Bool[Tensor, "step batch"]
 Outputs: TypeAlias = Float[Tensor, "step batch output"]
 Traced: TypeAlias = tuple[Outputs, Float[Tensor, "step batch latent"], State]
-"""What `trace` returns: outputs, [T, B, `output`], latents, [T, B, `latent_width`], and the state after the last."""
+"""Result of `trace`: outputs, [T, B, `output`], latents, [T, B, `latent_width`], and the state after the last step."""
 
 Device: TypeAlias = torch.device | str | None
 
-CAPACITY = 256  # steps, more than the 231 of the longest episodes that were measured at V 2-5, O = 1 (s2b-facts 3)
+CAPACITY = 256  # steps; the longest measured episodes at V 2-5, O = 1 have 231 (s2b-facts 3)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The widths of the first parts of an input, for cores that treat them differently; the rest is anything else.
+    """The widths of the first parts of an input, for cores that treat them differently. Other inputs follow them.
 
     Attributes:
-        vision: width of what encodes the stimuli.
-        language: width of what encodes the message.
+        vision: width of the encoded stimuli.
+        language: width of the encoded message.
         flags: width of rewards, round, role, phase and result.
-        stimuli: number of stimuli that are seen side by side.
-        tokens: number of tokens that are heard side by side.
+        stimuli: number of stimuli in `vision`, concatenated.
+        tokens: number of tokens in `language`, concatenated.
     """
 
     vision: int
@@ -46,32 +46,32 @@ class Parts:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Widths of what is seen, what is heard, and the flags."""
+        """Widths of the stimuli, the message and the flags."""
         return self.vision, self.language, self.flags
 
     @property
     def width(self) -> int:
-        """Width of all three."""
+        """Total width of the three parts."""
         return sum(self.sizes)
 
     @classmethod
     def halves(cls, width: int) -> "Parts":
-        """Return parts for an input of which nothing else is known: the first half seen, the second half heard."""
+        """Return default parts of an input: stimuli in the first half, the message in the second."""
         return cls(width // 2, width - width // 2)
 
 
 class Core(nn.Module):
-    """Base class of cores: modules that read an episode step by step, and remember it in a state.
+    """Base class of cores: modules that read an episode step by step and keep their memory of it in a state.
 
-    A core implements `start`, `step` and `latent`; `unroll` and `trace` go step by step unless it has a faster way.
-    Whatever it remembers is in the state, so that one module plays many episodes, and a state can be stored and
-    continued from later.
+    A core implements `start`, `step` and `latent`. By default `unroll` and `trace` call `step` for every step; a core
+    may override `trace` with a faster method. The state holds the whole memory. So one module plays many episodes, and
+    a state can be stored and used again later.
 
     Attributes:
         width: width of an input, D.
         output: width of an output.
-        latent_width: width of what `latent` gives.
-        raw: whether it reads stimuli and messages as they are, so that networks leave out their perceptrons.
+        latent_width: width of the output of `latent`.
+        raw: whether it reads stimuli and messages directly. Networks then have no encoding layers before it.
     """
 
     raw = False
@@ -86,25 +86,25 @@ class Core(nn.Module):
 
         Args:
             episodes: number of episodes, B.
-            device: torch device; by default that of the weights.
+            device: torch device; by default the device of the weights.
         """
         raise NotImplementedError
 
     def step(self, x: Float[Tensor, "batch width"], state: State) -> tuple[Float[Tensor, "batch output"], State]:
-        """Read the next input of each episode, [B, D], and return outputs [B, `output`] and the states after it."""
+        """Read the next input of each episode, [B, D]; return outputs [B, `output`] and the new states."""
         raise NotImplementedError
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
-        """Return what the reconstruction loss reads off a state (s2b-facts 10.4), [B, `latent_width`]."""
+        """Return the part of a state that the reconstruction loss uses (s2b-facts 10.4), [B, `latent_width`]."""
         raise NotImplementedError
 
     def unroll(self, xs: Inputs, state: State, resets: Resets | None = None) -> tuple[Outputs, State]:
-        """Read several inputs, as `step` would one after the other.
+        """Read several inputs; the result is the same as with `step` for each input.
 
         Args:
             xs: inputs, [T, B, D].
-            state: the state before the first.
-            resets: the inputs with which an episode begins: the state before them is that of `start`, [T, B].
+            state: the state before the first input.
+            resets: inputs with which an episode begins, [T, B]. The state before them is reset to `start`.
 
         Returns:
             Outputs, [T, B, `output`], and the state after the last input.
@@ -113,7 +113,7 @@ class Core(nn.Module):
         return ys, state
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs as `unroll` does, and also what `latent` reads off the state after each step."""
+        """Read several inputs like `unroll`; also return `latent` of the state after each step."""
         ys, latents, begins = [], [], beginnings(resets, len(xs))
         for t, x in enumerate(xs):
             if resets is not None and begins[t]:
@@ -129,13 +129,13 @@ class Core(nn.Module):
         return next(self.parameters()).device
 
     def zeros(self, *shape: int, device: Device = None) -> Float[Tensor, "..."]:
-        """Return zeros of the type of the weights, on their device or another."""
+        """Return zeros with the dtype of the weights, on their device by default."""
         weight = next(self.parameters())
         return torch.zeros(shape, dtype=weight.dtype, device=weight.device if device is None else device)
 
 
 class SequenceCore(Core):
-    """Base class of cores that read several inputs at once: they implement `trace`, and a step is a short sequence."""
+    """Base class of cores that read several inputs at once. They implement `trace`; `step` calls it for one input."""
 
     def step(self, x: Float[Tensor, "batch width"], state: State) -> tuple[Float[Tensor, "batch output"], State]:
         """Read the next input of each episode."""
@@ -143,17 +143,17 @@ class SequenceCore(Core):
         return ys[0], state
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs at once; every such core implements this."""
+        """Read several inputs at once. Each subclass implements this."""
         raise NotImplementedError
 
 
 def beginnings(resets: Resets | None, steps: int) -> list[bool]:
-    """Return at which steps an episode begins in any row."""
+    """Return for each step whether an episode begins in any row."""
     return [False] * steps if resets is None else resets.any(1).tolist()
 
 
 def begun(state: State, start: State, which: Bool[Tensor, " batch"]) -> State:
-    """Return states of which some rows are those of `start`."""
+    """Return `state` with the rows in `which` replaced by `start`."""
     return tuple(
         torch.where(which.view(-1, *[1] * (now.dim() - 1)), first, now) for now, first in zip(state, start, strict=True)
     )
@@ -162,18 +162,18 @@ def begun(state: State, start: State, which: Bool[Tensor, " batch"]) -> State:
 def make_core(
     name: str, width: int, *, capacity: int = CAPACITY, parts: Parts | None = None, **options: object
 ) -> Core:
-    """Make a core by its name.
+    """Create a core by its name.
 
     Args:
         name: name of a registered core (`icy list cores`).
         width: width of an input.
-        capacity: number of steps that a memory holds, for cores that take it; the oldest make room.
-        parts: which parts of an input are seen and heard, for cores that take it.
+        capacity: number of steps that a memory holds, for cores with this argument; new steps replace the oldest.
+        parts: widths of the stimuli and the message in an input, for cores with this argument.
         **options: further options of the core.
 
     Raises:
         UnknownNameError: no core has this name.
-        PluginError: the core does not take these options, or is no `Core`.
+        PluginError: the core does not accept these options, or is not a `Core`.
 
     Example:
         >>> from icy.s2b.agents.cores import make_core
@@ -186,14 +186,16 @@ def make_core(
 def made_of(
     entry: Entry, width: int, *, capacity: int = CAPACITY, parts: Parts | None = None, **options: object
 ) -> Core:
-    """Make the core of a registry entry; see `make_core`."""
-    given = {"capacity": capacity, "parts": parts}
-    made = entry.create(width, **{name: value for name, value in given.items() if takes(entry, name)}, **options)
-    if not isinstance(made, Core):
-        raise PluginError(f"{entry.qualified} makes a {type(made).__name__}; derive it from icy.s2b.agents.cores.Core.")
-    return made
+    """Create the core of a registry entry; see `make_core`."""
+    optional = {"capacity": capacity, "parts": parts}
+    core = entry.create(width, **{name: value for name, value in optional.items() if takes(entry, name)}, **options)
+    if not isinstance(core, Core):
+        raise PluginError(
+            f"{entry.qualified} returns a {type(core).__name__}; derive it from icy.s2b.agents.cores.Core."
+        )
+    return core
 
 
 def takes(entry: Entry, option: str) -> bool:
-    """Return whether a core's factory takes an option by name."""
+    """Return whether a core's factory has a parameter with this name."""
     return option in inspect.signature(entry.load()).parameters

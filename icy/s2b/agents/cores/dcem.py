@@ -1,7 +1,8 @@
-"""Dual-coding episodic memory (Hill et al. 2020), as MetaRG22 has it (s2b-facts 10.5).
+"""Dual-coding episodic memory (Hill et al. 2020), in the version of MetaRG22 (s2b-facts 10.5).
 
-Two memories grow side by side, of what was seen and of what was heard. What is heard now leads to what was seen when
-the like was heard, and what is seen now to what was heard then.
+There is a memory of stimuli and a memory of messages, with one entry each per step. The present message is compared
+with earlier messages and retrieves the stimuli of the same steps. The present stimulus is compared with earlier stimuli
+and retrieves the messages of the same steps.
 """
 
 import torch
@@ -17,35 +18,35 @@ from .entries import MemoryView, appended, remembered, view
 from .lstm import LSTMStack
 
 EPSILON = 1e-8  # of s2b-facts 10.5
-RANKED = 1e5  # cosines that agree to 5 digits count as equal, and then the newest comes first
+RANKED = 1e5  # cosines that agree to 5 digits count as equal; among equals the newest is first
 
 
 class Reader(nn.Module):
-    """Reading of one memory by the other: attention over the entries that are nearest to a query.
+    """Attention over the `nearest` entries of a memory: keys are from one memory, values from the other.
 
     Args:
-        asked: width of what is asked by, and of the keys.
-        told: width of the values.
+        key: width of inputs and keys.
+        value: width of the values.
         heads: number of queries.
         nearest: number of entries that a query reads.
-        hidden: size of the layer between what is asked by and the queries.
+        hidden: size of the hidden layer between an input and its queries.
     """
 
-    def __init__(self, asked: int, told: int, heads: int, nearest: int, hidden: int) -> None:
+    def __init__(self, key: int, value: int, heads: int, nearest: int, hidden: int) -> None:
         super().__init__()
         self.heads, self.nearest = heads, nearest
-        self.query = nn.Sequential(nn.Linear(asked, hidden), nn.ReLU(), nn.Linear(hidden, heads * asked))
-        self.attend, self.out = nn.Linear(told, 3 * told), nn.Linear(told, told)
+        self.query = nn.Sequential(nn.Linear(key, hidden), nn.ReLU(), nn.Linear(hidden, heads * key))
+        self.attend, self.out = nn.Linear(value, 3 * value), nn.Linear(value, value)
 
     def forward(
         self,
-        asked: Float[Tensor, "step batch asked"],
-        keys: Float[Tensor, "batch entry asked"],
-        values: Float[Tensor, "batch entry told"],
+        inputs: Float[Tensor, "step batch key"],
+        keys: Float[Tensor, "batch entry key"],
+        values: Float[Tensor, "batch entry value"],
         seen: MemoryView,
     ) -> Float[Tensor, "step batch read"]:
-        """Read for [T, B, asked] from keys and values [B, C + T, ...]; return [T, B, heads * told]."""
-        query = self.query(asked.transpose(0, 1)).unflatten(-1, (self.heads, -1))  # [B, T, heads, asked]
+        """Read for inputs [T, B, key] from keys and values [B, C + T, ...]; return [T, B, heads * value]."""
+        query = self.query(inputs.transpose(0, 1)).unflatten(-1, (self.heads, -1))  # [B, T, heads, key]
         cosines = (F.normalize(query, dim=-1).flatten(1, 2) @ F.normalize(keys, dim=-1).mT).unflatten(
             1, query.shape[1:3]
         )
@@ -56,11 +57,11 @@ class Reader(nn.Module):
         return read
 
     def _mixed(self, items: Tensor, there: Tensor) -> Tensor:
-        """Let the entries of each query attend to each other, and sum them, [B, T, heads, told]."""
+        """Apply self-attention to the entries of each query and sum them, [B, T, heads, value]."""
         query, key, value = self.attend(items).chunk(3, -1)
-        allowed = there | ~there.any(-1, keepdim=True)  # where there is none, any: a softmax needs some
-        found = self.out(F.scaled_dot_product_attention(query, key, value, attn_mask=allowed[..., None, :]))
-        mixed: Tensor = (found * there[..., None]).sum(-2)
+        allowed = there | ~there.any(-1, keepdim=True)  # without entries allow all, so that the softmax is defined
+        attended = self.out(F.scaled_dot_product_attention(query, key, value, attn_mask=allowed[..., None, :]))
+        mixed: Tensor = (attended * there[..., None]).sum(-2)
         return mixed
 
 
@@ -69,9 +70,9 @@ def nearest(
 ) -> tuple[
     Float[Tensor, "batch step head near"], Int[Tensor, "batch step head near"], Bool[Tensor, "batch step head near"]
 ]:
-    """Return the largest cosines among those of earlier entries, their places, and which of them there are.
+    """Return the largest cosines of earlier entries, their positions, and a mask of the positions with an entry.
 
-    Equal ones are common, as messages repeat; of these the newest come first.
+    Equal cosines are common because messages repeat. Among equal cosines the newest entries are first.
     """
     places = cosines.shape[-1]
     rank = (cosines.detach() * RANKED).round().long() * places + torch.arange(places, device=cosines.device)
@@ -81,29 +82,29 @@ def nearest(
 
 
 def weights(cosines: Float[Tensor, "*lead near"], there: Bool[Tensor, "*lead near"]) -> Float[Tensor, "*lead near"]:
-    """Return weights in proportion to 1 / (1 - cosine + 1e-8), of those that there are."""
+    """Return weights proportional to 1 / (1 - cosine + 1e-8), and 0 outside the mask."""
     inverse = there / ((1 - cosines).clamp(min=0) + EPSILON)
     return inverse / inverse.sum(-1, keepdim=True).clamp(min=EPSILON)
 
 
 class DCEM(SequenceCore):
-    """LSTM with two memories, of what was seen and of what was heard, each read by way of the other.
+    """LSTM with a memory of stimuli and a memory of messages; similar entries of one retrieve entries of the other.
 
-    The entries of both end with the flags. What is read, the LSTM's output and the input go through an output LSTM and
-    two layers.
+    The entries of both include the flags. The retrieved entries, the LSTM's output and the input go through an output
+    LSTM and two layers.
 
     Args:
         width: width of an input.
-        parts: which parts of the input are seen, heard, and flags; by default its two halves.
-        capacity: number of steps that the memory holds; the oldest make room.
-        heads: number of queries, each way.
+        parts: widths of stimuli, message and flags in the input; by default its two halves.
+        capacity: number of steps that the memory holds; new steps replace the oldest.
+        heads: number of queries to each memory.
         nearest: number of entries that a query reads.
-        hidden: size of both LSTMs, and of the first layer above.
-        query: size of the layer between what is asked by and the queries.
+        hidden: size of both LSTMs, and of the first layer after them.
+        query: size of the hidden layer between an input and its queries.
         output: width of an output.
 
     Raises:
-        InvalidSettingError: parts that do not fit the input.
+        InvalidSettingError: `parts` does not fit the input.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class DCEM(SequenceCore):
         vision, language = self_parts.vision + self_parts.flags, self_parts.language + self_parts.flags
         super().__init__(width, output, hidden + heads * (vision + language))
         if self_parts.width > width or not vision * language:
-            raise InvalidSettingError(f"{self_parts} do not fit an input of {width} numbers.")
+            raise InvalidSettingError(f"{self_parts} does not fit an input of {width} numbers.")
         self.parts, self.capacity = self_parts, whole_number("capacity", capacity)
         self.seen_by_heard = Reader(language, vision, heads, whole_number("nearest", nearest), query)
         self.heard_by_seen = Reader(vision, language, heads, nearest, query)
@@ -134,23 +135,23 @@ class DCEM(SequenceCore):
     def split(
         self, xs: Float[Tensor, "*lead width"]
     ) -> tuple[Float[Tensor, "*lead seen"], Float[Tensor, "*lead heard"]]:
-        """Return what is seen and what is heard of inputs, each with the flags."""
+        """Return the stimuli and the messages of inputs, each with the flags."""
         seen, heard, flags = xs[..., : self.parts.width].split(self.parts.sizes, -1)
         return torch.cat([seen, flags], -1), torch.cat([heard, flags], -1)
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return zeros of both LSTMs and of what was read, and empty memories."""
+        """Return zeros for both LSTMs and the retrieved entries, and empty memories."""
         like = self.zeros(episodes, self.width, device=device)
         memories = (like.new_zeros(episodes, self.capacity, part.shape[-1]) for part in self.split(like))
         count = torch.zeros(episodes, dtype=torch.int64, device=like.device)
         return *self.below.start(like), *self.above.start(like), like.new_zeros(episodes, self.reads), *memories, count
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
-        """Return the LSTM's hidden state, and what was read."""
+        """Return the LSTM's hidden state and the retrieved entries."""
         return torch.cat([state[0], state[4]], -1)
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs at once: the memories depend on inputs alone."""
+        """Read several inputs at once. This works because the memories depend on the inputs only."""
         below, above, (_, old_seen, old_heard, count) = state[:2], state[2:4], state[4:]
         now = view(count, resets, len(xs), self.capacity)
         seen, heard = self.split(xs)

@@ -1,5 +1,5 @@
 """Differentiable neural computer (Graves et al. 2016, "Hybrid computing using a neural network with dynamic external
-memory"; the equations are of its Methods)."""
+memory"; the equations are in its Methods)."""
 
 import torch
 from jaxtyping import Float
@@ -11,16 +11,16 @@ from icy.core.checks import whole_number
 from .core import Core, Device, State
 from .lstm import LSTMStack
 
-EPSILON = 1e-6  # keeps cosines and products of usages differentiable where they vanish
-RANKED = 1e4  # usages that agree to 4 digits count as equal, as those of slots not yet used are but for rounding
-MODES = 3  # of reading: what was written before, what is like the key, and what was written after
+EPSILON = 1e-6  # keeps cosines and products of usages differentiable at zero
+RANKED = 1e4  # usages that agree to 4 digits count as equal: unused slots differ by rounding errors
+MODES = 3  # of reading: the slots written before, the slots similar to the key, the slots written after
 
 
 class DNC(Core):
     """LSTM with a memory that it addresses by content, by usage and by the order of writing.
 
-    Sizes are those of MetaRG22, table of R2D2. The output is a linear map of the controller's layers and of what was
-    read.
+    The default sizes are from MetaRG22, table of R2D2. The output is a linear map of the controller's layers and the
+    vectors that were read.
 
     Args:
         width: width of an input.
@@ -53,7 +53,7 @@ class DNC(Core):
         self.answer = nn.Linear(controller * layers + reads * slot, output)
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return zeros: of the controller, memory, usage, precedence, link matrix, and the weights of both heads."""
+        """Return zeros for the controller, memory, usage, precedence, link matrix, and read and write weights."""
         slots, reads = self.slots, self.reads
         shapes = [(slots, self.slot), (slots,), (slots,), (slots, slots), (slots,), (reads, slots)]
         controller = self.controller.start(self.zeros(episodes, 1, device=device))
@@ -91,7 +91,7 @@ def content(
     keys: Float[Tensor, "batch head width"],
     strengths: Float[Tensor, "batch head"],
 ) -> Float[Tensor, "batch head slot"]:
-    """Return weights of slots by their cosine with keys; a strength x sharpens by 1 + log(1 + e^x)."""
+    """Return the softmax over slots of their cosine with keys times 1 + log(1 + e^x), where x is the key's strength."""
     cosines = F.normalize(keys, dim=-1, eps=EPSILON) @ F.normalize(memory, dim=-1, eps=EPSILON).mT
     return (cosines * (1 + F.softplus(strengths))[..., None]).softmax(-1)
 
@@ -102,13 +102,13 @@ def usage_after(
     reading: Float[Tensor, "batch head slot"],
     free: Float[Tensor, "batch head"],
 ) -> Float[Tensor, "batch slot"]:
-    """Return how much each slot is in use: what was written is, unless a head read it and set it free."""
+    """Return the usage of each slot: writing raises it, and a read head with an open free gate lowers it."""
     retained = (1 - free[..., None] * reading).prod(1)
     return (usage + writing - usage * writing) * retained
 
 
 def allocation(usage: Float[Tensor, "batch slot"]) -> Float[Tensor, "batch slot"]:
-    """Return the weights by which slots are given out: the least used first, as far as each is free."""
+    """Return the allocation weights of slots: the least used slots get the largest weights."""
     order = (usage.detach() * RANKED).round().sort(dim=-1, stable=True).indices
     ordered = (EPSILON + (1 - EPSILON) * usage).gather(-1, order)
     used_before = F.pad(ordered.cumprod(-1)[:, :-1], (1, 0), value=1.0)
@@ -120,7 +120,7 @@ def link_after(
     precedence: Float[Tensor, "batch slot"],
     writing: Float[Tensor, "batch slot"],
 ) -> Float[Tensor, "batch slot slot"]:
-    """Return the link matrix: how far slot i was written right after slot j."""
+    """Return the link matrix: entry (i, j) is the degree to which slot i was written right after slot j."""
     row, column = writing[:, :, None], writing[:, None, :]
     linked = (1 - row - column) * link + row * precedence[:, None, :]
     return linked * (1 - torch.eye(link.shape[-1], dtype=link.dtype, device=link.device))

@@ -1,8 +1,8 @@
-"""Append-only memories: the last entries of an episode, oldest first, and which of them a step may look at.
+"""Append-only memories: the last entries of an episode, oldest first, and masks of the entries that a step may read.
 
-A memory is a tensor [B, C, ...] whose newest entry stands last, and a count of the steps of the episode so far. So a
-step appends at the end and drops the first. Several steps at once append all of theirs to [B, C + T, ...]; masks then
-hide from each what is older than its window, later than itself, or of another episode.
+A memory is a tensor [B, C, ...] with the newest entry last, and a count of the steps of the episode so far. A step
+appends an entry at the end and drops the first. A sequence of T steps appends all entries to get [B, C + T, ...]. Masks
+then hide from each step the entries that are older than its window, later than the step, or from another episode.
 """
 
 from dataclasses import dataclass
@@ -14,31 +14,31 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class MemoryView:
-    """What the steps of a sequence see of the entries before and in it.
+    """Masks of the entries that each step of a sequence may read.
 
     Attributes:
-        earlier: the entries that were appended before a step in its episode, and are still held, [B, T, C + T].
+        earlier: mask of the entries that are earlier in the step's episode and still in memory, [B, T, C + T].
         ages: number of steps of the episode before each step, [B, T].
         count: number of steps of the episode after the last step, [B].
         capacity: number of entries of the memory, C.
-        kept: which places hold an entry after the last step, [B, C]; None if all that do not are zero already.
+        occupied: mask of positions with an entry after the last step, [B, C]; None if all others are zero already.
     """
 
     earlier: Bool[Tensor, "batch step entry"]
     ages: Int[Tensor, "batch step"]
     count: Int[Tensor, " batch"]
     capacity: int
-    kept: Bool[Tensor, "batch capacity"] | None
+    occupied: Bool[Tensor, "batch capacity"] | None
 
 
 def view(
     count: Int[Tensor, " batch"], resets: Bool[Tensor, "step batch"] | None, steps: int, capacity: int
 ) -> MemoryView:
-    """Return what the steps of a sequence see.
+    """Return the masks of the entries that each step of a sequence may read.
 
     Args:
         count: number of steps of each episode before the sequence.
-        resets: the steps with which an episode begins; None if there are none.
+        resets: mask of the steps with which an episode begins; None if there are none.
         steps: number of steps, T.
         capacity: number of entries of the memory, C.
     """
@@ -52,18 +52,18 @@ def view(
     held = ages.clamp(max=capacity)[:, :, None]
     earlier = (place < end) & (place >= end - held)
     after = ages[:, -1] + 1
-    kept = None if resets is None else place[:capacity] >= capacity - after.clamp(max=capacity)[:, None]
-    return MemoryView(earlier, ages, after, capacity, kept)
+    occupied = None if resets is None else place[:capacity] >= capacity - after.clamp(max=capacity)[:, None]
+    return MemoryView(earlier, ages, after, capacity, occupied)
 
 
 def appended(
     memory: Float[Tensor, "batch capacity *entry"], new: Float[Tensor, "step batch *entry"]
 ) -> Float[Tensor, "batch both *entry"]:
-    """Return old and new entries in one row, [B, C + T, ...]."""
+    """Concatenate old and new entries, [B, C + T, ...]."""
     return torch.cat([memory, new.transpose(0, 1)], 1)
 
 
 def remembered(entries: Float[Tensor, "batch both *entry"], seen: MemoryView) -> Float[Tensor, "batch capacity *entry"]:
-    """Return the memory after the last step; places that hold nothing are zero, as at the start."""
-    last, kept = entries[:, entries.shape[1] - seen.capacity :], seen.kept
-    return last if kept is None else last * kept.view(*kept.shape, *[1] * (last.dim() - 2))
+    """Return the memory after the last step. Empty positions are zero, as at the start."""
+    last, occupied = entries[:, entries.shape[1] - seen.capacity :], seen.occupied
+    return last if occupied is None else last * occupied.view(*occupied.shape, *[1] * (last.dim() - 2))

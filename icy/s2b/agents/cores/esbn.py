@@ -1,7 +1,7 @@
-"""Emergent symbol binding network (Webb, Sinha and Cohen 2021), as it was, and as MetaRG22 has it.
+"""Emergent symbol binding network (Webb, Sinha and Cohen 2021): the original, and the version of MetaRG22.
 
-The memory holds a pair per step: a value, which is what was seen, and a key, which the controller made. What is like
-the present value leads to the keys that go with it, and the controller works on those.
+The memory holds a pair per step: a value, which is the input, and a key, which the controller produced. The present
+value is compared with earlier values and retrieves their keys, which the controller reads.
 """
 
 from collections.abc import Callable
@@ -20,25 +20,25 @@ from .lstm import LSTMStack
 
 @dataclass(eq=False)
 class Reads:
-    """What the steps of a sequence read from the memory, given out step by step as keys are made.
+    """The reads of the steps of a sequence. They are computed step by step, as keys become available.
 
     Attributes:
         weights: weight of each entry for each step, [B, T, C + T].
-        held: what the entries before the sequence give each step, [B, T, key].
-        confidence: the mean confidence of what each step reads, [B, T, 1].
+        earlier: weighted sum of the keys before the sequence for each step, [B, T, key].
+        confidence: weighted mean of the confidences for each step, [B, T, 1].
         capacity: number of entries before the sequence.
-        keys: keys that were made in the sequence so far, each [B, key].
+        keys: keys of the sequence so far, each [B, key].
     """
 
     weights: Float[Tensor, "batch step entry"]
-    held: Float[Tensor, "batch step key"]
+    earlier: Float[Tensor, "batch step key"]
     confidence: Float[Tensor, "batch step 1"]
     capacity: int
     keys: list[Float[Tensor, "batch key"]]
 
     def at(self, step: int) -> Float[Tensor, "batch read"]:
-        """Return what a step reads: a key and its confidence, [B, key + 1]; zeros from an empty memory."""
-        read = self.held[:, step]
+        """Return the key that a step reads, with its confidence, [B, key + 1]; zeros if the memory is empty."""
+        read = self.earlier[:, step]
         if self.keys:
             new = self.weights[:, step, None, self.capacity : self.capacity + step]
             read = read + (new @ torch.stack(self.keys, 1))[:, 0]
@@ -46,10 +46,10 @@ class Reads:
 
 
 class Binding(nn.Module):
-    """The memory's way of reading: by the product of values, with a confidence.
+    """Reads the memory by the dot product of values, with a confidence.
 
     Attributes:
-        gain, bias: of the confidence, sigmoid(gain * product + bias).
+        gain, bias: parameters of the confidence, sigmoid(gain * product + bias).
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Binding(nn.Module):
         keys: Float[Tensor, "batch capacity key"],
         seen: MemoryView,
     ) -> Reads:
-        """Return what is read for values [T, B, v] from entries [B, C + T, v] of which the first C have keys."""
+        """Return the reads for values [T, B, v] from entries [B, C + T, v]. The first C entries have keys."""
         alike = values.transpose(0, 1) @ entries.mT
         weights = alike.masked_fill(~seen.earlier, torch.finfo(alike.dtype).min).softmax(-1) * seen.earlier
         confidence = (weights * (self.gain * alike + self.bias).sigmoid()).sum(-1, keepdim=True)
@@ -71,7 +71,7 @@ class Binding(nn.Module):
 
 
 class _Bindings(SequenceCore):
-    """What both variants share: a loop in which the controller reads keys and makes keys."""
+    """Shared code of both variants: a loop in which the controller reads keys and produces new keys."""
 
     def __init__(self, width: int, output: int, latent: int, capacity: int, key: int, value: int) -> None:
         super().__init__(width, output, latent)
@@ -86,27 +86,27 @@ class _Bindings(SequenceCore):
         return keys, values, torch.zeros(episodes, dtype=torch.int64, device=keys.device)
 
     def bound(self, values: Tensor, memory: State, resets: Tensor | None, run: Callable[[Reads], None]) -> State:
-        """Let `run` read what the memory holds for values [T, B, v] and make keys, and return the memory after it."""
+        """Call `run` with the reads for values [T, B, v]; it appends new keys. Return the new memory."""
         keys, old, count = memory
         seen = view(count, resets, len(values), self.capacity)
         entries = appended(old, values)
         reads = self.binding(values, entries, keys, seen)
         run(reads)
-        made = appended(keys, torch.stack(reads.keys))
-        return remembered(made, seen), remembered(entries, seen), seen.count
+        all_keys = appended(keys, torch.stack(reads.keys))
+        return remembered(all_keys, seen), remembered(entries, seen), seen.count
 
 
 class StrictESBN(_Bindings):
-    """ESBN as it was (Webb et al. 2021): the controller never sees an input, only the keys that inputs lead to.
+    """The original ESBN (Webb et al. 2021): the controller never sees an input, only the keys that inputs retrieve.
 
-    The original runs one step more at the end, with nothing to see, so that the controller can process what it read
-    last. Here every step needs an output, so that each ends with that step of the controller; it is the same step
-    with which the next one would begin. The original's normalisation over all of a sequence is left out: an episode's
-    later inputs are not there yet.
+    The original runs one more step at the end, without an input, so that the controller can process its last read. Here
+    every step needs an output, so each step ends with this step of the controller. It is the same step with which the
+    next step would begin. The original normalizes over the whole sequence; this is left out, because an episode's later
+    inputs are not known yet.
 
     Args:
         width: width of an input.
-        capacity: number of steps that the memory holds; the oldest make room.
+        capacity: number of steps that the memory holds; new steps replace the oldest.
         value: width of the embedding of inputs.
         key: width of a key.
         controller: size of the controller, an LSTM.
@@ -121,7 +121,7 @@ class StrictESBN(_Bindings):
         self.to_key, self.gate = nn.Linear(controller, key), nn.Linear(controller, 1)
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return the controller after it has read nothing, and an empty memory."""
+        """Return the controller's state after a read of zeros, and an empty memory."""
         h, c = self.controller(self.zeros(episodes, self.key + 1, device=device))
         return h, c, *self.nothing(episodes, device)
 
@@ -130,7 +130,7 @@ class StrictESBN(_Bindings):
         return state[0]
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs, of which all but the controller's steps go at once."""
+        """Read several inputs. Only the controller needs a loop over steps."""
         h, c, *memory = state
         begins, ys = beginnings(resets, len(xs)), []
 
@@ -149,14 +149,14 @@ class StrictESBN(_Bindings):
 
 
 class ESBN(_Bindings):
-    """ESBN as MetaRG22 has it: the controller sees the input too, and an LSTM puts out (s2b-facts 10.5).
+    """ESBN of MetaRG22: the controller also sees the input, and an LSTM computes the output (s2b-facts 10.5).
 
-    The value of a step is its input as it is, keys are linear, and the output LSTM gets the input, the controller's
-    output and the key that was read, with its confidence.
+    The value of a step is its input without an embedding, and keys are linear. The output LSTM gets the input, the
+    controller's output and the key that was read, with its confidence.
 
     Args:
         width: width of an input.
-        capacity: number of steps that the memory holds; the oldest make room.
+        capacity: number of steps that the memory holds; new steps replace the oldest.
         key: width of a key.
         controller: size of the controller, an LSTM.
         hidden: size of the output LSTM.
@@ -179,7 +179,7 @@ class ESBN(_Bindings):
         self.answer = nn.Sequential(nn.Linear(hidden, output), nn.ReLU())
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return zeros of the controller, of what it read and of the output LSTM, and an empty memory."""
+        """Return zeros for the controller, its last read and the output LSTM, and an empty memory."""
         like = self.zeros(episodes, 1, device=device)
         controller = [like.new_zeros(episodes, size) for size in 2 * [self.controller.hidden_size] + [self.key + 1]]
         return *controller, *self.above.start(like), *self.nothing(episodes, device)
@@ -189,7 +189,7 @@ class ESBN(_Bindings):
         return torch.cat([state[0], state[2]], -1)
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs, of which all but the controller's steps go at once."""
+        """Read several inputs. Only the controller needs a loop over steps."""
         (h, c, read), above, memory = state[:3], state[3:5], state[5:]
         begins, latents = beginnings(resets, len(xs)), []
 

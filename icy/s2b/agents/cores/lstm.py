@@ -1,4 +1,4 @@
-"""LSTM cores: stacked layers, read at once between the beginnings of episodes."""
+"""LSTM cores: stacked layers that process all steps between two resets in one call."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from .core import Device, Inputs, Resets, SequenceCore, State, Traced, beginning
 
 
 class LSTMStack(nn.Module):
-    """LSTM layers of given sizes; its state holds h and c of each layer in turn.
+    """LSTM layers of given sizes. The state holds h and c of the first layer, then of the next, and so on.
 
     Args:
         width: width of an input.
         sizes: size of each layer.
-        relu: whether the output of each layer passes a ReLU on its way up; what the layer remembers does not.
+        relu: whether a ReLU is applied to the output of each layer. It is not applied to the states.
     """
 
     def __init__(self, width: int, sizes: Sequence[int], relu: bool = False) -> None:
@@ -27,13 +27,13 @@ class LSTMStack(nn.Module):
         self.sizes, self.relu = tuple(sizes), relu
 
     def start(self, like: Float[Tensor, "batch _"]) -> State:
-        """Return the state at the beginning of the episodes of a batch of inputs, [B, D]."""
+        """Return the state at the beginning of episodes; `like` is a batch of inputs, [B, D]."""
         return tuple(like.new_zeros(len(like), size) for size in self.sizes for _ in range(2))
 
     def forward(
         self, xs: Inputs, state: State, resets: Resets | None = None
     ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch hidden"], State]:
-        """Read inputs [T, B, D], and return outputs, the h of all layers side by side, and the state after the last."""
+        """Read inputs [T, B, D]; return outputs, the concatenated h of all layers, and the state after the last."""
         begins = [t for t, some in enumerate(beginnings(resets, len(xs))) if some]
         cuts = sorted({0, *begins})
         ys, hs = [], []
@@ -58,12 +58,12 @@ class LSTMStack(nn.Module):
 class LSTM(SequenceCore):
     """LSTM of several layers (MetaRG22, table of R2D2: two, 256 and 128, ReLU).
 
-    In the authors' program the ReLU stands behind every layer, the last one too; the states do not pass it.
+    As in the authors' program, a ReLU follows every layer, including the last. It is not applied to the states.
 
     Args:
         width: width of an input.
         sizes: size of each layer.
-        relu: whether the output of each layer passes a ReLU.
+        relu: whether a ReLU is applied to the output of each layer.
     """
 
     def __init__(self, width: int, sizes: Sequence[int] = (256, 128), relu: bool = True) -> None:
@@ -82,7 +82,7 @@ class LSTM(SequenceCore):
         return torch.cat(state[::2], -1)
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs at once, from one beginning of an episode to the next."""
+        """Read all inputs between two resets at once."""
         ys, latents, state = self.stack(xs, state, resets)
         return ys, latents, state
 

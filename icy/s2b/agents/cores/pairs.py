@@ -1,7 +1,7 @@
-"""Memory of pairs of a number that was seen and a token that was heard, behind the interface of cores.
+"""Memory of pairs of a stimulus component and a token, with the interface of cores.
 
-An entry joins what is seen at a step with what was heard the step before: at the end of a game, the target and its
-message. What is asked at a step is whether what is seen goes with what is heard now.
+An entry joins the stimulus of a step with the message of the step before: at the end of a game, the target and its
+message. At each step the memory scores whether the present stimulus matches the present message.
 """
 
 import torch
@@ -28,22 +28,21 @@ from .entries import appended, remembered, view
 class PairMemory(SequenceCore):
     """Attention over earlier pairs of a number and a token, shared by all dimensions and positions.
 
-    Which position is about which dimension is learned. An entry also holds the flags, by which steps at the end of a
-    game can be told from others.
+    The alignment of positions with dimensions is learned. An entry also holds the flags, which distinguish steps at the
+    end of a game from other steps.
 
     Args:
         width: width of an input.
-        parts: which parts of the input are seen, heard and flags, and of how many stimuli and tokens; by default its
-            two halves. Networks that leave stimuli and messages as they are give them (`stimulus=(), message=(),
-            joint=()`).
+        parts: widths of stimuli, message and flags in the input, and numbers of stimuli and tokens; by default its two
+            halves. Networks without encoding layers pass them (`stimulus=(), message=(), joint=()`).
         capacity: number of earlier steps that the memory holds.
         heads: number of attention heads.
         size: width of a head's queries and keys.
-        hidden: width of the layers that judge what was read.
+        hidden: width of the layers that score what attention returned.
         output: width of an output.
 
     Raises:
-        InvalidSettingError: parts that do not fit the input.
+        InvalidSettingError: `parts` does not fit the input.
     """
 
     raw = True
@@ -58,22 +57,22 @@ class PairMemory(SequenceCore):
         hidden: int = 64,
         output: int = 64,
     ) -> None:
-        given = parts or Parts.halves(whole_number("width of an input", width, least=2))
+        parts = parts or Parts.halves(whole_number("width of an input", width, least=2))
         super().__init__(width, output, output)
-        self.dimensions, left = divmod(given.vision, given.stimuli)
-        token, left_over = divmod(given.language, given.tokens)
-        if left or left_over or not self.dimensions * token or given.width > width:
-            raise InvalidSettingError(f"{given} do not fit an input of {width} numbers.")
-        self.parts, self.capacity = given, whole_number("capacity", capacity)
+        self.dimensions, left = divmod(parts.vision, parts.stimuli)
+        token, left_over = divmod(parts.language, parts.tokens)
+        if left or left_over or not self.dimensions * token or parts.width > width:
+            raise InvalidSettingError(f"{parts} does not fit an input of {width} numbers.")
+        self.parts, self.capacity = parts, whole_number("capacity", capacity)
         self.embedding = nn.Linear(token, TOKEN, bias=False)
-        self.lookup = Lookup(NUMBER + TOKEN + given.flags, MemorySettings(heads=heads, width=size, hidden=hidden))
-        if given.tokens > 1:
-            self.alignment = nn.Parameter(torch.zeros(self.dimensions, given.tokens))
-        judged = given.stimuli * (1 + self.dimensions)
-        self.answer = nn.Sequential(nn.Linear(judged + width, output), nn.ReLU())
+        self.lookup = Lookup(NUMBER + TOKEN + parts.flags, MemorySettings(heads=heads, width=size, hidden=hidden))
+        if parts.tokens > 1:
+            self.alignment = nn.Parameter(torch.zeros(self.dimensions, parts.tokens))
+        scores = parts.stimuli * (1 + self.dimensions)
+        self.answer = nn.Sequential(nn.Linear(scores + width, output), nn.ReLU())
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return an empty memory, a count of steps, what was heard the step before, and the last output: none yet."""
+        """Return an empty memory, a step count of 0, and zeros for the last message and the last output."""
         held = self.dimensions + self.parts.language + self.parts.flags
         memory = self.zeros(episodes, self.capacity, held, device=device)
         count = torch.zeros(episodes, dtype=torch.int64, device=memory.device)
@@ -95,8 +94,8 @@ class PairMemory(SequenceCore):
         entries = appended(memory, torch.cat([stimuli[..., 0, :], before, flags], -1))
         stored = self._pairs(*entries.split((self.dimensions, self.parts.language, self.parts.flags), -1))
         agree = torch.stack([
-            self._agreement(one.transpose(0, 1), words.transpose(0, 1), flags.transpose(0, 1), stored, seen.earlier)
-            for one in stimuli.unbind(-2)
+            self._agreement(each.transpose(0, 1), words.transpose(0, 1), flags.transpose(0, 1), stored, seen.earlier)
+            for each in stimuli.unbind(-2)
         ], -1)  # [B, dimensions, T, stimuli]  # fmt: skip
         read = torch.cat([odds_of_all(agree).transpose(0, 1), agree.permute(2, 0, 1, 3).flatten(-2)], -1)
         ys = self.answer(torch.cat([read, xs], -1))
@@ -105,13 +104,13 @@ class PairMemory(SequenceCore):
     def _agreement(
         self, stimuli: Tensor, words: Tensor, flags: Tensor, stored: Tensor, earlier: Tensor
     ) -> Float[Tensor, "batch dimension step"]:
-        """Return how well the numbers of a stimulus go with the tokens about them, by each dimension."""
+        """Return how well a stimulus matches the tokens in each dimension."""
         scores: Tensor = self.lookup(self._pairs(stimuli, words, flags), stored, earlier[:, None])
         if self.parts.tokens == 1:
             return scores
         return by_dimension(scores, self.alignment.softmax(1))
 
     def _pairs(self, stimuli: Tensor, words: Tensor, flags: Tensor) -> Float[Tensor, "batch pair step entry"]:
-        """Return an entry for each pair of a dimension and a token, of stimuli [B, T, dimensions] with words."""
+        """Return an entry for each pair of a dimension and a token; stimuli are [B, T, dimensions]."""
         tokens = self.embedding(words.unflatten(-1, (self.parts.tokens, -1)))
         return paired(features(stimuli), tokens, flags).transpose(1, 2)

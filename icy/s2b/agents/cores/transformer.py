@@ -11,11 +11,11 @@ from icy.core.errors import InvalidSettingError
 from .core import CAPACITY, Device, Inputs, Resets, SequenceCore, State, Traced
 from .entries import MemoryView, appended, remembered, view
 
-SLOWEST = 10_000.0  # steps in a radian of the slowest rotation (Su et al. 2021)
+SLOWEST = 10_000.0  # steps per radian of the slowest rotation (Su et al. 2021)
 
 
 class Layer(nn.Module):
-    """A layer of attention and one of neurons, each on normalised input and added to it.
+    """A pre-norm Transformer layer: self-attention and a feed-forward network, each with a residual connection.
 
     Args:
         size: width of inputs and outputs.
@@ -32,7 +32,11 @@ class Layer(nn.Module):
     def forward(
         self, x: Float[Tensor, "step batch size"], old: Float[Tensor, "batch capacity both"], seen: MemoryView
     ) -> tuple[Float[Tensor, "step batch size"], Float[Tensor, "batch entry both"]]:
-        """Attend from [T, B, size] to keys and values of old steps [B, C, 2 * size] and of these; return both."""
+        """Attend from x [T, B, size] to the keys and values of old steps [B, C, 2 * size] and of x.
+
+        Returns:
+            The outputs, and the keys and values of all these steps.
+        """
         query, key, value = self.project(self.before(x)).chunk(3, -1)
         angles = rotations(seen.ages.T, query.shape[-1] // self.heads).to(x.dtype)
         query, key = (self._rotated(part, angles) for part in (query, key))
@@ -41,28 +45,28 @@ class Layer(nn.Module):
         queries = query.unflatten(-1, (self.heads, -1)).permute(1, 2, 0, 3)
         steps = torch.eye(len(x), dtype=torch.bool, device=x.device)
         allowed = (seen.earlier | F.pad(steps, (old.shape[1], 0)))[:, None]  # a step sees itself as well
-        found = F.scaled_dot_product_attention(queries, keys, values, attn_mask=allowed)
-        x = x + self.out(found.permute(2, 0, 1, 3).flatten(-2))
+        attended = F.scaled_dot_product_attention(queries, keys, values, attn_mask=allowed)
+        x = x + self.out(attended.permute(2, 0, 1, 3).flatten(-2))
         return x + self.neurons(self.between(x)), entries
 
     def _rotated(self, x: Tensor, angles: Tensor) -> Tensor:
-        """Turn pairs of numbers of each head by angles [T, B, size / 2]."""
+        """Rotate pairs of components of each head by angles [T, B, size / 2]."""
         one, other = x.unflatten(-1, (self.heads, -1)).chunk(2, -1)
         cos, sin = angles.cos()[:, :, None], angles.sin()[:, :, None]
         return torch.cat([one * cos - other * sin, one * sin + other * cos], -1).flatten(-2)
 
 
 def rotations(ages: Int[Tensor, "*lead"], size: int) -> Float[Tensor, "*lead half"]:
-    """Return the angles of steps of an episode, so that products of keys and queries know how far apart these are."""
+    """Return the rotation angles of steps, so that products of keys and queries depend on the distance of steps."""
     speed = SLOWEST ** (-torch.arange(size // 2, dtype=torch.float64, device=ages.device) / (size // 2))
     return ages[..., None] * speed
 
 
 class TransformerCore(SequenceCore):
-    """Causal Transformer: every step attends to itself and to those of its episode that the window holds.
+    """Causal Transformer: every step attends to itself and to the earlier steps of its episode in the window.
 
-    Positions are rotations by the step of the episode (Su et al. 2021), so only distances count. The state holds the
-    keys and values of the window, so that a step costs no more than its share of a sequence.
+    Positions are encoded as rotations (Su et al. 2021), so only distances between steps matter. The state caches the
+    keys and values of the window, so earlier steps are not computed again.
 
     Args:
         width: width of an input.
@@ -72,19 +76,19 @@ class TransformerCore(SequenceCore):
         heads: number of heads of a layer.
 
     Raises:
-        InvalidSettingError: sizes of heads that are odd or no whole numbers.
+        InvalidSettingError: the size of a head is odd or not a whole number.
     """
 
     def __init__(self, width: int, capacity: int = CAPACITY, size: int = 128, layers: int = 2, heads: int = 4) -> None:
         super().__init__(width, size, size)
         self.capacity, self.size = whole_number("capacity", capacity), size
         if whole_number("size of a layer", size) % (2 * whole_number("number of heads", heads)):
-            raise InvalidSettingError(f"A layer of {size} is no even number for each of {heads} heads.")
+            raise InvalidSettingError(f"A layer of size {size} does not give each of {heads} heads an even width.")
         self.embed, self.last = nn.Linear(self.width, size), nn.LayerNorm(size)
         self.layers = nn.ModuleList(Layer(size, heads) for _ in range(whole_number("number of layers", layers)))
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return empty windows, a count of steps, and the last output, which is none yet."""
+        """Return empty windows, a step count of 0, and zeros for the last output."""
         windows = [self.zeros(episodes, self.capacity, 2 * self.size, device=device) for _ in self.layers]
         count = torch.zeros(episodes, dtype=torch.int64, device=windows[0].device)
         return *windows, count, self.zeros(episodes, self.size, device=device)

@@ -1,1 +1,1 @@
-"""Attention memories that learn S2B: listeners, speakers, and pairs of both."""
+"""Attention memories that learn S2B: listeners, speakers, and pairs of a speaker and a listener."""

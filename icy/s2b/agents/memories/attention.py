@@ -1,8 +1,8 @@
-"""Episodic attention memories: listeners that look up what earlier games of the episode showed.
+"""Episodic attention memories: listeners that attend to earlier games of the episode.
 
-They know neither how many values a dimension has nor which position of a message is about which dimension, and see
-neither results nor rewards. So what they do in one game depends on no decision of their own, and a whole episode is one
-parallel pass, equal to playing it step by step.
+They do not know how many values a dimension has, or which position of a message describes which dimension. They do not
+see results or rewards. So their decisions do not depend on their earlier decisions, and a whole episode is one parallel
+pass with the same result as playing it step by step.
 """
 
 import math
@@ -34,9 +34,10 @@ class MemorySettings:
         heads: number of attention heads.
         width: width of a head's queries and keys.
         hidden: width of the layers of the perceptron.
-        waves: whether numbers come with sines and cosines, or raw.
-        difference: whether the perceptron sees how far what was read is from what was asked for.
-        aligned: whether which position is about which dimension is given, in order; learned otherwise.
+        waves: whether numbers are encoded with sines and cosines; otherwise they are used directly.
+        difference: whether the perceptron also gets the absolute difference between the query and what attention
+            returned.
+        aligned: whether position d of a message is fixed to dimension d; otherwise the alignment is learned.
         deaf: whether messages are replaced by silence.
     """
 
@@ -55,11 +56,11 @@ class MemorySettings:
         for name in ("heads", "width", "hidden"):
             whole_number(f"setting {name}", getattr(self, name), least=1)
         if self.aligned and self.kind == "joint":
-            raise IncompatibleError("A joint memory is of whole games, and has no alignment that could be given.")
+            raise IncompatibleError("A joint memory stores whole games and has no alignment; leave out `aligned`.")
 
 
 def features(numbers: Float[Tensor, "*lead"], waves: bool = True) -> Float[Tensor, "*lead feature"]:
-    """Return a number with sines and cosines of it, from a period of 4 down by octaves."""
+    """Return each number with its sines and cosines, with periods 4, 2, 1 and so on."""
     x = numbers.unsqueeze(-1)
     if not waves:
         return x
@@ -68,10 +69,10 @@ def features(numbers: Float[Tensor, "*lead"], waves: bool = True) -> Float[Tenso
 
 
 class Lookup(nn.Module):
-    """Attention over earlier entries, which is told how what it read differs from what was asked for.
+    """Attention over earlier entries, and a perceptron that compares the result with the query entry.
 
     Args:
-        entry: width of entries and of what is asked for.
+        entry: width of entries, also of query entries.
         settings: heads and widths.
     """
 
@@ -80,8 +81,8 @@ class Lookup(nn.Module):
         self.heads, self.width, self.difference = settings.heads, settings.width, settings.difference
         self.query = nn.Linear(entry, self.heads * self.width)
         self.key = nn.Linear(entry, self.heads * self.width, bias=False)
-        self.nothing = nn.Parameter(torch.zeros(self.heads))  # score of an entry that is always there
-        self.empty = nn.Parameter(torch.zeros(self.heads, entry))  # and what it holds
+        self.nothing = nn.Parameter(torch.zeros(self.heads))  # score of a learned entry that is always in memory
+        self.empty = nn.Parameter(torch.zeros(self.heads, entry))  # content of this entry
         read = self.heads * entry * (2 if self.difference else 1)
         self.judge = nn.Sequential(
             nn.Linear(entry + read, settings.hidden), nn.ReLU(), nn.Linear(settings.hidden, settings.hidden), nn.ReLU(),
@@ -90,12 +91,12 @@ class Lookup(nn.Module):
 
     def forward(
         self,
-        asked: Float[Tensor, "*lead asked entry"],
+        inputs: Float[Tensor, "*lead query entry"],
         entries: Float[Tensor, "*lead stored entry"],
-        known: Bool[Tensor, "*#lead #asked stored"],
-    ) -> Float[Tensor, "*lead asked"]:
-        """Score what is asked for by the entries that are known to it."""
-        query = self.query(asked).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
+        known: Bool[Tensor, "*#lead #query stored"],
+    ) -> Float[Tensor, "*lead query"]:
+        """Return a score for each query entry, from the stored entries that its mask `known` allows."""
+        query = self.query(inputs).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
         key = self.key(entries).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
         scores = query @ key.mT / math.sqrt(self.width)
         scores = scores.masked_fill(~known.unsqueeze(-3), -math.inf)
@@ -103,15 +104,15 @@ class Lookup(nn.Module):
         weights = torch.cat([nothing, scores], -1).softmax(-1)
         read = weights[..., 1:] @ entries.unsqueeze(-3) + weights[..., :1] * self.empty.unsqueeze(-2)
         read = read.transpose(-2, -3)
-        parts = [asked, read.flatten(-2)]
+        parts = [inputs, read.flatten(-2)]
         if self.difference:
-            parts.append((read - asked.unsqueeze(-2)).abs().flatten(-2))
-        found: Tensor = self.judge(torch.cat(parts, -1)).squeeze(-1)
-        return found
+            parts.append((read - inputs.unsqueeze(-2)).abs().flatten(-2))
+        score: Tensor = self.judge(torch.cat(parts, -1)).squeeze(-1)
+        return score
 
 
 class MemoryListener(nn.Module):
-    """Listener that scores each slot by an attention memory of the episode's finished games.
+    """Listener that scores each slot with an attention memory of the episode's finished games.
 
     Args:
         game: settings of the game.
@@ -134,9 +135,9 @@ class MemoryListener(nn.Module):
     def entries(
         self, stimuli: Float[Tensor, "*lead dimension"], messages: Shaped[Tensor, "*said"]
     ) -> Float[Tensor, "*lead pair entry"]:
-        """Return what is asked for or stored of stimuli with messages: one entry per pair, or one in all.
+        """Return the entries of stimuli with messages: one per pair of dimension and token, or one per game.
 
-        Messages may also be one-hots over 0..V, [..., token, V + 1], through which gradients pass.
+        Messages may also be one-hots over 0..V, [..., token, V + 1], which pass gradients.
         """
         if self.settings.deaf:
             messages = torch.zeros(*stimuli.shape[:-1], self.tokens, dtype=torch.long, device=stimuli.device)
@@ -156,31 +157,31 @@ class MemoryListener(nn.Module):
 
     def logits(
         self,
-        stimuli: Float[Tensor, "batch asked slot dimension"],
-        messages: Shaped[Tensor, "batch asked *said"],
+        stimuli: Float[Tensor, "batch query slot dimension"],
+        messages: Shaped[Tensor, "batch query *said"],
         stored: Float[Tensor, "batch pair stored entry"],
-        known: Bool[Tensor, "*#lead #asked stored"],
+        known: Bool[Tensor, "*#lead #query stored"],
         descriptive: bool | None = None,
-    ) -> Float[Tensor, "batch asked decision"]:
-        """Return the logits of decisions about stimuli, by the entries that are known to each.
+    ) -> Float[Tensor, "batch query decision"]:
+        """Return the logits of decisions about stimuli, from the stored entries.
 
         Args:
-            stimuli: what is asked about.
-            messages: what is heard of it.
+            stimuli: the stimuli to decide on.
+            messages: the message received in each game.
             stored: the entries.
-            known: which of them are known.
-            descriptive: whether "none" is a decision; by default as in the game that the memory was made for.
+            known: mask of the entries that each decision may use.
+            descriptive: whether "none" is a decision; by default as in the game that the memory was created for.
         """
         scores = []
         for slot in range(stimuli.shape[2]):
-            asked = self.entries(stimuli[:, :, slot], messages).transpose(1, 2)
-            scores.append(self._pooled(self.lookup(asked, stored, known)))
+            inputs = self.entries(stimuli[:, :, slot], messages).transpose(1, 2)
+            scores.append(self._pooled(self.lookup(inputs, stored, known)))
         if self.descriptive if descriptive is None else descriptive:
             scores.append(torch.zeros_like(scores[0]))
         return torch.stack(scores, -1)
 
-    def _pooled(self, agree: Float[Tensor, "batch pair asked"]) -> Float[Tensor, "batch asked"]:
-        """Return the log-odds that a stimulus is meant: in every dimension, by the position that is about it."""
+    def _pooled(self, agree: Float[Tensor, "batch pair query"]) -> Float[Tensor, "batch query"]:
+        """Return the log-odds that a stimulus is the target: it must match in every dimension."""
         if self.settings.kind == "joint":
             return agree.squeeze(1)
         if self.settings.aligned:
@@ -195,7 +196,7 @@ def paired(
     tokens: Float[Tensor, "*lead token embedding"],
     flags: Float[Tensor, "*lead flag"] | None = None,
 ) -> Float[Tensor, "*lead pair entry"]:
-    """Return an entry for every pair of a dimension and a token: the features of both, and flags that all share."""
+    """Return an entry for every pair of a dimension and a token: their features, and the flags."""
     of_pair = (*numbers.shape[:-1], tokens.shape[-2])
     parts = [numbers.unsqueeze(-2).expand(*of_pair, -1), tokens.unsqueeze(-3).expand(*of_pair, -1)]
     if flags is not None:
@@ -204,14 +205,14 @@ def paired(
 
 
 def by_dimension(
-    of_pairs: Float[Tensor, "batch pair asked"], weights: Float[Tensor, "dimension token"]
-) -> Float[Tensor, "batch dimension asked"]:
-    """Return the score of each dimension: of its pairs with tokens, by how much each token is about it."""
+    of_pairs: Float[Tensor, "batch pair query"], weights: Float[Tensor, "dimension token"]
+) -> Float[Tensor, "batch dimension query"]:
+    """Return the score of each dimension: the weighted sum over its pairs with tokens."""
     scores: Tensor = (of_pairs.unflatten(1, weights.shape) * weights[..., None]).sum(2)
     return scores
 
 
 def odds_of_all(odds: Float[Tensor, "batch each ..."]) -> Float[Tensor, "batch ..."]:
-    """Return the log-odds that all of several things are so, given the log-odds of each."""
+    """Return the log-odds that several independent events all occur, given the log-odds of each."""
     together = F.logsigmoid(odds).sum(1)
     return together - torch.log(-torch.expm1(together.clamp(max=-1e-6)))

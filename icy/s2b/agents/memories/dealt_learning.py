@@ -1,7 +1,7 @@
-"""Train a listener on dealt episodes: by reward alone (PPO), or on the right decisions (supervised).
+"""Train a listener on dealt episodes: from rewards only (PPO), or from the right decisions (supervised).
 
-A decision changes nothing that is shown later, so the return of a decision is its own reward (a discount of 0), and a
-whole episode is one pass.
+Decisions do not change later inputs, so the return of a decision is its own reward (a discount of 0), and a whole
+episode is one pass.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from .memory_players import MemoryPlayer
 
 LEARNERS = ("ppo", "supervised")
 READ_AT_ONCE = 64
-ALIGNMENT = "alignment"  # name of weights
+ALIGNMENT = "alignment"  # name of a parameter
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class DealtLearningSettings:
     """Settings of training on dealt episodes.
 
     Attributes:
-        learner: "ppo": by the reward of its own decisions alone; "supervised": on the right decisions.
+        learner: "ppo": from the rewards of its own decisions only; "supervised": from the right decisions.
         updates: number of batches of new episodes.
         episodes: number of episodes in a batch.
-        epochs: how often PPO goes through a batch.
-        minibatch: number of episodes in one step of the optimiser.
-        clip: how far PPO lets the probability of a decision move, as a share of it.
-        entropy: weight of the entropy of decisions in PPO; with distractors take that of `usual`.
-        learning_rate: of Adam.
-        alignment_rate: learning rate of what is aligned with what, as a multiple of that.
-        warm_up: number of updates in which the learning rate rises to it.
-        decay: share of the updates at the end in which it falls to 0.
-        clip_norm: limit of the norm of a gradient.
-        query: how much of the query training episodes show; see `icy.s2b.agents.schedule.practice`.
+        epochs: number of passes of PPO over a batch.
+        minibatch: number of episodes in one step of the optimizer.
+        clip: clipping range of PPO's probability ratio.
+        entropy: weight of the entropy of decisions in PPO. With distractors `usual` gives a higher default.
+        learning_rate: learning rate of Adam.
+        alignment_rate: learning rate of the alignment, as a multiple of `learning_rate`.
+        warm_up: number of updates in which the learning rate rises to `learning_rate`.
+        decay: fraction of the updates at the end in which the learning rate falls to 0.
+        clip_norm: largest norm of a gradient.
+        query: which games of the query training episodes include; see `icy.s2b.agents.schedule.practice`.
     """
 
     learner: str = "ppo"
@@ -79,10 +79,10 @@ class DealtLearningSettings:
 
     @classmethod
     def usual(cls, game: GameSettings) -> Self:
-        """Return the defaults for a game: with distractors, decisions stay open for longer.
+        """Return the defaults for a game. With distractors the weight of the entropy is higher.
 
-        "None" is right there in half of the games and each stimulus in few, and with the weight of games without
-        distractors learning stops at "none".
+        With distractors "none" is right in half of the games and each stimulus in few of them. With the lower entropy
+        weight, training would end with a listener that always decides "none".
         """
         return cls(entropy=0.1) if game.distractors else cls()
 
@@ -92,13 +92,13 @@ class DealtLearningSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
-    """Decisions that were tried on whole episodes, from which PPO learns.
+class Sampled:
+    """Sampled decisions of whole episodes, from which PPO learns.
 
     Attributes:
-        drawn: what was decided.
-        log: its log-probability then.
-        gain: how much more it earned than was expected, normalised.
+        drawn: the decisions.
+        log: log-probability of each decision when it was sampled.
+        gain: normalized advantage of each decision.
     """
 
     drawn: Int[Tensor, "batch game"]
@@ -106,23 +106,23 @@ class Tried:
     gain: Float[Tensor, "batch game"]
 
     def take(self, rows: Int[Tensor, " some"], games: DealtGames) -> Self:
-        """Return those of some episodes, cut to the length of their games."""
+        """Return the decisions of some episodes, cut to the length of their games."""
         length = games.there.shape[1]
         return type(self)(**{f.name: getattr(self, f.name)[rows, :length] for f in fields(self)})
 
 
 class DealtLearning(DealtTraining):
-    """A listener in training beside a speaker that does not learn.
+    """Training of a listener with a speaker that does not learn.
 
     Args:
         model: maps dealt games to the logits of decisions, [B, G, decisions].
         game: settings of the game.
-        settings: how to train.
-        seed: of the episodes and of the decisions that are tried.
-        speaker: a speaker that does not learn; its name, or a function that makes it.
+        settings: settings of the training.
+        seed: seed of the episodes and of the sampled decisions.
+        speaker: a speaker that does not learn: its name, or a function that creates it.
 
     Raises:
-        IncompatibleError: a game that cannot be dealt whole.
+        IncompatibleError: whole episodes of the game cannot be dealt.
     """
 
     settings: DealtLearningSettings
@@ -152,32 +152,32 @@ class DealtLearning(DealtTraining):
         return {"listener": self.model}
 
     def listener(self) -> Player:
-        """Return the listener as it is now, to play."""
+        """Return a player with the current listener."""
         return MemoryPlayer(cast(MemoryListener, self.model))
 
     def speaker(self) -> str | Player:
-        """Return the speaker beside it."""
+        """Return the speaker."""
         return self._speaker if isinstance(self._speaker, str) else self._speaker()
 
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return accuracies of the likeliest decisions; see AgentTraining."""
+        """Return the accuracies of the most likely decisions; see AgentTraining."""
         return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
     def update(self) -> float:
-        """Learn from a batch of new episodes; return the mean loss of its steps."""
+        """Learn from a batch of new episodes; return the mean loss of the optimizer's steps."""
         losses = list(self._steps())
         return sum(losses) / len(losses)
 
     def _steps(self) -> Iterator[float]:
-        """Make the steps of an update, and give the loss of each."""
+        """Make the optimizer's steps of an update; yield the loss of each."""
         batch = self._batch(self.updates)
         for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(self.updates) * group["times"]
-        tried = self._tried(batch) if self.settings.learner == "ppo" else None
-        for _ in range(self.settings.epochs if tried else 1):
+        sampled = self._sample(batch) if self.settings.learner == "ppo" else None
+        for _ in range(self.settings.epochs if sampled else 1):
             for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
                 some = batch.take(rows)
-                loss = self._loss(some, None if tried is None else tried.take(rows, some))
+                loss = self._loss(some, None if sampled is None else sampled.take(rows, some))
                 self.optimiser.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
@@ -187,53 +187,53 @@ class DealtLearning(DealtTraining):
         self._observations += batch.steps(self.game.rounds)
 
     def _batch(self, update: int) -> DealtGames:
-        """Return the episodes of an update, which its number alone determines."""
+        """Return the episodes of an update. They depend only on its number."""
         (games,) = self._batches[update]
         return cast(DealtGames, games)
 
     def _deal(self, seeds: range) -> tuple[DealtGames]:
         return (deal_games(self.practice, seeds, self.speaker()),)
 
-    def _loss(self, games: DealtGames, tried: Tried | None) -> Tensor:
-        """Return the loss of some episodes, on the right decisions or on those that were tried."""
+    def _loss(self, games: DealtGames, sampled: Sampled | None) -> Tensor:
+        """Return the loss of some episodes: supervised, or of PPO if there are sampled decisions."""
         logs = decide(self.model, games)
-        return self._supervised(games, logs) if tried is None else self._ppo(games, logs, tried)
+        return self._supervised(games, logs) if sampled is None else self._ppo(games, logs, sampled)
 
     def _supervised(self, games: DealtGames, logs: Tensor) -> Tensor:
         return F.nll_loss(logs[games.there], games.answers[games.there])
 
     @torch.no_grad()
-    def _tried(self, games: DealtGames) -> Tried:
-        """Decide all games at random as the model would, and weigh the rewards."""
+    def _sample(self, games: DealtGames) -> Sampled:
+        """Sample the model's decisions in all games and compute their advantages."""
         logs, drawn = self._drawn(games)
         gain = less_phase_mean(rewards(drawn == games.answers, games), games)
-        return Tried(drawn, log_of(logs, drawn), normalised(gain, games))
+        return Sampled(drawn, log_of(logs, drawn), normalised(gain, games))
 
     def _drawn(self, games: DealtGames) -> tuple[Tensor, Tensor]:
-        """Return the log-probabilities of all decisions, and decisions that are drawn by them."""
+        """Return the log-probabilities of all decisions, and decisions sampled from them."""
         logs = decide(self.model, games)
         drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
         return logs, drawn
 
-    def _ppo(self, games: DealtGames, logs: Tensor, tried: Tried) -> Tensor:
-        ratio = (log_of(logs, tried.drawn) - tried.log).exp()
+    def _ppo(self, games: DealtGames, logs: Tensor, sampled: Sampled) -> Tensor:
+        ratio = (log_of(logs, sampled.drawn) - sampled.log).exp()
         clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
-        gained = torch.minimum(ratio * tried.gain, clipped * tried.gain)
-        return -(gained + self.settings.entropy * entropy(logs))[games.there].mean()
+        objective = torch.minimum(ratio * sampled.gain, clipped * sampled.gain)
+        return -(objective + self.settings.entropy * entropy(logs))[games.there].mean()
 
 
 @torch.no_grad()
 def read(
     model: nn.Module, game: GameSettings, speaker: str | Player = "posdis", episodes: int = 200, seed: int = 123
 ) -> dict[str, float]:
-    """Return the accuracies of a model's likeliest decisions, as `evaluate` would: means over episodes of a seed.
+    """Return the accuracies of a model's most likely decisions: means over episodes, the same as from `evaluate`.
 
     Args:
         model: maps dealt games to logits of decisions.
         game: settings of the game.
         speaker: a speaker that does not learn.
         episodes: number of episodes.
-        seed: of the evaluation.
+        seed: seed of the evaluation.
 
     Returns:
         `zsct` in the query, and `support`.

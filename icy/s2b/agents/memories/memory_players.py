@@ -1,4 +1,4 @@
-"""Attention memories that have learned, as players: a listener and a speaker, step by step."""
+"""Players with trained attention memories: a listener and a speaker that act step by step."""
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ Which = Bool[NDArray[np.bool_], " batch"]
 
 
 class EpisodeMemory:
-    """The games of each of B episodes so far: a stimulus and a message each.
+    """The games of B episodes so far, each with a stimulus and a message.
 
     Args:
         batch: number of episodes.
@@ -33,7 +33,7 @@ class EpisodeMemory:
         self.known = torch.zeros(batch, 0, dtype=torch.bool, device="cpu")
 
     def forget(self, which: Which) -> None:
-        """Forget the games of some episodes, which begin anew."""
+        """Forget the games of the episodes that begin again."""
         if which.any():
             self.known[torch.as_tensor(which)] = False
             some = self.known.any(0)
@@ -47,7 +47,7 @@ class EpisodeMemory:
         messages: Int[Tensor, "batch token"],
         which: Which,
     ) -> None:
-        """Remember a game of some of the episodes."""
+        """Store a game of the episodes in `which`."""
         if which.any():
             self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
             self.messages = torch.cat([self.messages, messages[:, None]], 1)
@@ -55,38 +55,38 @@ class EpisodeMemory:
 
 
 class MemoryPlayer(Decider):
-    """Decides as an attention memory does that has seen the games of the episode so far.
+    """Listener that decides with an attention memory of the episode's games so far.
 
-    It plays games with any number of stimuli, as the memory scores each alike.
+    It plays games with any number of stimuli, because the memory scores each stimulus in the same way.
 
     Args:
         model: the memory.
-        sampled: whether decisions are drawn; otherwise the likeliest.
+        sampled: whether decisions are sampled; otherwise the most likely decision is taken.
     """
 
     def __init__(self, model: MemoryListener, sampled: bool = False) -> None:
         self.model, self.sampled = model.eval(), sampled
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; the game must be of the shape that the memory was made for, and end with feedback."""
+        """Take a seat. The game must have the sizes that the memory was created for, and end with feedback."""
         super().begin(seat)
         settings, model = seat.settings, self.model
         shape = settings.width, settings.rounds * settings.length
         made, words = (model.dimensions, model.tokens), model.embedding.num_embeddings - 1
         if shape != made or settings.vocab_size > words:
             raise IncompatibleError(
-                "This memory was made for stimuli of {} numbers, {} tokens a game and a vocabulary of {}; the game has "
-                "{}, {} and {} (dimensions, rounds times length, vocab_size).".format(
+                "This memory was created for stimuli of {} numbers, {} tokens per game and a vocabulary of {}; the "
+                "game has {}, {} and {} (dimensions, rounds times length, vocab_size).".format(
                     *made, words, *shape, settings.vocab_size
                 )
             )
         if not settings.feedback or settings.listener_messages:
-            raise IncompatibleError("A memory needs games that end with feedback, and sends no messages.")
+            raise IncompatibleError("A memory needs games that end with feedback and without listener messages.")
         self.memory = EpisodeMemory(seat.episodes, settings.width, model.tokens)
 
     @torch.no_grad()
     def decide(self, seen: Seen) -> Decisions:
-        """Return decisions by what is remembered."""
+        """Return decisions from the memory."""
         if not seen.may_decide.any():
             return np.zeros(self.seat.episodes, dtype=np.int64)
         logits = self._logits(torch.as_tensor(seen.stimulus))
@@ -96,7 +96,7 @@ class MemoryPlayer(Decider):
         return np.asarray(pick(logits.softmax(-1), uniform))
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, decide, and remember what is shown at the end of a game; see Decider."""
+        """Listen, decide, and store the target at the end of a game; see Decider."""
         self.memory.forget(seen.fresh)
         action = super().acting(seen)
         self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.words), seen.feedback)
@@ -111,31 +111,31 @@ class MemoryPlayer(Decider):
 
 
 class TrainedSpeaker(Player):
-    """A speaker that has learned, step by step.
+    """Trained speaker that acts step by step.
 
     Args:
         network: the speaker.
-        sampled: whether tokens, and the dimensions that positions speak of, are drawn; otherwise the likeliest.
+        sampled: whether tokens and the dimension of each position are sampled; otherwise the most likely are taken.
     """
 
     def __init__(self, network: MemorySpeaker, sampled: bool = False) -> None:
         self.network, self.sampled = network, sampled
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; messages and vocabulary must be as the speaker learned them, and games of one round."""
+        """Take a seat. Length and vocabulary must be the speaker's, and games must have one round."""
         super().begin(seat)
         settings, network = seat.settings, self.network
         if (settings.vocab_size, settings.length) != (network.vocab, network.positions) or settings.rounds != 1:
             raise IncompatibleError(
-                f"This speaker has learned to say {network.positions} tokens of {network.vocab} in one round (length, "
-                "vocab_size, rounds)."
+                f"This speaker was trained for one round with {network.positions} tokens from a vocabulary of "
+                f"{network.vocab}; the game has other values of rounds, length or vocab_size."
             )
         self.memory = EpisodeMemory(seat.episodes, settings.width, settings.length)
         self.dimensions = torch.zeros(seat.episodes, settings.length, dtype=torch.long, device="cpu")
 
     @torch.no_grad()
     def acting(self, seen: Seen) -> Action:
-        """Say what the target's numbers are called in this episode, and remember it."""
+        """Send a message for the target and store both."""
         if seen.fresh.any():
             self.memory.forget(seen.fresh)
             self.dimensions = torch.where(torch.as_tensor(seen.fresh)[:, None], self._dimensions(), self.dimensions)
@@ -150,23 +150,23 @@ class TrainedSpeaker(Player):
 
     @torch.no_grad()
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return the likeliest message for each stimulus; see Player."""
-        asked = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))[None]
-        tokens = self._chances(asked, slice(episode, episode + 1))[0].argmax(-1)
+        """Return the most likely message for each stimulus; see Player."""
+        inputs = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))[None]
+        tokens = self._chances(inputs, slice(episode, episode + 1))[0].argmax(-1)
         return np.asarray(tokens.T.numpy() + 1)
 
     def _chances(self, stimuli: Tensor, rows: slice) -> Tensor:
-        """Return the probabilities of the tokens that would be said next of stimuli [b, n, W], [b, L, n, V]."""
+        """Return the probabilities of the next tokens, [b, L, n, V], for stimuli [b, n, W]."""
         network, memory, dimensions = self.network, self.memory, self.dimensions[rows]
-        asked = network.see(stimuli, dimensions)
+        inputs = network.see(stimuli, dimensions)
         there = memory.known[rows, None, :, None]
-        said = (F.one_hot(memory.messages[rows].mT, network.vocab) * there).to(asked.dtype)
-        weights = asked.new_zeros(*asked.shape[:3], said.shape[2])
+        said = (F.one_hot(memory.messages[rows].mT, network.vocab) * there).to(inputs.dtype)
+        weights = inputs.new_zeros(*inputs.shape[:3], said.shape[2])
         if network.settings.memory:
             stored = network.see(memory.stimuli[rows], dimensions)
-            weights = network.attend(asked, stored, memory.known[rows, None, None, None])
-        used = (said.sum(2, keepdim=True) > 0).to(asked.dtype)
-        return network.chances(weights @ said, used, weights.sum(-1), network.guess(asked))
+            weights = network.attend(inputs, stored, memory.known[rows, None, None, None])
+        used = (said.sum(2, keepdim=True) > 0).to(inputs.dtype)
+        return network.chances(weights @ said, used, weights.sum(-1), network.guess(inputs))
 
     def _dimensions(self) -> Tensor:
         if self.sampled:

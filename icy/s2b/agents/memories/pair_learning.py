@@ -1,7 +1,7 @@
-"""Train a speaker and a listener together, by reward alone, on whole dealt episodes.
+"""Train a speaker and a listener together, from rewards only, on whole dealt episodes.
 
-Neither player sees rewards or results while it plays, so an episode is two passes: the speaker finds its tokens game by
-game, and the listener decides all games at once. `player` has players that do the same step by step.
+The players do not see rewards or results while they play, so an episode is two passes: the speaker chooses its tokens
+game by game, and the listener decides all games at once. `memory_players` has players that do the same step by step.
 """
 
 from dataclasses import dataclass, field, replace
@@ -35,8 +35,8 @@ from .memory_players import MemoryPlayer, TrainedSpeaker
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 
 ESTIMATORS = ("reinforce", "gumbel")
-SHARP = ("sharpness", "new")  # weights of the speaker that say what counts as the same number
-EVALUATED_AT_ONCE = 4_000_000  # pairs of games, of all episodes of a batch
+SHARP = ("sharpness", "new")  # parameters of the speaker that determine which numbers count as the same
+EVALUATED_AT_ONCE = 4_000_000  # pairs of games in all episodes of a batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,21 +46,22 @@ class PairSettings:
     Attributes:
         speaker: settings of the speaker.
         listener: settings of the listener.
-        estimator: "reinforce": both learn by reward alone; "gumbel": gradients pass from the listener, which is told
-            the right decisions, to the speaker, an upper reference.
-        episodes: episodes in an update.
+        estimator: "reinforce": both learn from rewards only; "gumbel": the listener learns from the right decisions,
+            and gradients pass from it to the speaker (an upper reference).
+        episodes: number of episodes in an update.
         updates: number of updates.
         rate: learning rate.
-        warmup: updates in which the learning rate rises.
-        decay: share of the updates, the last ones, in which it falls.
+        warmup: number of updates in which the learning rate rises.
+        decay: fraction of the updates at the end in which the learning rate falls.
         clip: largest norm of the gradients of a player.
         entropy: weight of the entropy of tokens and decisions.
         discount: discount of later rewards per game, for the speaker.
         speaker_weight: weight of the speaker's reward.
-        alignment_rate: learning rate of both players' alignments, as a multiple of the others.
-        memory_rate: that of how sharply the speaker attends, and of what counts as new, likewise.
+        alignment_rate: learning rate of both players' alignments, as a multiple of `rate`.
+        memory_rate: learning rate of the speaker's sharpness of attention and of its score for a new number, as a
+            multiple of `rate`.
         temperature: temperature of straight-through tokens.
-        query: how much of the query training episodes show; see `icy.s2b.agents.schedule.practice`.
+        query: which games of the query training episodes include; see `icy.s2b.agents.schedule.practice`.
         seed: seed of weights, episodes and draws.
     """
 
@@ -98,14 +99,14 @@ class PairSettings:
 
 
 class PairLearning(DealtTraining):
-    """A speaker and a listener, and their training.
+    """Training of a speaker and a listener together.
 
     Args:
         game: settings of the game.
         settings: settings of the players and of their training.
 
     Raises:
-        IncompatibleError: a game that cannot be dealt whole, or that the speaker cannot speak in.
+        IncompatibleError: whole episodes of the game cannot be dealt, or the speaker cannot play it.
     """
 
     settings: PairSettings
@@ -150,7 +151,7 @@ class PairLearning(DealtTraining):
         return torch.rand(shape, generator=self.random, dtype=torch.float32, device="cpu")
 
     def _reinforced(self, games: DealtGames, heard: Tensor) -> Tensor:
-        """Return the loss of both players by the rewards of decisions that are drawn."""
+        """Return the loss of both players from the rewards of sampled decisions."""
         settings, there = self.settings, games.there
         batch, count = there.shape
         dimensions = self.speaking.draw_dimensions(self._uniform(batch, self.speaking.positions))
@@ -172,7 +173,7 @@ class PairLearning(DealtTraining):
         return -(listening + settings.speaker_weight * (speaking + aligning) + settings.entropy * surprise)
 
     def _straight(self, games: DealtGames, heard: Tensor) -> Tensor:
-        """Return the loss of both players by the right decisions, with gradients through the tokens."""
+        """Return the loss of both players from the right decisions, with gradients through the tokens."""
         settings, there = self.settings, games.there
         batch, count = there.shape
         shape = batch, self.speaking.positions, count, self.speaking.vocab
@@ -195,30 +196,30 @@ class PairLearning(DealtTraining):
     # -- evaluation ----------------------------------------------------------------------------------------------------
 
     def networks(self) -> dict[str, nn.Module]:
-        """Return the networks of both."""
+        """Return the networks of both players."""
         return {"speaker": self.speaking, "listener": self.listening}
 
     def listener(self) -> Player:
-        """Return the listener as it is now, to play."""
+        """Return a player with the current listener."""
         return MemoryPlayer(self.listening)
 
     def speaker(self) -> Player:
-        """Return the speaker as it is now, to play."""
+        """Return a player with the current speaker."""
         return TrainedSpeaker(self.speaking)
 
     @torch.no_grad()
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return accuracies of players that choose what is likeliest; see AgentTraining."""
+        """Return the accuracies of players that take the most likely choices; see AgentTraining."""
         games, heard = deal_silent(game or self.game, episode_seeds(seed, episodes))
         longest = games.there.shape[1]
-        found = []
+        means = []
         for rows in torch.arange(episodes, device="cpu").split(max(1, EVALUATED_AT_ONCE // (40 * longest**2))):
             some = games.take(rows)
             dimensions = self.speaking.likeliest_dimensions(len(rows))
             messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), heard[rows])
             right = self.listening(replace(some, messages=messages)).argmax(-1) == some.answers
-            found.append(phase_means(right, some))
-        return accuracies(torch.cat(found, 1))
+            means.append(phase_means(right, some))
+        return accuracies(torch.cat(means, 1))
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
@@ -230,10 +231,10 @@ class PairLearning(DealtTraining):
         """Continue from a state.
 
         Raises:
-            IncompatibleError: it is of a pair with other settings.
+            IncompatibleError: the state is from a training with other settings.
         """
         if state["settings"] != self._settings():
-            raise IncompatibleError("This is the state of a training with other settings.")
+            raise IncompatibleError("The state is from a training with other settings.")
         super().load(state)
 
     def _settings(self) -> str:
@@ -246,7 +247,7 @@ class PairLearning(DealtTraining):
 def hear(
     tokens: Int[Tensor, "batch position game"], heard: Int[Tensor, "batch vocab"]
 ) -> Int[Tensor, "batch game position"]:
-    """Return the messages that the listener hears, of tokens that the speaker says, counted from 0."""
+    """Return the messages that the listener receives for the speaker's tokens, counted from 0."""
     said = tokens.mT + 1
     return heard[:, None].expand(-1, said.shape[1], -1).gather(2, said)
 
@@ -254,6 +255,6 @@ def hear(
 def hear_straight(
     said: Float[Tensor, "batch position game token"], heard: Int[Tensor, "batch vocab"]
 ) -> Float[Tensor, "batch game position vocab"]:
-    """Return the messages that the listener hears as one-hots over 0..V, through which gradients pass."""
+    """Return the messages that the listener receives as one-hots over 0..V, which pass gradients."""
     renamed = F.one_hot(heard[:, 1:], heard.shape[1]).to(said.dtype)
     return torch.einsum("blgv,bvw->bglw", said, renamed)

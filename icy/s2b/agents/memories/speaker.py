@@ -1,8 +1,8 @@
-"""A speaker that learns by reward alone: at each position an attention memory of what was said there before.
+"""A speaker that learns from rewards only. Each position of its messages has an attention memory of its earlier tokens.
 
-A position speaks of one dimension for a whole episode. It looks up its own earlier games for numbers like the present
-one, says again what it said there, and takes a fresh token for a number that is new. It sees neither answers nor
-results. So what a game looks up depends on stimuli alone, and only the tokens are found game by game.
+A position describes one dimension during a whole episode. It attends to earlier games with similar numbers, repeats
+their tokens, and picks an unused token for a new number. It does not see answers or results. So its attention weights
+depend on the stimuli only, and only the tokens are computed game by game.
 """
 
 import math
@@ -22,13 +22,13 @@ from .attention import NUMBER, features
 
 KINDS = ("positions", "whole")
 ATTENTIONS = ("auto", "distance", "near", "square", "dot")
-NEARNESS = ("near", "square")  # of the numbers themselves
+NEARNESS = ("near", "square")  # attention by the distance of the numbers themselves
 ALIGNMENTS = ("drawn", "soft", "fixed")
-SHARPNESS = {"distance": 4.0, "near": 10.0, "square": 200.0}  # of attention at the start, by distance
-NEW = {"distance": -2.0, "near": -2.0, "square": -5.0, "dot": -2.0}  # score of no earlier game at the start
-FRESH = 2.0  # weight of whether a token was said before, in the choice of a new one
+SHARPNESS = {"distance": 4.0, "near": 10.0, "square": 200.0}  # initial sharpness of attention by distance
+NEW = {"distance": -2.0, "near": -2.0, "square": -5.0, "dot": -2.0}  # initial score of "no earlier game"
+FRESH = 2.0  # weight of a token's earlier use in the choice of a new token
 FRESH_WIDTH = 32
-SLIP = 1e-4  # least odds of any token
+SLIP = 1e-4  # lower bound of the odds of a token
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,18 @@ class SpeakerSettings:
     """Settings of a speaker that learns.
 
     Attributes:
-        kind: "positions": a position sees the number of one dimension; "whole": every position sees the whole stimulus,
-            and which position it is.
-        memory: whether it looks up its own earlier games.
-        attention: score of an earlier game: by the "distance" of what is learned of both numbers; by how "near" the
-            numbers themselves are, or by the "square" of their distance; or by the "dot" product of queries and keys.
-            "auto" is "square" where a meaning has several samples, and "distance" elsewhere.
-        alignment: which dimension a position speaks of: "drawn" in every episode from learned probabilities; "soft",
-            the mean of all dimensions by those; or "fixed", in order.
+        kind: "positions": a position sees the number of one dimension; "whole": every position sees the whole stimulus
+            and its own index.
+        memory: whether the speaker attends to its own earlier games.
+        attention: score of an earlier game: "distance": squared distance of learned embeddings of both numbers; "near":
+            distance of the numbers; "square": squared distance of the numbers; "dot": dot product of queries and keys;
+            "auto": "square" if a meaning has several samples, otherwise "distance".
+        alignment: the dimension that a position describes: "drawn": sampled in every episode from learned
+            probabilities; "soft": the mean of all dimensions, weighted with these probabilities; "fixed": in order.
         heads: number of attention heads.
         width: width of a head.
-        hidden: width of the layer that a new token is chosen with.
-        scale: factor of the scores of new tokens; with more, the speaker is surer of itself at the start.
+        hidden: width of the hidden layer that scores new tokens.
+        scale: factor of the scores of new tokens; with a larger factor the initial choices are less random.
     """
 
     kind: str = "positions"
@@ -60,26 +60,28 @@ class SpeakerSettings:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        for what, given, accepted in (
+        for name, value, accepted in (
             ("kind of speaker", self.kind, KINDS),
             ("attention", self.attention, ATTENTIONS),
             ("alignment", self.alignment, ALIGNMENTS),
         ):
-            if given not in accepted:
-                raise unknown(what, str(given), accepted)
+            if value not in accepted:
+                raise unknown(name, str(value), accepted)
         for name in ("heads", "width", "hidden"):
             whole_number(f"setting {name} of the speaker", getattr(self, name))
         real_number("setting scale of the speaker", self.scale)
         if self.kind == "whole" and self.attention in NEARNESS:
-            raise InvalidSettingError("Attention to near numbers is of one number, and a whole stimulus has several.")
+            raise InvalidSettingError(
+                f"attention='{self.attention}' compares single numbers, and kind='whole' has several per stimulus."
+            )
 
 
 class Recall(NamedTuple):
-    """What every game of whole episodes looks up.
+    """Attention weights and token scores of all games of whole episodes.
 
     Attributes:
-        weights: how much it reads of each other game, [B, L, G, G]: 0 of those that are not earlier.
-        guess: its scores of new tokens, [B, L, G, V].
+        weights: attention weights from each game to the other games, [B, L, G, G]; 0 for games that are not earlier.
+        guess: scores of new tokens, [B, L, G, V].
     """
 
     weights: Float[Tensor, "batch position game stored"]
@@ -87,17 +89,17 @@ class Recall(NamedTuple):
 
 
 class MemorySpeaker(nn.Module):
-    """Speaker that says again what it said of numbers like these, and something fresh of a number that is new.
+    """Speaker that reuses its earlier tokens for similar numbers and picks an unused token for a new number.
 
-    Everything but the alignment is shared by all positions. Tokens here are counted from 0, without the end token,
-    which is never said: a message is these tokens plus 1.
+    All positions share all parameters except the alignment. Tokens are counted from 0 here, without the end token, so a
+    message is these tokens plus 1. The speaker never uses the end token.
 
     Args:
         game: settings of the game.
         settings: settings of the speaker.
 
     Raises:
-        IncompatibleError: messages or a vocabulary too small to tell all meanings apart, position by position.
+        IncompatibleError: messages or vocabulary are too small for one token per dimension and value.
     """
 
     def __init__(self, game: GameSettings, settings: SpeakerSettings | None = None) -> None:
@@ -126,16 +128,16 @@ class MemorySpeaker(nn.Module):
         else:
             self.sharpness = nn.Parameter(torch.full((heads,), math.log(SHARPNESS[settings.attention])))
 
-    # -- what a position sees ------------------------------------------------------------------------------------------
+    # -- inputs of a position ------------------------------------------------------------------------------------------
 
     def draw_dimensions(self, uniform: Float[Tensor, "batch position"]) -> Int[Tensor, "batch position"]:
-        """Draw the dimension that each position speaks of in an episode, by uniform numbers."""
+        """Sample the dimension that each position describes in an episode, from uniform random numbers."""
         if self.settings.alignment == "fixed":
             return (torch.arange(self.positions, device="cpu") % self.dimensions).expand(len(uniform), -1)
         return pick(self.alignment.detach().softmax(1).expand(len(uniform), -1, -1), uniform)
 
     def likeliest_dimensions(self, batch: int) -> Int[Tensor, "batch position"]:
-        """Return the likeliest dimension of each position."""
+        """Return the most likely dimension of each position."""
         if self.settings.alignment == "fixed":
             return self.draw_dimensions(torch.zeros(batch, self.positions, dtype=torch.float32, device="cpu"))
         return self.alignment.argmax(1).expand(batch, -1)
@@ -143,7 +145,7 @@ class MemorySpeaker(nn.Module):
     def see(
         self, stimuli: Float[Tensor, "batch game dimension"], dimensions: Int[Tensor, "batch position"]
     ) -> Float[Tensor, "batch position game feature"]:
-        """Return what each position sees of stimuli."""
+        """Return the input features of each position."""
         batch, games = stimuli.shape[:2]
         if self.settings.kind == "whole":
             seen = features(stimuli).flatten(-2)[:, None].expand(-1, self.positions, -1, -1)
@@ -159,31 +161,31 @@ class MemorySpeaker(nn.Module):
 
     def attend(
         self,
-        asked: Float[Tensor, "batch position asked feature"],
+        inputs: Float[Tensor, "batch position query feature"],
         stored: Float[Tensor, "batch position stored feature"],
         known: Bool[Tensor, "..."],
-    ) -> Float[Tensor, "batch position asked stored"]:
-        """Return how much each earlier game is read, of those that are known; what is missing to 1 is new.
+    ) -> Float[Tensor, "batch position query stored"]:
+        """Return the attention weights of earlier games. One minus their sum is the weight of "new number".
 
         Args:
-            asked: what is seen now.
-            stored: what was seen in earlier games.
-            known: which of these are known, a mask that broadcasts against [batch, position, head, asked, stored].
+            inputs: features of the present game.
+            stored: features of earlier games.
+            known: mask of games that may be used; it broadcasts against [batch, position, head, query, stored].
         """
-        scores = self._scores(asked, stored).masked_fill(~known, -math.inf)
+        scores = self._scores(inputs, stored).masked_fill(~known, -math.inf)
         new = self.new.view(-1, 1, 1).expand(*scores.shape[:-1], 1)
         weights: Tensor = torch.cat([scores, new], -1).softmax(-1)[..., :-1].mean(-3)
         return weights
 
-    def _scores(self, asked: Tensor, stored: Tensor) -> Tensor:
+    def _scores(self, inputs: Tensor, stored: Tensor) -> Tensor:
         if self.settings.attention in NEARNESS:
-            distance = (asked[..., :1] - stored[..., :1].mT).abs().unsqueeze(-3)
+            distance = (inputs[..., :1] - stored[..., :1].mT).abs().unsqueeze(-3)
             power = 2 if self.settings.attention == "square" else 1
             return -self.sharpness.exp().view(-1, 1, 1) * distance**power
         key = self._heads(self.key(stored))
         if self.settings.attention == "dot":
-            return self._heads(self.query(asked)) @ key.mT / math.sqrt(self.settings.width)
-        query = self._heads(self.key(asked))
+            return self._heads(self.query(inputs)) @ key.mT / math.sqrt(self.settings.width)
+        query = self._heads(self.key(inputs))
         squares = query.square().sum(-1)[..., None] + key.square().sum(-1)[..., None, :] - 2 * query @ key.mT
         return -self.sharpness.exp().view(-1, 1, 1) * squares.clamp(min=0)
 
@@ -201,10 +203,10 @@ class MemorySpeaker(nn.Module):
         """Return the probability of every token.
 
         Args:
-            read: what the earlier games said, by how much each was read, [..., V].
-            used: which tokens were said before, [..., V].
-            attended: how much of earlier games was read in all, [...].
-            guess: score of each token for what is seen, [..., V].
+            read: sum of the earlier games' one-hot tokens, weighted by attention, [..., V].
+            used: 1 for tokens that were used before, [..., V].
+            attended: sum of the attention weights of earlier games, [...].
+            guess: score of each token for the present input, [..., V].
         """
         fresh = 0.0
         if self.settings.memory:
@@ -219,7 +221,7 @@ class MemorySpeaker(nn.Module):
     def recall(
         self, stimuli: Float[Tensor, "batch game dimension"], dimensions: Int[Tensor, "batch position"]
     ) -> Recall:
-        """Return what whole episodes look up: all that a speaker's tokens depend on beside its earlier tokens."""
+        """Return the attention weights and token scores of whole episodes, which do not depend on tokens."""
         seen = self.see(stimuli, dimensions)
         games = seen.shape[2]
         if not self.settings.memory:
@@ -231,7 +233,7 @@ class MemorySpeaker(nn.Module):
     def speak(
         self, recall: Recall, uniform: Float[Tensor, "batch position game"] | None = None
     ) -> Int[Tensor, "batch position game"]:
-        """Return the tokens of whole episodes, drawn by uniform numbers; without them, the likeliest."""
+        """Return the tokens of whole episodes: sampled from `uniform` random numbers, or the most likely without."""
         weights, guess = recall
         attended, said = weights.sum(-1), torch.zeros_like(guess)
         tokens, used = torch.zeros(guess.shape[:3], dtype=torch.long, device="cpu"), torch.zeros_like(guess[:, :, 0])
@@ -246,7 +248,7 @@ class MemorySpeaker(nn.Module):
     def log_chances(
         self, recall: Recall, tokens: Int[Tensor, "batch position game"]
     ) -> Float[Tensor, "batch position game token"]:
-        """Return the log-probability of every token in each game of episodes in which these tokens were said."""
+        """Return the log-probability of every token in each game, given the earlier tokens of the episode."""
         weights, guess = recall
         said = F.one_hot(tokens, self.vocab).to(guess.dtype)
         used = ((said.cumsum(2) - said) > 0).to(guess.dtype)
@@ -255,12 +257,12 @@ class MemorySpeaker(nn.Module):
     def speak_straight(
         self, recall: Recall, noise: Float[Tensor, "batch position game token"], temperature: float = 1.0
     ) -> tuple[Float[Tensor, "batch position game token"], Float[Tensor, "batch position game token"]]:
-        """Return drawn tokens as one-hots through which gradients pass, and the log-probabilities of all tokens.
+        """Return sampled tokens as one-hots that pass gradients, and the log-probabilities of all tokens.
 
         Args:
-            recall: what the episodes look up.
-            noise: noise of a Gumbel distribution.
-            temperature: temperature of the distribution whose gradient stands in for that of a choice.
+            recall: attention weights and token scores of the episodes.
+            noise: Gumbel noise.
+            temperature: temperature of the Gumbel softmax, which gives the gradient of a sampled token.
         """
         weights, guess = recall
         attended, used = weights.sum(-1), torch.zeros_like(guess[:, :, 0])
@@ -279,7 +281,7 @@ class MemorySpeaker(nn.Module):
         return torch.stack(said, 2), torch.stack(logs, 2)
 
     def dimension_log_chances(self, dimensions: Int[Tensor, "batch position"]) -> Float[Tensor, " batch"]:
-        """Return the log-probability that the positions of an episode speak of these dimensions."""
+        """Return the log-probability that the positions of an episode describe these dimensions."""
         if self.settings.alignment != "drawn":
             return torch.zeros(len(dimensions), dtype=torch.float32, device="cpu")
         logs = self.alignment.log_softmax(1).expand(len(dimensions), -1, -1)
@@ -287,7 +289,7 @@ class MemorySpeaker(nn.Module):
 
 
 def pick(chances: Float[Tensor, "*lead choice"], uniform: Float[Tensor, "*lead"]) -> Int[Tensor, "*lead"]:
-    """Draw by uniform numbers in [0, 1): the choice at which the sum of chances passes it."""
+    """Sample choices from uniform random numbers in [0, 1): the first choice with a cumulative probability above it."""
     sums = chances.cumsum(-1)
     at = uniform.unsqueeze(-1).to(sums.dtype) * sums[..., -1:]
     return (sums <= at).sum(-1).clamp(max=chances.shape[-1] - 1)
@@ -296,10 +298,10 @@ def pick(chances: Float[Tensor, "*lead choice"], uniform: Float[Tensor, "*lead"]
 def _check(game: GameSettings) -> None:
     if game.length < game.dimensions or game.vocab_size < game.most:
         raise IncompatibleError(
-            "A speaker that says a token per dimension needs messages as long as there are dimensions, and a token per "
-            f"value: a length of {game.dimensions} and a vocab_size of {game.most} at least."
+            "This speaker uses one token per dimension and value, so it needs a length of at least "
+            f"{game.dimensions} and a vocab_size of at least {game.most}."
         )
     if game.representation != "scs" or game.rounds != 1:
         raise IncompatibleError(
-            "A speaker that learns plays games of one round, with stimuli of one number each (scs)."
+            "A speaker that learns plays games of one round, with stimuli of one number per dimension (scs)."
         )

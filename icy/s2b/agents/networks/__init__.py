@@ -1,1 +1,1 @@
-"""The papers' networks for S2B: what they observe, what they may do, and how they play and learn."""
+"""The papers' networks for S2B: observations, actions, players and training."""

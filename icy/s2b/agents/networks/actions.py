@@ -1,4 +1,4 @@
-"""What players choose at a step, as numbers for networks."""
+"""The choices of players at a step, as numbers for networks."""
 
 from dataclasses import dataclass
 from typing import Literal, Self, get_args
@@ -15,22 +15,22 @@ from icy.s2b.turn import Seen
 
 Form = Literal["decision", "sentence", "tokens", "both"]
 FORMS: tuple[str, ...] = get_args(Form)
-NEVER = -1  # in place of the previous choice at the beginning of an episode
-OTHER = (0.0, 1.0)  # which player a choice is of, counted from oneself
+NEVER = -1  # the previous choice at the beginning of an episode
+OTHER = (0.0, 1.0)  # one-hot code: the other player made the choice
 
 
 @dataclass(frozen=True)
 class Actions:
     """The choices that a player makes at a step, each among numbered options.
 
-    Where nothing is asked for there is one legal option: the last, called none, which is no decision and an empty
-    message; of single tokens, the end.
+    In a step without a message or decision, only the last option, "none", is legal. It means an empty message and no
+    decision. With the form "tokens" the end token is then the only legal option.
 
     Attributes:
         game: settings of the game.
-        form: "decision": one choice, of a decision; "sentence": one choice, among the regular sentences by their number
-            (`icy.s2b.channel.sentences`); "tokens": a choice per token; "both": one choice of a decision and a
-            sentence at once, numbered as the authors' program does (s2b-facts 6.2).
+        form: "decision": one choice among decisions; "sentence": one choice among the regular sentences, by their
+            number (`icy.s2b.channel.sentences`); "tokens": a choice per token; "both": one choice among combinations of
+            a decision and a sentence, numbered as in the authors' program (s2b-facts 6.2).
 
     Example:
         >>> from icy.s2b import GameSettings
@@ -64,7 +64,7 @@ class Actions:
 
     @property
     def width(self) -> int:
-        """Number of options of all choices."""
+        """Total number of options of all choices."""
         return sum(self.sizes)
 
     @property
@@ -72,30 +72,30 @@ class Actions:
         return 1 if self.form == "decision" else sentence_count(self.game.vocab_size, self.game.length)
 
     def legal(self, seen: Seen, device: torch.device | str | None = None) -> Bool[Tensor, "batch option"]:
-        """Return which options are legal now: where a decision or a message is asked for, all but none."""
+        """Return the mask of legal options: all options except "none" if a decision or a message is expected."""
         return self.legal_where(*(torch.as_tensor(x, device=device) for x in (seen.may_speak, seen.may_decide)))
 
     def legal_where(self, speak: Bool[Tensor, "*lead"], decide: Bool[Tensor, "*lead"]) -> Bool[Tensor, "*lead option"]:
-        """Return which options are legal where a message or a decision is asked for."""
+        """Return the mask of legal options, given whether a message (`speak`) or a decision (`decide`) is expected."""
         speak, decide = speak[..., None], decide[..., None]
         if self.form == "tokens":
             first = torch.arange(self.width, device=decide.device) % self.sizes[0] == 0
             return speak | first
-        asked = {"decision": decide, "sentence": speak}.get(self.form, decide | speak)
+        expected = {"decision": decide, "sentence": speak}.get(self.form, decide | speak)
         option = torch.arange(self.width - 1, device=decide.device)
         silent, first = option % self._sentences == 0, option // self._sentences == 0
-        return torch.cat([asked & (first | decide) & (silent | speak), ~asked], -1)
+        return torch.cat([expected & (first | decide) & (silent | speak), ~expected], -1)
 
     def taken(self, chosen: Int[Array, "batch choice"]) -> tuple[Array | None, Array | None]:
-        """Return the message [B, L] and the decision [B] of choices, as the game takes them; None for what has none.
+        """Return the message [B, L] and the decision [B] of choices; None for a part that this form does not have.
 
         Args:
-            chosen: an option of each choice, an array of NumPy or a tensor.
+            chosen: the chosen option of each choice, a NumPy array or a tensor.
         """
         if self.form == "tokens":
             return regular(chosen), None
         option = chosen[:, 0]
-        option = option * (option != self.width - 1)  # none is like the first decision and the empty sentence
+        option = option * (option != self.width - 1)  # decode "none" as the first decision and the empty sentence
         decision = None if self.form == "sentence" else option // self._sentences
         return None if self.form == "decision" else self._said(option % self._sentences), decision
 
@@ -108,17 +108,17 @@ class Actions:
         )
 
     def one_hot(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead option"]:
-        """Return choices as a one-hot block each; NEVER is a block of zeros."""
+        """Return the choices as concatenated one-hot blocks; NEVER is a block of zeros."""
         blocks = zip(self.sizes, chosen.unbind(-1), strict=True)
-        return torch.cat([one_hot(one, size) for size, one in blocks], -1)
+        return torch.cat([one_hot(choice, size) for size, choice in blocks], -1)
 
     @property
-    def told_width(self) -> int:
+    def shared_width(self) -> int:
         """Width of a choice as the other player sees it (simplified action decoder; Hu and Foerster 2019)."""
         return self.width + len(OTHER)
 
-    def told(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead told"]:
-        """Return a greedy choice as the other player sees it: one-hot, and whose choice; zeros if there was none."""
+    def shared(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead shared"]:
+        """Return a greedy choice as the other player sees it: one-hots and `OTHER`; zeros without a choice."""
         block = self.one_hot(chosen)
         there = block.any(-1, keepdim=True)
         return torch.cat([block, there * torch.tensor(OTHER, device=block.device, dtype=torch.float32)], -1)
@@ -126,24 +126,24 @@ class Actions:
     def masked(
         self, scores: Float[Tensor, "*lead option"], legal: Bool[Tensor, "*lead option"]
     ) -> Float[Tensor, "*lead option"]:
-        """Return scores with those of illegal options as low as can be, and yet finite."""
+        """Return scores with the lowest finite value for illegal options."""
         return scores.masked_fill(~legal, torch.finfo(scores.dtype).min)
 
     def best(
         self, scores: Float[Tensor, "*lead option"], legal: Bool[Tensor, "*lead option"]
     ) -> Int[Tensor, "*lead choice"]:
-        """Return the legal option of the highest score, of each choice."""
+        """Return the legal option with the highest score for each choice."""
         blocks = self.masked(scores, legal).split(self.sizes, -1)
         return torch.stack([block.argmax(-1) for block in blocks], -1)
 
-    def of_chosen(
+    def chosen_scores(
         self, scores: Float[Tensor, "*lead option"], chosen: Int[Tensor, "*lead choice"]
     ) -> Float[Tensor, "*lead choice"]:
-        """Return the score of the chosen option, of each choice."""
+        """Return the score of the chosen option of each choice."""
         blocks = zip(scores.split(self.sizes, -1), chosen.unbind(-1), strict=True)
-        return torch.cat([block.gather(-1, one[..., None]) for block, one in blocks], -1)
+        return torch.cat([block.gather(-1, choice[..., None]) for block, choice in blocks], -1)
 
 
 def one_hot(numbers: Int[Tensor, "*lead"], size: int) -> Float[Tensor, "*lead size"]:
-    """Return numbers as one-hot blocks; those outside 0..size-1 are blocks of zeros."""
+    """Return numbers as one-hot blocks; numbers outside 0..size-1 become blocks of zeros."""
     return (numbers[..., None] == torch.arange(size, device=numbers.device)).float()

@@ -1,4 +1,4 @@
-"""Train a listener with a core on dealt episodes: recurrent PPO, or supervised, the upper reference of a core."""
+"""Train a listener with a core on dealt episodes, by recurrent PPO or supervised (an upper reference for the core)."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +10,7 @@ from torch import Tensor
 from icy.core.checks import real_number
 from icy.core.errors import IncompatibleError, unknown
 from icy.s2b.agents.dealt import DealtGames
-from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Tried
+from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Sampled
 from icy.s2b.agents.rewards import generalised_advantages, log_of, normalised, rewards
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
@@ -22,13 +22,13 @@ BASELINES = ("phase", "value")
 
 @dataclass(frozen=True)
 class CoreLearningSettings(DealtLearningSettings):
-    """Settings of the training of a listener with a core; see DealtLearningSettings for the others.
+    """Settings of the training of a listener with a core; see DealtLearningSettings for the other settings.
 
     Attributes:
-        baseline: what PPO expects of a decision: "phase": the mean of its phase; "value": what the network says of the
-            state, which it learns as well.
+        baseline: baseline of PPO: "phase": the mean reward of the phase; "value": the state value that the network
+            learns.
         discount: discount of later rewards per decision in PPO, with the baseline "value".
-        trace: how far rewards count rather than the values of later states (lambda), likewise.
+        trace: lambda of generalized advantage estimation, with the baseline "value".
         value_weight: weight of the squared error of values.
     """
 
@@ -45,12 +45,12 @@ class CoreLearningSettings(DealtLearningSettings):
             real_number(f"setting {name}", getattr(self, name), most=1)
         real_number("setting value_weight", self.value_weight)
         if self.discount and self.baseline == "phase":
-            raise IncompatibleError("The mean of a phase knows nothing of later rewards; take discount=0, or 'value'.")
+            raise IncompatibleError("The baseline 'phase' ignores later rewards; take discount=0, or baseline='value'.")
 
 
 @dataclass(frozen=True)
 class SupervisedCoreSettings(CoreLearningSettings):
-    """The same with defaults for supervised learning: small batches, of which cores learn more a game."""
+    """Settings with defaults for supervised learning: small batches, because cores then learn more per game."""
 
     learner: str = "supervised"
     updates: int = 6000
@@ -61,8 +61,8 @@ class SupervisedCoreSettings(CoreLearningSettings):
 
 
 @dataclass(frozen=True, eq=False)
-class Valued(Tried):
-    """Decisions that were tried, with what they returned, from which values are learned.
+class Valued(Sampled):
+    """Sampled decisions with their returns, from which the network learns state values.
 
     Attributes:
         returned: the return of each decision.
@@ -72,29 +72,29 @@ class Valued(Tried):
 
 
 class CoreLearning(DealtLearning):
-    """A listener with a core in training; see DealtLearning.
+    """Training of a listener with a core; see DealtLearning.
 
     Args:
         model: the listener.
         game: settings of the game.
-        settings: how to train.
-        **given: seed and speaker, see DealtLearning.
+        settings: settings of the training.
+        **options: seed and speaker, see DealtLearning.
     """
 
     model: CoreListener
     settings: CoreLearningSettings
 
     def __init__(
-        self, model: CoreListener, game: GameSettings, settings: CoreLearningSettings | None = None, **given: Any
+        self, model: CoreListener, game: GameSettings, settings: CoreLearningSettings | None = None, **options: Any
     ) -> None:
-        super().__init__(model, game, settings or CoreLearningSettings.usual(game), **given)
+        super().__init__(model, game, settings or CoreLearningSettings.usual(game), **options)
 
     def listener(self) -> Player:
-        """Return the listener as it is now, to play."""
+        """Return a player with the current listener."""
         return self.model.player()
 
     def _decided(self, games: DealtGames) -> tuple[Tensor, Tensor]:
-        """Return the scores of whole episodes, [B, G, decisions + 1], and decisions that are drawn by them."""
+        """Return the scores of whole episodes, [B, G, decisions + 1], and decisions sampled from them."""
         if self.model.own:
             return self.model.play(games, self.random)
         scores = self.model.scored(games)
@@ -106,24 +106,24 @@ class CoreLearning(DealtLearning):
         return scores[..., :-1].log_softmax(-1), drawn
 
     @torch.no_grad()
-    def _tried(self, games: DealtGames) -> Tried:
-        """Decide all games at random as the model would, and weigh the rewards."""
+    def _sample(self, games: DealtGames) -> Sampled:
+        """Sample the model's decisions in all games and compute their advantages."""
         if self.settings.baseline == "phase":
-            return super()._tried(games)
+            return super()._sample(games)
         scores, drawn = self._decided(games)
         paid, values = rewards(drawn == games.answers, games), scores[..., -1]
         gain = generalised_advantages(paid, values, games.there, self.settings.discount, self.settings.trace)
         log = log_of(scores[..., :-1].log_softmax(-1), drawn)
         return Valued(drawn, log, normalised(gain - gain[games.there].mean(), games), gain + values)
 
-    def _loss(self, games: DealtGames, tried: Tried | None) -> Tensor:
-        """Return the loss of some episodes; networks put episodes of like length together themselves."""
-        scores = self.model.scored(games if tried is None else replace(games, decided=tried.drawn))
+    def _loss(self, games: DealtGames, sampled: Sampled | None) -> Tensor:
+        """Return the loss of some episodes. The listener groups episodes of similar length itself."""
+        scores = self.model.scored(games if sampled is None else replace(games, decided=sampled.drawn))
         logs = scores[..., :-1].log_softmax(-1)
-        if tried is None:
+        if sampled is None:
             return self._supervised(games, logs)
-        loss = self._ppo(games, logs, tried)
-        if isinstance(tried, Valued):
-            error = (scores[..., -1] - tried.returned)[games.there].square().mean()
+        loss = self._ppo(games, logs, sampled)
+        if isinstance(sampled, Valued):
+            error = (scores[..., -1] - sampled.returned)[games.there].square().mean()
             loss = loss + self.settings.value_weight * error
         return loss

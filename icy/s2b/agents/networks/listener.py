@@ -1,10 +1,10 @@
 """Networks with a core as listeners of dealt episodes: all steps of an episode in one pass.
 
-A listener with a network meets N + 2 observations a game: rounds 0..N, and what the speaker saw. They are known as soon
-as an episode is dealt, but for the results, the rewards and the choices of the listener's own before. These tell
-nothing that the rest does not, so by default the listener does not see them; then nothing that it meets depends on what
-it decides, and supervised learning and learning by reward are one pass. A listener that sees them decides game by game,
-and learns from what it has decided in one pass.
+A listener with a network gets N + 2 observations per game: rounds 0..N, and the feedback with the speaker's stimuli.
+They are known when an episode is dealt, except for the listener's own choices and their results and rewards. These add
+no information to the other observations, so by default the listener does not see them. Then its observations do not
+depend on its decisions, and supervised learning and PPO both need one pass. A listener that sees them decides game by
+game, and then learns from these decisions in one pass.
 """
 
 from dataclasses import replace
@@ -24,22 +24,22 @@ from .network import Network, NetworkSettings, Scored
 from .network_player import NetworkPlayer
 from .observations import Observation
 
-READ_TOGETHER = 32  # episodes, as more at once are no faster, and then the longer ones are with their like
-# The smaller of the papers' LSTMs behind the smaller of their encoders: of those, what learns most in a minute.
+READ_TOGETHER = 32  # episodes; larger groups are not faster and need more padding
+# The smaller of the papers' LSTMs after the smaller of their encoders: of their combinations it learns most per minute.
 DEFAULTS = NetworkSettings.preset("near32", core="LSTM", head="policy", mask="none")
 
 
 class CoreListener(nn.Module):
-    """A network that reads dealt episodes.
+    """Listener with a network, for dealt episodes.
 
     Args:
         game: settings of the game.
-        settings: settings of the network; by default an LSTM of 256 and 128 behind the encoders of the
+        settings: settings of the network; by default an LSTM of 256 and 128 after the encoders of the
             authors' later program.
-        own: whether the listener sees the results, the rewards and the choices of its own before.
+        own: whether the listener sees its previous choice and the result and reward of its previous decision.
 
     Raises:
-        IncompatibleError: a game in which more is heard than dealt games hold, or a network with further input.
+        IncompatibleError: the listener receives messages that dealt games do not hold, or the network has extra input.
     """
 
     def __init__(self, game: GameSettings, settings: NetworkSettings | None = None, own: bool = False) -> None:
@@ -47,22 +47,22 @@ class CoreListener(nn.Module):
         self.game, self.own = game, own
         if game.masks != "paper":
             raise IncompatibleError(
-                f"With masks '{game.masks}' a speaker is heard beside the rounds, which dealt games do not hold; take "
-                "masks 'paper'."
+                f"With masks '{game.masks}' the listener also receives messages outside the rounds, and dealt games "
+                "do not hold these; take masks 'paper'."
             )
         self.network = Network(Actions.of_role(game, LISTENER), settings or DEFAULTS)
         if self.network.settings.extra:
-            raise IncompatibleError("Dealt games hold nothing for further input of a network; take extra=0.")
+            raise IncompatibleError("Dealt games have no values for extra input of a network; take extra=0.")
 
     def forward(self, games: DealtGames) -> Float[Tensor, "batch game decision"]:
         """Return the logits of all decisions of whole episodes; see `scored`."""
         return self.scored(games)[..., :-1]
 
     def scored(self, games: DealtGames) -> Float[Tensor, "batch game score"]:
-        """Return the logits of all decisions of whole episodes, and behind them the value of the state.
+        """Return the logits of all decisions of whole episodes, followed by the value of the state.
 
-        A listener that sees what it has done is taken to have decided what `games.decided` says, or else what is
-        likeliest.
+        A listener with `own` sees the decisions in `games.decided`. If they are None, it takes the most likely
+        decisions.
         """
         if self.own and games.decided is None:
             return self.play(games)[0]
@@ -79,11 +79,11 @@ class CoreListener(nn.Module):
     def play(
         self, games: DealtGames, random: torch.Generator | None = None
     ) -> tuple[Float[Tensor, "batch game score"], Int[Tensor, "batch game"]]:
-        """Decide game after game; return what `scored` does, and what was decided.
+        """Decide game by game; return the scores (see `scored`) and the decisions.
 
         Args:
-            games: the games, of which decisions are not read.
-            random: draws decisions; by default the likeliest is taken.
+            games: the games. Their `decided` is not used.
+            random: generator to sample decisions with; by default the most likely decision is taken.
         """
         state = self.network.start(len(games))
         decided, scores = torch.full_like(games.answers, NEVER), []
@@ -92,25 +92,25 @@ class CoreListener(nn.Module):
             scored, state = self.network.unroll(seen, state)
             scores.append(self._of_decisions(Scored(scored.scores[-1], scored.value[-1])))
             logits = scores[-1][:, :-1].detach()
-            likeliest = logits.argmax(-1)
-            chosen = likeliest if random is None else torch.multinomial(logits.softmax(-1), 1, generator=random)[:, 0]
+            best = logits.argmax(-1)
+            chosen = best if random is None else torch.multinomial(logits.softmax(-1), 1, generator=random)[:, 0]
             decided = decided.index_copy(1, torch.tensor([number], dtype=torch.int64, device="cpu"), chosen[:, None])
         return torch.stack(scores, 1), decided
 
     def player(self) -> NetworkPlayer:
-        """Return it as a player, which decides step by step what is likeliest."""
+        """Return a player that takes the most likely decision at each step."""
         return NetworkPlayer(self.network, own=self.own)
 
     def observations(self, games: DealtGames, first: int = 0, end: int | None = None) -> Observation:
-        """Return what the listener meets at every step of some games, up to the last decision, [T, B].
+        """Return the listener's observations at every step of some games, up to the last decision, [T, B].
 
-        It is shown what the speaker saw after a decision: so the steps of a game begin with what it is shown of the
-        game before, if there is one.
+        The listener sees the speaker's stimuli after its decision. So the steps of a game begin with the feedback on
+        the previous game, if there is one.
 
         Args:
             games: dealt games.
-            first: number of the first of them.
-            end: number of the one behind the last; by default the end of the longest episode.
+            first: number of the first game.
+            end: number after the last game; by default the end of the longest episode.
         """
         game, actions = self.game, self.network.actions
         part = _Part(game.rounds, first, end)
@@ -119,7 +119,7 @@ class CoreListener(nn.Module):
         messages, again = every[:, part.games], part.before(every[:, :, -1]) * self.network.settings.hold
         option, none = torch.arange(actions.width, device="cpu"), actions.width - 1
         may = (part.steps == game.rounds)[:, None] ^ (option == none)
-        found = Observation(
+        observed = Observation(
             stimulus=part.rows(part.spread(part.before(games.feedback.flatten(2)), stimuli[:, part.games])),
             message=part.rows(torch.cat([again[:, :, None], torch.zeros_like(messages[:, :, :1]), messages], 2)),
             speaks=part.rows(torch.zeros(there, dtype=torch.bool, device="cpu")),
@@ -130,38 +130,38 @@ class CoreListener(nn.Module):
             extra=part.rows(torch.zeros(*there, 0, dtype=torch.float32, device="cpu")),
             fresh=part.rows(torch.zeros(there, dtype=torch.bool, device="cpu")),
         )
-        found.fresh[0] = first == 0
-        return found if self.own else found.without_own()
+        observed.fresh[0] = first == 0
+        return observed if self.own else observed.without_own()
 
 
 class _Part:
-    """The steps of some games: what is shown of the game before, and then rounds 0..N, for each.
+    """The steps of some games: for each game the feedback on the previous game, then rounds 0..N.
 
     Args:
         rounds: number of messages in a game, N.
         first: number of the first game.
-        end: number of the one behind the last.
+        end: number after the last game.
     """
 
     def __init__(self, rounds: int, first: int, end: int | None) -> None:
         self.rounds, self.first, self.games = rounds, first, slice(first, end)
-        self.steps = torch.arange(rounds + 2, device="cpu") - 1  # -1: what is shown of the game before
+        self.steps = torch.arange(rounds + 2, device="cpu") - 1  # -1: feedback on the previous game
 
     def before(self, of_games: Tensor, nothing: float = 0) -> Tensor:
-        """Return for each game what was of the one before, [B, g, ...]."""
+        """Return for each game the value of the previous game, [B, g, ...]; `nothing` before the first game."""
         return torch.cat([torch.full_like(of_games[:, :1], nothing), of_games[:, :-1]], 1)[:, self.games]
 
     def spread(self, before: Tensor, now: Tensor) -> Tensor:
-        """Return one thing at what is shown of the game before, and another in all rounds, [B, g, N + 2, ...]."""
+        """Return `before` for the feedback step and `now` for all rounds, [B, g, N + 2, ...]."""
         rounds = now[:, :, None].expand(-1, -1, self.rounds + 1, *[-1] * (now.dim() - 2))
         return torch.cat([before[:, :, None], rounds], 2)
 
     def rows(self, of_steps: Tensor) -> Tensor:
-        """Return steps of games as steps of episodes, [T, B, ...]; nothing comes before the first game."""
+        """Return steps of games as steps of episodes, [T, B, ...]. The first game has no feedback step before it."""
         return of_steps.flatten(1, 2).transpose(0, 1)[self.first == 0 :]
 
     def own(self, games: DealtGames, none: int) -> dict[str, Tensor]:
-        """Return what comes of the listener's own decisions, as an observation tells it."""
+        """Return the parts of an observation that depend on the listener's own decisions."""
         known = torch.full_like(games.answers, NEVER) if games.decided is None else games.decided
         decided, right = self.before(known, NEVER), 1 * self.before(known == games.answers)
         reward = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")[1 * self.before(games.query), right] * (

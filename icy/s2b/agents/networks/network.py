@@ -1,4 +1,4 @@
-"""The networks of the papers: perceptrons that encode an observation, a core, and a head (s2b-facts 10.2)."""
+"""The networks of the papers: an encoder of observations, a core and a head (s2b-facts 10.2)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,14 +30,14 @@ class NetworkSettings:
         options: further options of the core.
         capacity: number of steps that a memory of the core holds.
         stimulus: sizes of the layers that encode the stimuli.
-        message: sizes of the layers that encode the message; none for its one-hot tokens as they are.
-        joint: sizes of the layers that encode everything together; none to leave it side by side.
-        mask: where the legal options are an input: "input": of the joint layers; "head": of the head; "none".
-        head: "dueling": scores are values of options, made of a state's value and advantages; "policy": scores are
-            logits, and the value stands beside them.
+        message: sizes of the layers that encode the message; () to use its one-hot tokens directly.
+        joint: sizes of the layers that encode all inputs together; () to only concatenate them.
+        mask: where the mask of legal options is an input: "input": of the joint layers; "head": of the head; "none".
+        head: "dueling": scores are action values, computed from a state value and advantages; "policy": scores are
+            logits, and the value is separate.
         deaf: whether messages are replaced by silence.
-        hold: whether the last message is heard again where a game ends and there is no new one (see `observe`).
-        extra: width of further input, such as the partner's choice.
+        hold: whether the last message is shown again at the end of a game without a new message (see `observe`).
+        extra: width of extra input, such as the partner's choice.
 
     Raises:
         UnknownNameError, InvalidSettingError: settings that are not accepted.
@@ -57,27 +57,27 @@ class NetworkSettings:
 
     def __post_init__(self) -> None:
         registry.get(self.core, CORE)
-        for what, given, accepted in (("place of the mask", self.mask, MASKS), ("head", self.head, HEADS)):
-            if given not in accepted:
-                raise unknown(what, str(given), accepted)
+        for name, value, accepted in (("place of the mask", self.mask, MASKS), ("head", self.head, HEADS)):
+            if value not in accepted:
+                raise unknown(name, str(value), accepted)
         for name in ("stimulus", "message", "joint"):
             for size in getattr(self, name):
                 whole_number(f"size of a layer of `{name}`", size)
         whole_number("capacity", self.capacity)
-        whole_number("width of further input", self.extra, least=0)
+        whole_number("width of extra input", self.extra, least=0)
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> "NetworkSettings":
         """Return the settings of a preset, with changes.
 
         Args:
-            name: "metarg22" or "metarg24": as both papers print it; "near32": of the authors' later program, which
-                does not mix its encodings of stimuli and messages; "pairs": icy's memory of pairs, which is given both
-                as they are.
+            name: "metarg22" or "metarg24": as printed in both papers; "near32": as in the authors' later program, which
+                does not mix its encodings of stimuli and messages; "pairs": icy's memory of pairs, without encoding
+                layers.
             **changes: settings by name.
 
         Raises:
-            UnknownNameError: no such preset.
+            UnknownNameError: no preset has this name.
         """
         if name not in PRESETS:
             raise unknown("preset of networks", name, list(PRESETS))
@@ -93,10 +93,10 @@ PRESETS: Mapping[str, NetworkSettings] = {
 
 
 class Scored(NamedTuple):
-    """What a network says of a step.
+    """Output of a network for a step.
 
     Attributes:
-        scores: a score for each option of each choice: its value, or its logit; illegal ones are not masked.
+        scores: the value or logit of each option of each choice; illegal options are not masked.
         value: value of the state.
     """
 
@@ -105,11 +105,11 @@ class Scored(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Perceptrons from an observation to the input of a core.
+    """Maps an observation to the input of a core, with perceptrons.
 
     Attributes:
-        width: width of what it gives.
-        parts: which parts of it are seen and heard, if they are kept apart.
+        width: width of the output.
+        parts: widths of the stimuli and the message in the output; None if joint layers mix them.
     """
 
     def __init__(self, actions: Actions, settings: NetworkSettings) -> None:
@@ -137,15 +137,15 @@ class Encoder(nn.Module):
             one_hot(seen.round, self.rounds + 1),  # zeros at feedback
             one_hot(1 - 1 * seen.speaks, 2),
             one_hot(1 * seen.query, 2),
-            one_hot(seen.result - 1, 2),  # zeros before the first
+            one_hot(seen.result - 1, 2),  # zeros before the first result
             seen.reward[..., None],
             self.actions.one_hot(seen.previous),
             seen.extra,
         ]
         if self.mask:
             parts.append(seen.legal.float())
-        found: Tensor = self.joint(torch.cat(parts, -1))
-        return found
+        encoded: Tensor = self.joint(torch.cat(parts, -1))
+        return encoded
 
 
 class Head(nn.Module):
@@ -154,7 +154,7 @@ class Head(nn.Module):
     Args:
         width: width of the core's output.
         actions: the options.
-        settings: the kind of head, and whether it sees the mask.
+        settings: the kind of head, and whether the mask of legal options is an input.
     """
 
     def __init__(self, width: int, actions: Actions, settings: NetworkSettings) -> None:
@@ -177,11 +177,11 @@ class Network(nn.Module):
     """A player's network: encoder, core and head.
 
     Args:
-        actions: what the player chooses among; also says what game it plays.
+        actions: the player's options; also holds the settings of the game.
         settings: settings of the network.
 
     Raises:
-        IncompatibleError: a core that keeps what is seen and heard apart, in a network that mixes them.
+        IncompatibleError: the core needs stimuli and messages in separate parts, and the network mixes them.
 
     Example:
         >>> from icy.s2b import BatchedGame
@@ -193,7 +193,7 @@ class Network(nn.Module):
         >>> network = Network(actions, NetworkSettings.preset("near32"))
         >>> seen = observe(game.reset(seed=1).listener, "listener", actions)
         >>> (scores, value), state = network.step(seen, network.start(4))
-        >>> actions.best(scores, seen.legal).squeeze(-1).tolist()  # nothing is asked for in round 0
+        >>> actions.best(scores, seen.legal).squeeze(-1).tolist()  # the listener has no decision in round 0
         [2, 2, 2, 2]
     """
 
@@ -208,48 +208,48 @@ class Network(nn.Module):
         entry, parts = registry.get(self.settings.core, CORE), self.encoder.parts
         if parts is None and takes(entry, "parts"):
             raise IncompatibleError(
-                f"The core {entry.name} keeps what is seen apart from what is heard, and this network's joint layers "
-                "mix them; take the preset 'near32', or joint=()."
+                f"The core {entry.name} needs stimuli and messages in separate parts of its input, and this network's "
+                "joint layers mix them; take the preset 'near32', or joint=()."
             )
-        given = {"capacity": self.settings.capacity, "parts": parts}
-        return made_of(entry, self.encoder.width, **{**given, **self.settings.options})
+        options = {"capacity": self.settings.capacity, "parts": parts, **self.settings.options}
+        return made_of(entry, self.encoder.width, **options)
 
     def start(self, episodes: int, device: Device = None) -> State:
         """Return the state of the core at the beginning of episodes."""
         return self.core.start(episodes, device)
 
     def step(self, seen: Observation, state: State) -> tuple[Scored, State]:
-        """Score the options at a step of B episodes, and return the state after it."""
+        """Score the options at a step of B episodes; return the scores and the new state."""
         y, state = self.core.step(self.encoder(seen), state)
         return self.head(y, seen.legal), state
 
     def unroll(self, seen: Observation, state: State) -> tuple[Scored, State]:
-        """Score the options at T steps of B episodes, and return the state after the last.
+        """Score the options at T steps of B episodes; return the scores and the state after the last step.
 
-        Episodes begin where the observation is fresh, whatever the state before.
+        The state is reset where an observation is `fresh`, because an episode begins there.
         """
         ys, state = self.core.unroll(self.encoder(seen), state, seen.fresh)
         return self.head(ys, seen.legal), state
 
     def trace(self, seen: Observation, state: State) -> tuple[Scored, Float[Tensor, "step batch latent"], State]:
-        """Score the options as `unroll` does, and return what the reconstruction loss reads after each step as well."""
+        """Score the options like `unroll`; also return the input of the reconstruction loss after each step."""
         ys, latents, state = self.core.trace(self.encoder(seen), state, seen.fresh)
         return self.head(ys, seen.legal), latents, state
 
 
 class Perceptron(nn.Sequential):
-    """Linear layers, each followed by a ReLU; of no layers, what it is given.
+    """Linear layers, each followed by a ReLU. Without layers it returns its input.
 
     Attributes:
-        width: width of what it gives.
+        width: width of the output.
     """
 
     width: int
 
 
 def perceptron(width: int, sizes: Sequence[int]) -> Perceptron:
-    """Make a perceptron of layers of given sizes."""
+    """Create a perceptron with layers of these sizes."""
     layers = [layer for a, b in pairwise([width, *sizes]) for layer in (nn.Linear(a, b), nn.ReLU())]
-    made = Perceptron(*layers)
-    made.width = sizes[-1] if sizes else width
-    return made
+    network = Perceptron(*layers)
+    network.width = sizes[-1] if sizes else width
+    return network

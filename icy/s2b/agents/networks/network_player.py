@@ -1,4 +1,4 @@
-"""Networks at the table: players that act greedily, step by step."""
+"""Networks as players that act greedily, step by step."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,21 +21,21 @@ from .network import Network
 from .observations import Observation, observe
 from .reconstruction import ReconstructionHead
 
-# Properties of a game that a network sees.
+# Settings of a game that the sizes of a network depend on.
 LOOKS = ("width", "slots", "length", "rounds", "decisions", "representation", "listener_messages")
 
 
 class NetworkPlayer(Player):
-    """Plays as a network does that takes the best legal option at every step.
+    """Player with a network that takes the best legal option at every step.
 
     Args:
         network: the network, on any device.
         role: "speaker" or "listener".
-        reconstruction: predictor of stimuli from what the core holds, if it is to be judged.
-        own: whether it sees the results, the rewards and the choices of its own before.
+        reconstruction: head that predicts stimuli from the core's state, if reconstruction is to be measured.
+        own: whether the player sees its previous choice and the result and reward of its previous decision.
 
     Attributes:
-        partner: the other player, if it is a network too whose choices this one is told (SAD); without it, none are.
+        partner: the other player, if this network sees its greedy choices (SAD); None if it does not.
     """
 
     def __init__(
@@ -47,36 +47,36 @@ class NetworkPlayer(Player):
     ) -> None:
         self.network, self.role, self.reconstruction, self.own = network, role, reconstruction, own
         self.partner: NetworkPlayer | None = None
-        self.acts = 0  # steps played, at any table
+        self.acts = 0  # steps played, in all games
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; the game must look to the network as the one that it was made for."""
+        """Take a seat. Observations and actions of the game must have the sizes that the network was created for."""
         super().begin(seat)
-        self._right, self._told = 0.0, 0
+        self._right, self._count = 0.0, 0
         check_game(self.network.actions, seat.settings, self.role)
         self.state = self.network.start(seat.episodes)
         nothing = torch.full((seat.episodes, len(self.network.actions.sizes)), NEVER, dtype=torch.int64, device="cpu")
-        self.choices = {-1: nothing, 0: nothing}  # by number of the step, from 1; those of the last two steps
-        self.asked = torch.zeros(
+        self.choices = {-1: nothing, 0: nothing}  # choices of the last two steps, by number of the step from 1
+        self.decided = torch.zeros(
             seat.episodes, dtype=torch.bool, device="cpu"
-        )  # whether the step before took a decision
+        )  # whether a decision was made at the previous step
         self.acts_of_partner = self.partner.acts if self.partner is not None else 0
-        self.held = torch.zeros(seat.episodes, seat.settings.length, dtype=torch.long, device="cpu")
+        self.last_message = torch.zeros(seat.episodes, seat.settings.length, dtype=torch.long, device="cpu")
 
     @torch.no_grad()
     def acting(self, seen: Seen) -> Action:
-        """Score the options, and take the best."""
+        """Score the options and take the best."""
         network, actions = self.network, self.network.actions
-        told = self._observed(seen)
-        if told.fresh.any():
-            self.state = begun(self.state, network.start(len(told.fresh)), told.fresh.to(network.core.device))
-        (scores, _), self.state = network.step(told.on(network.core.device), self.state)
-        chosen = actions.best(scores.cpu(), told.legal)
-        self._judge(told, seen)
+        observed = self._observe(seen)
+        if observed.fresh.any():
+            self.state = begun(self.state, network.start(len(observed.fresh)), observed.fresh.to(network.core.device))
+        (scores, _), self.state = network.step(observed.on(network.core.device), self.state)
+        chosen = actions.best(scores.cpu(), observed.legal)
+        self._measure_reconstruction(observed, seen)
         self.acts += 1
         self.choices = {self.steps - 1: self.choices[self.steps - 1], self.steps: chosen}
-        self.asked = torch.as_tensor((seen.round == self.seat.settings.rounds) & ~seen.over)
-        self.last, self.held = told, told.message
+        self.decided = torch.as_tensor((seen.round == self.seat.settings.rounds) & ~seen.over)
+        self.last, self.last_message = observed, observed.message
         message, decision = actions.taken(chosen.numpy())
         if self.role == SPEAKER:
             return Action(message=message)
@@ -84,13 +84,13 @@ class NetworkPlayer(Player):
 
     @torch.no_grad()
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return what a speaker would say of each stimulus in round 0 of a game that began now; see Player."""
+        """Return the speaker's message for each stimulus in round 0 of a game that begins now; see Player."""
         if self.role != SPEAKER:
             return super().utter(stimuli, meanings, episode)
         actions, count = self.network.actions, len(stimuli)
         last = self.last[torch.full((count,), episode, dtype=torch.int64, device="cpu")]
         first = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))
-        told = replace(
+        observed = replace(
             last,
             stimulus=torch.cat([first, last.stimulus[:, first.shape[1] :]], 1),
             message=torch.zeros_like(last.message),
@@ -100,84 +100,84 @@ class NetworkPlayer(Player):
             legal=actions.legal_where(torch.ones_like(last.fresh), torch.zeros_like(last.fresh)),
             fresh=torch.zeros_like(last.fresh),
         )
-        told = told if self.own else told.without_own()
+        observed = observed if self.own else observed.without_own()
         state = tuple(part[episode : episode + 1].expand(count, *part.shape[1:]) for part in self.state)
-        (scores, _), _ = self.network.step(told.on(self.network.core.device), state)
-        message, _ = actions.taken(actions.best(scores.cpu(), told.legal).numpy())
+        (scores, _), _ = self.network.step(observed.on(self.network.core.device), state)
+        message, _ = actions.taken(actions.best(scores.cpu(), observed.legal).numpy())
         return np.asarray(message)
 
-    def _observed(self, seen: Seen) -> Observation:
-        earned = torch.as_tensor(seen.reward).float() * self.asked
-        held = self.held if self.network.settings.hold else None
+    def _observe(self, seen: Seen) -> Observation:
+        earned = torch.as_tensor(seen.reward).float() * self.decided
+        last_message = self.last_message if self.network.settings.hold else None
         previous = self.choices[self.steps - 1]
-        found = observe(seen, self.role, self.network.actions, previous, earned, self._told_of_partner(), held=held)
-        return found if self.own else found.without_own()
+        observed = observe(
+            seen, self.role, self.network.actions, previous, earned, self._partner_choice(), last_message=last_message
+        )
+        return observed if self.own else observed.without_own()
 
-    def _told_of_partner(self) -> Float[Tensor, "batch told"] | None:
-        """Return the partner's choice at the step before, if this network takes it."""
+    def _partner_choice(self) -> Float[Tensor, "batch shared"] | None:
+        """Return the partner's choice at the previous step, if it is an input of this network."""
         if not self.network.settings.extra:
             return None
         partner = self.partner
-        # One at another table has not acted since this player took its seat.
+        # A partner in another game has not acted since this player took its seat.
         if (
             partner is None
             or self.steps == 1
             or partner.acts - self.acts_of_partner not in (self.steps - 1, self.steps)
         ):
             return torch.zeros(self.seat.episodes, self.network.settings.extra, dtype=torch.float32, device="cpu")
-        return partner.network.actions.told(partner.choices[self.steps - 1])
+        return partner.network.actions.shared(partner.choices[self.steps - 1])
 
     @property
     def reconstructed(self) -> float:
-        """Share of the stimuli's numbers that could be told from what the core held, since it took its seat."""
-        return self._right / max(self._told, 1)
+        """Fraction of stimulus components predicted from the core's state since the player took its seat."""
+        return self._right / max(self._count, 1)
 
-    def _judge(self, told: Observation, seen: Seen) -> None:
+    def _measure_reconstruction(self, observed: Observation, seen: Seen) -> None:
         if self.reconstruction is not None:
-            going = ~torch.as_tensor(seen.idle)
-            right = self.reconstruction.right(self.network.core.latent(self.state), told.on(self.network.core.device))
-            self._right += float(right.cpu()[going].sum())
-            self._told += int(going.sum())
+            active = ~torch.as_tensor(seen.idle)
+            latent = self.network.core.latent(self.state)
+            right = self.reconstruction.right(latent, observed.on(self.network.core.device))
+            self._right += float(right.cpu()[active].sum())
+            self._count += int(active.sum())
 
 
 def linked(speaker: NetworkPlayer, listener: NetworkPlayer) -> tuple[NetworkPlayer, NetworkPlayer]:
-    """Let two players tell each other what they choose, if they learned with that."""
-    for one, other in ((speaker, listener), (listener, speaker)):
-        if one.network.settings.extra:
-            if one.network.settings.extra != other.network.actions.told_width:
-                raise IncompatibleError("These networks were not made to be told of each other's choices.")
-            one.partner = other
+    """Connect two players so that each sees the other's choices, if its network has an input for them."""
+    for player, other in ((speaker, listener), (listener, speaker)):
+        if player.network.settings.extra:
+            if player.network.settings.extra != other.network.actions.shared_width:
+                raise IncompatibleError("These networks were not created for each other's choices (SAD).")
+            player.partner = other
     return speaker, listener
 
 
 def check_game(actions: Actions, game: GameSettings, role: str) -> None:
-    """Require that a game looks to a network as the one that it was made for.
+    """Check that a game's observations and actions have the sizes that a network was created for.
 
-    Numbers of values may differ, as a network does not know them. A listener that sends no messages may hear fewer
-    tokens than it could.
+    Numbers of values may differ, because a network does not depend on them. For a listener without messages of its own,
+    the game may have a smaller vocabulary than the network.
 
     Raises:
-        IncompatibleError: it does not.
+        IncompatibleError: they do not.
     """
-    made = actions.game
-    if _looks(made) != _looks(game):
-        apart = [name for name in LOOKS if getattr(made, name) != getattr(game, name)]
+    own = actions.game
+    differences = [name for name in LOOKS if getattr(own, name) != getattr(game, name)]
+    if differences:
         raise IncompatibleError(
-            f"This network was made for {_spelled(made, apart)}, and the game has {_spelled(game, apart)}."
+            f"This network was created for {_describe(own, differences)}, and the game has "
+            f"{_describe(game, differences)}."
         )
     fewer = role == LISTENER and actions.form == "decision"
-    if game.vocab_size != made.vocab_size and not (fewer and game.vocab_size < made.vocab_size):
+    if game.vocab_size != own.vocab_size and not (fewer and game.vocab_size < own.vocab_size):
         raise IncompatibleError(
-            f"This network was made for {counted(made.vocab_size, 'token')}, and the game has {game.vocab_size}; give "
-            "both the same vocab_size, which need not follow `most`."
+            f"This network was created for {counted(own.vocab_size, 'token')}, and the game has {game.vocab_size}; "
+            "give both the same vocab_size. It can be larger than `most`."
         )
 
 
-def _looks(game: GameSettings) -> tuple[object, ...]:
-    return tuple(getattr(game, name) for name in LOOKS)
-
-
-def _spelled(game: GameSettings, names: Sequence[str]) -> str:
+def _describe(game: GameSettings, names: Sequence[str]) -> str:
     words = {
         "width": f"stimuli of {counted(game.width, 'number')}",
         "slots": counted(game.slots, "slot"),

@@ -1,4 +1,4 @@
-"""What a network is told at a step."""
+"""Observations: the input of a network at a step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,21 +19,21 @@ from .actions import NEVER, Actions
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What one player is told, in B episodes, or at T steps of B episodes.
+    """Observations of one player in B episodes, or at T steps of B episodes.
 
     Attributes:
-        stimulus: the numbers of all slots in a row; zeros in place of slots that the player does not see.
-        message: the tokens that it hears.
-        speaks: whether it is the speaker.
+        stimulus: the numbers of all slots, concatenated; zeros for slots that the player does not see.
+        message: the tokens that the player receives.
+        speaks: whether the player is the speaker.
         query: whether the game is in the query phase.
-        round: 0..N, and N + 1 when the listener is shown what the speaker saw.
+        round: 0..N, and N + 1 at the feedback, when the listener sees the speaker's stimuli.
         result: result of the previous game: unknown (0), failure (1) or success (2).
         reward: reward of the previous game.
-        earned: reward of the step before; 0 at the beginning of an episode.
-        previous: what the player chose at the step before; NEVER (-1) at the beginning of an episode.
-        legal: which options are legal.
-        extra: anything else, such as the partner's choice in SAD; as wide as `NetworkSettings.extra`.
-        fresh: whether an episode begins: the `resets` of cores. Networks do not read it.
+        earned: reward of the previous step; 0 at the beginning of an episode.
+        previous: the player's choice at the previous step; NEVER (-1) at the beginning of an episode.
+        legal: mask of the legal options.
+        extra: extra input, such as the partner's choice in SAD; its width is `NetworkSettings.extra`.
+        fresh: whether an episode begins: the `resets` of cores. It is not an input of networks.
     """
 
     stimulus: Float[Tensor, "*lead stimulus"]
@@ -58,14 +58,14 @@ class Observation:
         return Observation(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
     def without_own(self) -> "Observation":
-        """Return the observation without the results, the rewards and the choices of the player's own before."""
+        """Return the observation without the player's previous choice and the previous result and rewards."""
         nothing = {name: torch.zeros_like(getattr(self, name)) for name in ("result", "reward", "earned")}
         return replace(self, **nothing, previous=torch.full_like(self.previous, NEVER))
 
     @classmethod
     def stack(cls, steps: Sequence["Observation"]) -> "Observation":
         """Return the observations of several steps as one, with the step as the first axis."""
-        return cls(**{f.name: torch.stack([getattr(one, f.name) for one in steps]) for f in fields(cls)})
+        return cls(**{f.name: torch.stack([getattr(step, f.name) for step in steps]) for f in fields(cls)})
 
 
 def observe(
@@ -76,24 +76,24 @@ def observe(
     earned: Array | None = None,
     extra: Float[Tensor, "batch extra"] | None = None,
     device: Device = None,
-    held: Int[Tensor, "batch token"] | None = None,
+    last_message: Int[Tensor, "batch token"] | None = None,
 ) -> Observation:
-    """Return what a network is told of what a player sees.
+    """Return the observation for a network from a player's view of the game.
 
-    What was chosen before belongs to the episode in which the game took it. At the first observation of an episode
-    there is none: with autoreset the game ignores the actions of the step that begins the next episode, so the choice
-    before a fresh observation was never played, and the one before that was of the last episode.
+    A previous choice belongs to the episode in which it was played, so the first observation of an episode has none.
+    With autoreset the game ignores the actions of the step that begins the next episode: the choice just before a fresh
+    observation was never played, and the choice before it belongs to the last episode.
 
     Args:
-        seen: what the player sees, in arrays of NumPy or tensors.
+        seen: the player's view of the game, in NumPy arrays or tensors.
         role: "speaker" or "listener".
-        actions: its actions.
-        previous: what it chose at the step before, [B, choices]; None if there was none.
-        earned: the reward of the step before, `Turn.reward`, [B].
-        extra: anything else, [B, extra]; it becomes 0 at the beginning of an episode.
-        device: torch device; by default that of the arrays.
-        held: the message that it heard at the step before, to hear it again where a game ends without a new one: by
-            the default masks the speaker is silent there, while the stimulus that it spoke of is shown.
+        actions: the player's actions.
+        previous: the player's choice at the previous step, [B, choices]; None if there was none.
+        earned: the reward of the previous step, `Turn.reward`, [B].
+        extra: extra input, [B, extra]; it is set to 0 at the beginning of an episode.
+        device: torch device; by default the device of the arrays.
+        last_message: the message of the previous step, shown again if a game ends without a new message. With the
+            default masks the speaker is silent at the feedback, while the listener sees the stimulus of this message.
     """
     fresh = torch.as_tensor(seen.fresh, device=device)
     count, here = len(fresh), fresh.device
@@ -110,7 +110,7 @@ def observe(
 
     return Observation(
         stimulus=_all_slots(tensor(seen.stimulus).float(), actions.game),
-        message=_message(tensor(seen.message), tensor(seen.feedback), held),
+        message=_message(tensor(seen.message), tensor(seen.feedback), last_message),
         speaks=torch.full((count,), role == SPEAKER, device=here, dtype=torch.bool),
         query=tensor(seen.query),
         round=tensor(seen.round),
@@ -126,11 +126,13 @@ def observe(
     )
 
 
-def _message(message: Tensor, feedback: Tensor, held: Tensor | None) -> Tensor:
-    return message if held is None else torch.where((feedback & (message == END).all(1))[:, None], held, message)
+def _message(message: Tensor, feedback: Tensor, last_message: Tensor | None) -> Tensor:
+    if last_message is None:
+        return message
+    return torch.where((feedback & (message == END).all(1))[:, None], last_message, message)
 
 
 def _all_slots(stimuli: Tensor, game: GameSettings) -> Tensor:
-    """Return the stimuli of all slots in a row, with zeros for those that a speaker in a partial view does not see."""
+    """Concatenate the stimuli of all slots, with zeros for slots that a speaker with a partial view does not see."""
     row = stimuli.flatten(1)
     return F.pad(row, (0, game.slots * game.width - row.shape[1]))

@@ -1,4 +1,4 @@
-"""The reconstruction loss: what a core holds is to tell what is seen and heard (s2b-facts 10.4)."""
+"""The reconstruction loss: predict the stimulus and the message from the core's state (s2b-facts 10.4)."""
 
 from dataclasses import dataclass
 
@@ -19,11 +19,11 @@ class ReconstructionSettings:
     """Settings of the reconstruction loss.
 
     Attributes:
-        weight: its weight beside the loss of values.
-        period: number of updates from one with it to the next.
+        weight: weight of the reconstruction loss relative to the loss of values.
+        period: the loss is used in every `period`-th update.
         hidden: size of the predictor's hidden layer.
-        message: whether the message is predicted too, each token among all.
-        near: how close a prediction must be to count as right.
+        message: whether the tokens of the message are predicted as well.
+        near: largest absolute error of a prediction that counts as right.
     """
 
     weight: float = 1.0
@@ -40,10 +40,10 @@ class ReconstructionSettings:
 
 
 class ReconstructionHead(nn.Module):
-    """Predicts the stimulus of a step from what the core holds after it, and its message if asked to.
+    """Predicts the stimulus of a step, and optionally its message, from the core's state after the step.
 
     Args:
-        latent: width of what the core holds.
+        latent: width of the core's latent state.
         game: settings of the game.
         settings: settings of the loss.
     """
@@ -57,14 +57,14 @@ class ReconstructionHead(nn.Module):
         self.out = nn.Linear(settings.hidden, self.stimulus + words)
 
     def forward(self, latents: Float[Tensor, "*lead latent"]) -> Float[Tensor, "*lead predicted"]:
-        """Return the numbers of the stimuli, and then the logits of the tokens, position by position."""
-        found: Tensor = self.out(self.hidden(latents))
-        return found
+        """Return the predicted stimuli, followed by the logits of the tokens, position by position."""
+        predicted: Tensor = self.out(self.hidden(latents))
+        return predicted
 
     def loss(
         self, latents: Float[Tensor, "*lead latent"], seen: Observation, counted: Bool[Tensor, "*lead"]
     ) -> Float[Tensor, ""]:
-        """Return the mean squared error of stimuli, and the mean cross-entropy of tokens, over the steps that count."""
+        """Return the weighted loss: mean squared error of stimuli plus mean cross-entropy of tokens, over `counted`."""
         predicted, some = self(latents[counted]), seen[counted]
         loss = F.mse_loss(predicted[:, : self.stimulus], some.stimulus)
         if self.settings.message:
@@ -75,7 +75,7 @@ class ReconstructionHead(nn.Module):
 
     @torch.no_grad()
     def right(self, latents: Float[Tensor, "*lead latent"], seen: Observation) -> Float[Tensor, "*lead"]:
-        """Return the share of a step's numbers that the prediction is close to."""
+        """Return the fraction of a step's stimulus components that are predicted with an error below `near`."""
         predicted = self(latents)[..., : self.stimulus]
         close: Tensor = (predicted - seen.stimulus).abs() < self.settings.near
         return close.float().mean(-1)

@@ -1,1 +1,1 @@
-"""R2D2: values learned from a replay of sequences, alone or as a pair (VDN)."""
+"""R2D2: action values learned from a replay buffer of sequences, by one player or by both (VDN)."""

@@ -1,4 +1,4 @@
-"""A network that acts in many episodes at once, for one role or both, and what is recorded to learn from it."""
+"""A network that acts in many episodes at once, for one role or both, and the records that it learns from."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -17,20 +17,20 @@ from icy.s2b.episode_streams import SavedState
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Turn
 
-KEPT = ("stimulus", "message", "query", "round", "result", "reward", "earned", "previous", "fresh")
+RECORDED_FIELDS = ("stimulus", "message", "query", "round", "result", "reward", "earned", "previous", "fresh")
 Recorded = Mapping[str, Shaped[Tensor, "..."]]
 Choices = Mapping[str, Int[Tensor, "episode choice"]]  # by role
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What an agent did at a step.
+    """An agent's choices at a step, and the data for the replay buffer.
 
     Attributes:
-        chosen: what was chosen, by role.
+        chosen: the choices, by role.
         greedy: the best options, by role.
-        recorded: what to record of the step.
-        states: the core's states before it, by name.
+        recorded: data of the step for the replay buffer, by name.
+        states: the core's states before the step, by name.
     """
 
     chosen: dict[str, Int[Tensor, "episode choice"]]
@@ -40,24 +40,25 @@ class Step:
 
 
 class Agent:
-    """A network that plays some roles in E episodes at once, all in one batch, and the network of its targets.
+    """A network that plays some roles in E episodes at once, in one batch, and its target network.
 
-    Names of what is recorded begin with the role.
+    Names of recorded data begin with the role.
 
     Args:
         network: the network.
         roles: the roles that it plays.
         episodes: number of episodes, E.
-        told: the actions of the other role, by role, where its greedy choices are told (SAD); none where they are not.
+        partner: for each role, the actions of the other role, if the network sees its greedy choices (SAD); otherwise
+            empty.
     """
 
-    def __init__(self, network: Network, roles: Sequence[str], episodes: int, told: Mapping[str, Actions]) -> None:
-        self.network, self.roles, self.episodes, self.told = network, tuple(roles), episodes, told
+    def __init__(self, network: Network, roles: Sequence[str], episodes: int, partner: Mapping[str, Actions]) -> None:
+        self.network, self.roles, self.episodes, self.partner = network, tuple(roles), episodes, partner
         self.target = deepcopy(network).requires_grad_(False)
         self.actions = network.actions
         self.state = network.start(episodes * len(self.roles))
         self.chosen = {role: self._never(self.actions) for role in self.roles}
-        self.heard = {
+        self.last_messages = {
             role: torch.zeros(episodes, self.game.length, dtype=torch.long, device="cpu") for role in self.roles
         }
 
@@ -68,7 +69,7 @@ class Agent:
 
     @property
     def device(self) -> torch.device:
-        """The device of the networks; what is recorded is on the CPU."""
+        """The device of the networks; recorded data is on the CPU."""
         return self.network.core.device
 
     def _never(self, actions: Actions) -> Tensor:
@@ -78,18 +79,18 @@ class Agent:
 
     @torch.no_grad()
     def act(
-        self, turn: Turn, told: Choices, explores: Bool[Tensor, "role episode"], random: torch.Generator, keep: bool
+        self, turn: Turn, greedy: Choices, explores: Bool[Tensor, "role episode"], random: torch.Generator, keep: bool
     ) -> Step:
-        """Choose in all roles and episodes: the best option, or where it explores any that is legal.
+        """Choose in all roles and episodes: the best option, or a random legal option if it explores.
 
         Args:
-            turn: what is observed.
-            told: the greedy choices of the step before, by role.
-            explores: where to explore, by role and episode.
-            random: what explorers draw from.
-            keep: whether the states before the step are asked for.
+            turn: the observations.
+            greedy: the greedy choices of the previous step, by role.
+            explores: mask of the choices that explore, by role and episode.
+            random: generator for exploration.
+            keep: whether to return the states before the step.
         """
-        by_role = {role: self._observe(turn, role, told) for role in self.roles}
+        by_role = {role: self._observe(turn, role, greedy) for role in self.roles}
         seen = _side_by_side(list(by_role.values()))
         self._begin(seen.fresh)
         states = self._split_state() if keep else {}
@@ -97,30 +98,31 @@ class Agent:
         best = self.actions.best(scores.cpu(), seen.legal)
         chosen = self._explored(best, seen.legal, explores.flatten(), random)
         recorded: dict[str, Tensor] = {}
-        for role, one in by_role.items():
-            recorded |= {f"{role}.{name}": getattr(one, name) for name in KEPT}
+        for role, own in by_role.items():
+            recorded |= {f"{role}.{name}": getattr(own, name) for name in RECORDED_FIELDS}
             at = turn.seen_by(role)
             recorded |= {
                 f"{role}.speak": torch.as_tensor(at.may_speak),
                 f"{role}.decide": torch.as_tensor(at.may_decide),
             }
-            if self.told:
-                recorded[f"{role}.told"] = self._told(role, told).masked_fill(one.fresh[:, None], NEVER)
-        greedy = self._by_role(best)
+            if self.partner:
+                recorded[f"{role}.told"] = self._partner_choice(role, greedy).masked_fill(own.fresh[:, None], NEVER)
         self.chosen = self._by_role(chosen)
-        self.heard = {role: one.message for role, one in by_role.items()}
+        self.last_messages = {role: own.message for role, own in by_role.items()}
         recorded |= {f"{role}.chosen": value for role, value in self.chosen.items()}
-        return Step(self.chosen, greedy, recorded, states)
+        return Step(self.chosen, self._by_role(best), recorded, states)
 
-    def _observe(self, turn: Turn, role: str, told: Choices) -> Observation:
-        extra = self.told[role].told(self._told(role, told)) if self.told else None
-        held = self.heard[role] if self.network.settings.hold else None
-        return observe(turn.seen_by(role), role, self.actions, self.chosen[role], turn.reward, extra, held=held)
+    def _observe(self, turn: Turn, role: str, greedy: Choices) -> Observation:
+        extra = self.partner[role].shared(self._partner_choice(role, greedy)) if self.partner else None
+        last_message = self.last_messages[role] if self.network.settings.hold else None
+        return observe(
+            turn.seen_by(role), role, self.actions, self.chosen[role], turn.reward, extra, last_message=last_message
+        )
 
-    def _told(self, role: str, told: Choices) -> Tensor:
-        """Return the other role's greedy choice at the step before."""
-        others = [choice for name, choice in told.items() if name != role]
-        return others[0] if others else self._never(self.told[role])
+    def _partner_choice(self, role: str, greedy: Choices) -> Tensor:
+        """Return the other role's greedy choice at the previous step."""
+        others = [choice for name, choice in greedy.items() if name != role]
+        return others[0] if others else self._never(self.partner[role])
 
     def _begin(self, fresh: Tensor) -> None:
         if fresh.any():
@@ -144,48 +146,48 @@ class Agent:
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def observation(self, steps: Recorded) -> Observation:
-        """Return what the network was told at recorded steps, one role after the other, [T, roles * B]."""
+        """Return the observations of recorded steps, one role after the other, [T, roles * B]."""
         return _side_by_side([self._recorded(steps, role) for role in self.roles]).on(self.device)
 
     def _recorded(self, steps: Recorded, role: str) -> Observation:
-        here = {name: steps[f"{role}.{name}"] for name in KEPT}
+        here = {name: steps[f"{role}.{name}"] for name in RECORDED_FIELDS}
         fresh = here["fresh"]
         return Observation(
             **here,
             speaks=torch.full_like(fresh, role == SPEAKER),
             legal=self.actions.legal_where(steps[f"{role}.speak"], steps[f"{role}.decide"]),
-            extra=self.told[role].told(steps[f"{role}.told"])
-            if self.told
+            extra=self.partner[role].shared(steps[f"{role}.told"])
+            if self.partner
             else torch.zeros(*fresh.shape, 0, dtype=torch.float32, device="cpu"),
         )
 
     def choices(self, steps: Recorded) -> Int[Tensor, "step batch choice"]:
-        """Return what was chosen at recorded steps, one role after the other, [T, roles * B, choices]."""
+        """Return the choices of recorded steps, one role after the other, [T, roles * B, choices]."""
         return torch.cat([steps[f"{role}.chosen"] for role in self.roles], 1).to(self.device)
 
-    def states(self, held: Recorded) -> State:
-        """Return the core's states as they were recorded, [roles * B, ...]."""
+    def states(self, recorded: Recorded) -> State:
+        """Return the recorded states of the core, [roles * B, ...]."""
         count = len(self.state)
-        return tuple(torch.cat([held[f"{role}.{i}"] for role in self.roles]).to(self.device) for i in range(count))
+        return tuple(torch.cat([recorded[f"{role}.{i}"] for role in self.roles]).to(self.device) for i in range(count))
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def held(self) -> SavedState:
-        """Return all that it goes on from."""
+    def saved_state(self) -> SavedState:
+        """Return the state to resume from."""
         return {
             "network": _copied(self.network.state_dict()),
             "target": _copied(self.target.state_dict()),
             "state": [part.clone() for part in self.state],
             "chosen": dict(self.chosen),
-            "heard": dict(self.heard),
+            "heard": dict(self.last_messages),
         }
 
-    def load(self, held: SavedState) -> None:
-        """Go on as another did."""
-        self.network.load_state_dict(held["network"])
-        self.target.load_state_dict(held["target"])
-        self.state = tuple(part.to(self.device) for part in held["state"])
-        self.chosen, self.heard = dict(held["chosen"]), dict(held["heard"])
+    def load(self, saved: SavedState) -> None:
+        """Load a state of `saved_state`."""
+        self.network.load_state_dict(saved["network"])
+        self.target.load_state_dict(saved["target"])
+        self.state = tuple(part.to(self.device) for part in saved["state"])
+        self.chosen, self.last_messages = dict(saved["chosen"]), dict(saved["heard"])
 
 
 def _copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -193,7 +195,7 @@ def _copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _side_by_side(parts: Sequence[Observation]) -> Observation:
-    """Return observations of several batches as those of one; the batch is the last axis before the numbers."""
+    """Concatenate observations along the batch axis, the last axis of `fresh`."""
     if len(parts) == 1:
         return parts[0]
     axis = parts[0].fresh.dim() - 1

@@ -1,7 +1,7 @@
-"""R2D2 (Kapturowski et al. 2019), the learner of the papers: values of what may be done, learned from a replay.
+"""R2D2 (Kapturowski et al. 2019), the learner of the papers: action values learned from a replay buffer.
 
-With two learning players their values are summed (VDN; Sunehag et al. 2018), and each may be told of the other's greedy
-choice (SAD). Actors step in lockstep; each plays the episodes of its seed, one after the other.
+If both players learn, their values are summed (VDN; Sunehag et al. 2018), and each may see the other's greedy choice
+(SAD). Actors step in lockstep; each plays the episodes of its seed, one after the other.
 """
 
 from collections.abc import Mapping
@@ -44,41 +44,42 @@ Flags = Bool[Tensor, "step batch"]
 
 @dataclass(frozen=True, kw_only=True)
 class R2D2Settings:
-    """Settings of R2D2; the defaults are those of MetaRG22 where they are known.
+    """Settings of R2D2. The defaults follow MetaRG22 where it gives them.
 
     Attributes:
         network: settings of the networks.
-        players: who learns: the "listener", or "both".
-        shared: whether both players are one network, which is told its role and has the actions of both.
-        sad: whether each of both players is told of the other's greedy choice.
-        speaker: name of the speaker beside a listener that learns alone; it must remember nothing.
-        reconstruction: settings of the reconstruction loss, if there is one.
-        observations: number of observations to learn from, steps of all episodes together.
-        observations_per_update: number of observations from one update to the next: how often each is learned from.
+        players: the players that learn: "listener" or "both".
+        shared: whether both players share one network. Its input includes the role, and it has the options of both.
+        sad: whether each player sees the other's greedy choice, if both learn.
+        speaker: name of the speaker if only the listener learns; the speaker must not have a memory.
+        reconstruction: settings of the reconstruction loss; None to train without it.
+        observations: number of observations of the training: steps, summed over all episodes.
+        observations_per_update: number of observations from one update to the next.
         least: number of observations before the first update.
         actors: number of episodes that are played at once.
-        length: number of steps of a sequence, with those of the burn-in.
-        overlap: number of steps that it shares with the next.
-        burn_in: number of its steps, the first ones, that only renew the state.
+        length: number of steps of a sequence, including the burn-in.
+        overlap: number of steps that two consecutive sequences share.
+        burn_in: number of steps at the start of a sequence that only update the state.
         steps: number of rewards in a target, n.
-        capacity: number of observations that the replay holds.
+        capacity: capacity of the replay buffer in observations.
         batch: number of sequences in an update.
         priority: exponent of priorities.
         importance: exponent of importance weights.
-        eta: share of the highest error in a priority; the rest is the mean.
+        eta: weight of the highest error in a priority; the mean error has the rest of the weight.
         discount: discount of later rewards.
-        double: whether the network itself chooses the option whose value the target network tells.
-        greedy: which option that is: the best "legal" one, or as in the authors' program the best of all ("raw").
-        tail: what of steps whose next n rewards do not lie in the sequence: "masked": they are left out; "short": their
-            targets have fewer rewards. The last step has none, and is left out.
+        double: double Q-learning: the network selects the next option, and the target network gives its value.
+        greedy: options for this selection: "legal": legal options only; "raw": all options, as in the authors' program.
+        tail: steps near the end of a sequence with fewer than n following rewards: "masked": they are left out;
+            "short": their targets have fewer rewards. The last step has no reward and is always left out.
         rate: learning rate of Adam.
         adam_epsilon: epsilon of Adam.
         clip: largest norm of a gradient.
-        target: how the target network follows: "hard": it is set every `target_interval` updates; "soft": it moves by
+        target: update of the target network: "hard": a copy every `target_interval` updates; "soft": it moves by
             1 / `target_interval` at every update.
         target_interval: see `target`.
-        explore: how often the first actor explores, x; the i-th of A does so with probability x^(1 + e i / (A - 1)).
-        explore_exponent: e.
+        explore: probability x that the first actor explores. Actor i of A explores with probability
+            x^(1 + e i / (A - 1)).
+        explore_exponent: the exponent e in this probability.
 
     Raises:
         UnknownNameError, InvalidSettingError: settings that are not accepted.
@@ -116,25 +117,25 @@ class R2D2Settings:
     explore_exponent: float = 7.0
 
     def __post_init__(self) -> None:
-        for what, given, accepted in (
+        for name, value, accepted in (
             ("players that learn", self.players, PLAYERS),
-            ("way of target networks", self.target, TARGETS),
+            ("update of target networks", self.target, TARGETS),
             ("greedy option", self.greedy, GREEDY),
             ("tail of sequences", self.tail, TAILS),
         ):
-            if given not in accepted:
-                raise unknown(what, str(given), accepted)
+            if value not in accepted:
+                raise unknown(name, str(value), accepted)
         if self.players == LISTENER:
             registry.get(self.speaker, SPEAKER)
             if self.sad:
-                raise InvalidSettingError("Greedy choices of a speaker that does not learn cannot be told (sad).")
+                raise InvalidSettingError("sad needs a speaker that learns; take players='both' or sad=False.")
         for name in ("observations", "observations_per_update", "actors", "steps", "batch", "target_interval"):
             whole_number(f"setting {name}", getattr(self, name))
         for name in ("burn_in", "overlap", "least"):
             whole_number(f"setting {name}", getattr(self, name), least=0)
         if not self.burn_in < self.length - 1:
             raise InvalidSettingError(
-                f"Of a sequence of {self.length} steps, a burn-in of {self.burn_in} leaves none to learn from."
+                f"A burn-in of {self.burn_in} leaves no step to learn from in a sequence of {self.length} steps."
             )
         for name in ("eta", "discount", "explore"):
             real_number(f"setting {name}", getattr(self, name), most=1)
@@ -148,11 +149,11 @@ class R2D2Settings:
         """Return the settings of a preset, with changes.
 
         Args:
-            name: "metarg22" or "metarg24": as both papers print it; "near32": of the authors' later program.
+            name: "metarg22" or "metarg24": as printed in both papers; "near32": as in the authors' later program.
             **changes: settings by name.
 
         Raises:
-            UnknownNameError: no such preset.
+            UnknownNameError: no preset has this name.
 
         Example:
             >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
@@ -199,17 +200,18 @@ PRESETS: Mapping[str, R2D2Settings] = {
 
 
 class R2D2Learning(AgentTraining):
-    """One player or both in training by R2D2.
+    """Training of one player or both by R2D2.
 
     Args:
         game: settings of the game.
-        settings: how to train.
-        seed: of weights, episodes and draws.
-        device: torch device of the networks; games and the replay are on the CPU.
+        settings: settings of the training.
+        seed: seed of weights, episodes and random choices.
+        device: torch device of the networks; games and the replay buffer are on the CPU.
 
     Attributes:
-        agents: the networks that learn, and what they do.
-        players: the same as greedy players, which know of each other: the speaker if it learns, and the listener.
+        agents: the networks that learn, each with its actors.
+        players: the same networks as greedy players that are linked with each other: the speaker if it learns, and the
+            listener.
 
     Example:
         >>> from icy.s2b import GameSettings
@@ -242,18 +244,18 @@ class R2D2Learning(AgentTraining):
         self.replay = Replay(s.actors, s.capacity, s.length, s.overlap, s.priority, s.importance)
         place = torch.arange(s.actors) / max(s.actors - 1, 1)
         self._exploring = s.explore ** (1 + s.explore_exponent * place)
-        self._greedy: dict[str, Tensor] = {}  # choices of the step before, by role, where they are told
+        self._greedy: dict[str, Tensor] = {}  # greedy choices of the previous step, by role, with `sad`
         self._batched = self._make_game()
         first = first_episode(seed)
         self._turn = self._batched.reset(seeds=range(first, first + s.actors))
         self._beside = self._make_partner()
 
     def _make_game(self) -> Any:
-        """Make the game that the actors play."""
+        """Create the game that the actors play."""
         return BatchedGame(self.game, episodes=self.settings.actors, autoreset=True)
 
     def _make_partner(self) -> Player | None:
-        """Make the speaker that does not learn, if there is one."""
+        """Create the speaker that does not learn, if there is one."""
         s = self.settings
         return seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
 
@@ -261,20 +263,20 @@ class R2D2Learning(AgentTraining):
         s, roles = self.settings, self.settings.roles
         together = s.shared and len(roles) > 1
         actions = {r: Actions(self.game, "both") if together else Actions.of_role(self.game, r) for r in roles}
-        told = {r: actions[LISTENER if r == SPEAKER else SPEAKER] for r in roles} if s.sad else {}
-        found = []
+        partner = {r: actions[LISTENER if r == SPEAKER else SPEAKER] for r in roles} if s.sad else {}
+        agents = []
         for group in [roles] if together else [(role,) for role in roles]:
-            network = replace(s.network, extra=told[group[0]].told_width) if told else s.network
-            made = Network(actions[group[0]], network).to(device)
-            found.append(Agent(made, group, s.actors, told))
-        return found
+            settings = replace(s.network, extra=partner[group[0]].shared_width) if partner else s.network
+            network = Network(actions[group[0]], settings).to(device)
+            agents.append(Agent(network, group, s.actors, partner))
+        return agents
 
     def _predictor(self, agent: Agent, device: Device) -> ReconstructionHead | None:
         if self.settings.reconstruction is None:
             return None
         return ReconstructionHead(agent.network.core.latent_width, self.game, self.settings.reconstruction).to(device)
 
-    # -- what every training can do ------------------------------------------------------------------------------------
+    # -- interface of trainings ----------------------------------------------------------------------------------------
 
     @property
     def observations(self) -> int:
@@ -282,7 +284,7 @@ class R2D2Learning(AgentTraining):
         return self._steps * self.settings.actors
 
     def update(self) -> float:
-        """Make the steps before an update, and learn; return the loss of the values."""
+        """Play until the next update is due, then learn; return the loss of the values."""
         while self.observations < self._due:
             self.step()
         return self.learn()
@@ -293,45 +295,45 @@ class R2D2Learning(AgentTraining):
         return self.settings.first_update + self.updates * self.settings.observations_per_update
 
     def networks(self) -> dict[str, nn.Module]:
-        """Return the network of each agent, by the roles that it plays."""
+        """Return the network of each agent, by its roles."""
         return {"_".join(agent.roles): agent.network for agent in self.agents}
 
     def listener(self) -> NetworkPlayer:
-        """Return the listener, which plays as it is now, and goes on learning if the training does."""
+        """Return the listener. It shares its weights with this training, so it changes if training continues."""
         return self.players[-1]
 
     def speaker(self) -> str | Player:
-        """Return the name of the speaker that does not learn, or the one that does."""
+        """Return the name of the speaker that does not learn, or the speaker that learns."""
         return self.settings.speaker if self.settings.players == LISTENER else self.players[0]
 
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
         """Return accuracies of the best decisions, `zsct` and `support`; see `AgentTraining`.
 
-        With the reconstruction loss also `reconstructed`, the share of the numbers that the listener is shown that its
-        core lets one tell.
+        With the reconstruction loss also return `reconstructed`, the fraction of the listener's stimulus components
+        that the reconstruction head predicts from the core's state.
         """
         listener = self.listener()
         table = evaluate(self.speaker(), listener, game or self.game, episodes=episodes, seeds=[seed]).table()
-        found = {name: float(table[name].mean()) for name in ("zsct", "support")}
+        scores = {name: float(table[name].mean()) for name in ("zsct", "support")}
         if self.settings.reconstruction is not None:
-            found["reconstructed"] = listener.reconstructed
-        return found
+            scores["reconstructed"] = listener.reconstructed
+        return scores
 
     def _make_players(self) -> list[NetworkPlayer]:
-        made = [
+        players = [
             NetworkPlayer(agent.network, role, predictor)
             for agent, predictor in zip(self.agents, self.predictors, strict=True)
             for role in agent.roles
         ]
-        return list(linked(*made)) if len(made) == 2 else made
+        return list(linked(*players)) if len(players) == 2 else players
 
     def state(self) -> SavedState:
-        """Return all that it goes on from: weights, optimiser, replay, counters, draws, and the games as they stand."""
+        """Return the state to resume from: weights, optimizer, replay buffer, counters, generators and games."""
         return {
-            "settings": self._described(),
+            "settings": self._describe(),
             "updates": self.updates,
             "steps": self._steps,
-            "agents": [agent.held() for agent in self.agents],
+            "agents": [agent.saved_state() for agent in self.agents],
             "predictors": [{} if p is None else p.state_dict() for p in self.predictors],
             "optimiser": self.optimiser.state_dict(),
             "replay": self.replay.state(),
@@ -342,16 +344,16 @@ class R2D2Learning(AgentTraining):
         }
 
     def load(self, state: SavedState) -> None:
-        """Go on from a state of a training with the same settings.
+        """Resume from the state of a training with the same settings.
 
         Raises:
-            IncompatibleError: a training with other settings, another game or another seed.
+            IncompatibleError: the state is from a training with other settings, another game or another seed.
         """
-        if state["settings"] != self._described():
-            raise IncompatibleError("This is the state of a training with other settings; it cannot go on from it.")
+        if state["settings"] != self._describe():
+            raise IncompatibleError("The state is from a training with other settings; this training cannot resume it.")
         self.updates, self._steps = state["updates"], state["steps"]
-        for agent, held in zip(self.agents, state["agents"], strict=True):
-            agent.load(held)
+        for agent, saved in zip(self.agents, state["agents"], strict=True):
+            agent.load(saved)
         for predictor, weights in zip(self.predictors, state["predictors"], strict=True):
             if predictor is not None:
                 predictor.load_state_dict(weights)
@@ -363,13 +365,13 @@ class R2D2Learning(AgentTraining):
         if self._beside is not None:
             self._beside.steps = state["beside"]
 
-    def _described(self) -> str:
+    def _describe(self) -> str:
         return f"{self.game} {self.settings} {self.seed}"
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Let all actors act once, and record it."""
+        """Let all actors act once and record the step."""
         turn, keep = self._turn, self.replay.begins
         explores = (
             torch.rand(
@@ -390,13 +392,13 @@ class R2D2Learning(AgentTraining):
         recorded |= {
             "gained": torch.as_tensor(self._turn.reward),
             "ends": torch.as_tensor(self._turn.done | turn.done),
-            "counts": torch.as_tensor(~turn.done),  # the game ignores what is chosen where an episode has ended
+            "counts": torch.as_tensor(~turn.done),  # the game ignores choices after the end of an episode
         }
         states = {name: value for _, step in done for name, value in step.states.items()}
         self.replay.add(recorded, states if keep else None)
 
     def _acts(self, turn: Turn, done: list[tuple[Agent, Step]]) -> tuple[Any, Any, Any]:
-        """Return the speaker's messages, the listener's decisions, and its messages."""
+        """Return the speaker's messages, the listener's decisions and the listener's messages."""
         taken = {
             role: agent.actions.taken(chosen.numpy()) for agent, step in done for role, chosen in step.chosen.items()
         }
@@ -407,7 +409,7 @@ class R2D2Learning(AgentTraining):
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def learn(self) -> float:
-        """Learn from sequences of the replay, once; return the loss of the values."""
+        """Make one update on sequences from the replay buffer; return the loss of the values."""
         drawn = self.replay.draw(self.settings.batch, self.random)
         errors, counted, others = self._errors(drawn)
         weighed = 0.5 * drawn.weights.to(errors.device) * counted * errors.square()
@@ -422,34 +424,34 @@ class R2D2Learning(AgentTraining):
         return float(loss.detach())
 
     def _errors(self, drawn: Sequences) -> tuple[Float[Tensor, "step batch"], Bool[Tensor, "step batch"], list[Tensor]]:
-        """Return the errors of the players' summed values, which of them count, and other losses."""
+        """Return the errors of the players' summed values, a mask of the errors that count, and other losses."""
         s, burn = self.settings, self.settings.burn_in
         device = self.agents[0].device
         gained, ends, counts = (drawn.steps[name][burn:].to(device) for name in ("gained", "ends", "counts"))
         values, worth, others = torch.zeros_like(gained), torch.zeros_like(gained), []
         for agent, predictor in zip(self.agents, self.predictors, strict=True):
-            told = self._unrolled(agent, drawn)
-            values = values + _summed(agent, told.values(agent.choices(drawn.steps)[burn:]))
-            worth = worth + _summed(agent, told.worth(s.double, s.greedy))
+            outputs = self._unroll(agent, drawn)
+            values = values + _summed(agent, outputs.values(agent.choices(drawn.steps)[burn:]))
+            worth = worth + _summed(agent, outputs.worth(s.double, s.greedy))
             if predictor is not None and self.updates % predictor.settings.period == 0:
-                others.append(predictor.loss(told.latents, told.seen, counts.repeat(1, len(agent.roles))))
-        # Each player is paid the reward, and the target is the sum of the players' (s2b-facts 10.6).
+                others.append(predictor.loss(outputs.latents, outputs.seen, counts.repeat(1, len(agent.roles))))
+        # Each player gets the reward, and the target is the sum over the players (s2b-facts 10.6).
         targets = n_step_targets(gained * len(s.roles), ends, worth, s.steps, s.discount)
-        counted = counts & whole(ends, s.steps if s.tail == "masked" else 1)
+        counted = counts & complete_targets(ends, s.steps if s.tail == "masked" else 1)
         return targets - values, counted, others
 
-    def _unrolled(self, agent: Agent, drawn: Sequences) -> "_Unrolled":
-        """Unroll an agent's networks from the states as they were recorded."""
+    def _unroll(self, agent: Agent, drawn: Sequences) -> "_Outputs":
+        """Unroll an agent's networks from the recorded states."""
         seen, start, burn = agent.observation(drawn.steps), agent.states(drawn.states), self.settings.burn_in
         with torch.no_grad():
             state = agent.network.unroll(seen[:burn], start)[1] if burn else start
             (targets, _), _ = agent.target.unroll(seen, start)
         (scores, _), latents, _ = agent.network.trace(seen[burn:], state)
-        return _Unrolled(agent, seen[burn:], scores, latents, targets[burn:])
+        return _Outputs(agent, seen[burn:], scores, latents, targets[burn:])
 
     @torch.no_grad()
     def _follow(self) -> None:
-        """Let the target networks follow."""
+        """Update the target networks."""
         soft = self.settings.target == "soft"
         if not soft and self.updates % self.settings.target_interval:
             return
@@ -461,8 +463,8 @@ class R2D2Learning(AgentTraining):
 
 
 @dataclass(frozen=True, eq=False)
-class _Unrolled:
-    """What an agent's two networks say of sequences, behind the burn-in, and what the core holds."""
+class _Outputs:
+    """Outputs of an agent's network and target network for sequences after the burn-in, and the latent states."""
 
     agent: Agent
     seen: Observation
@@ -471,16 +473,16 @@ class _Unrolled:
     targets: Tensor
 
     def values(self, chosen: Tensor) -> Tensor:
-        """Return the values of what was chosen, [T, roles * B]."""
-        return self.agent.actions.of_chosen(self.scores, chosen).sum(-1)
+        """Return the values of the choices, [T, roles * B]."""
+        return self.agent.actions.chosen_scores(self.scores, chosen).sum(-1)
 
     @torch.no_grad()
     def worth(self, double: bool, greedy: str) -> Tensor:
-        """Return what the states are worth by the target network, [T, roles * B]."""
+        """Return the values of the states from the target network, [T, roles * B]."""
         actions = self.agent.actions
         legal = self.seen.legal if greedy == "legal" else torch.ones_like(self.seen.legal)
         best = actions.best(self.scores if double else self.targets, legal)
-        return actions.of_chosen(self.targets, best).sum(-1)
+        return actions.chosen_scores(self.targets, best).sum(-1)
 
 
 def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "step batch"]:
@@ -490,28 +492,28 @@ def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "
 
 
 def n_step_targets(rewards: OfSteps, ends: Flags, worth: OfSteps, steps: int, discount: float) -> OfSteps:
-    """Return the sum of the next rewards, discounted, and of what the state after them is worth.
+    """Return n-step targets: the discounted sum of the next n rewards and of the value of the state after them.
 
-    Rewards end with the episode. Close to the end of a sequence there are fewer of them, before its last state. The
-    target of its last step is its own worth, unless an episode ends there.
+    The sum ends with the episode. Close to the end of a sequence it has fewer rewards and then the value of the
+    sequence's last state. The target of the last step is its own value, unless an episode ends there.
 
     Args:
         rewards: reward of the action of each step.
-        ends: whether the episode ends with it.
-        worth: what the state of each step is worth.
+        ends: whether the episode ends with the action of each step.
+        worth: value of the state of each step.
         steps: number of rewards, n.
-        discount: of later rewards.
+        discount: discount of later rewards.
     """
-    found = worth
+    targets = worth
     for _ in range(steps):
-        later = torch.cat([rewards[:-1] + discount * found[1:] * ~ends[:-1], worth[-1:]])
-        found = torch.where(ends, rewards, later)
-    return found
+        later = torch.cat([rewards[:-1] + discount * targets[1:] * ~ends[:-1], worth[-1:]])
+        targets = torch.where(ends, rewards, later)
+    return targets
 
 
-def whole(ends: Flags, steps: int) -> Flags:
-    """Return at which steps of a sequence the next `steps` rewards are in it, or all that are left of the episode."""
-    found = torch.ones_like(ends)
+def complete_targets(ends: Flags, steps: int) -> Flags:
+    """Return a mask of the steps for which the sequence has the next `steps` rewards or the end of the episode."""
+    complete = torch.ones_like(ends)
     for _ in range(steps):
-        found = ends | torch.cat([found[1:], torch.zeros_like(found[:1])])
-    return found
+        complete = ends | torch.cat([complete[1:], torch.zeros_like(complete[:1])])
+    return complete

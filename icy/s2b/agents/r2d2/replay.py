@@ -1,7 +1,7 @@
-"""Replay of sequences by priority: the last steps of some actors, and the state of the core where a sequence begins.
+"""Prioritized replay buffer of sequences: the last steps of some actors, and the core's state at each sequence's start.
 
-Actors play one episode after the other, so that their steps are streams. Every `stride` steps a sequence begins in each
-stream, and goes on over ends of episodes. Steps are held once, however many sequences they belong to.
+Each actor plays one episode after the other, so its steps are a stream. In each stream a sequence begins every `stride`
+steps and may continue across ends of episodes. A step is stored once, even if it belongs to several sequences.
 """
 
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ from torch import Tensor
 from icy.core.errors import InvalidSettingError
 from icy.s2b.episode_streams import SavedState
 
-LEAST = 1e-6  # priority of a sequence of which nothing is learned, so that all can be drawn
+LEAST = 1e-6  # lowest priority, so that every sequence can be drawn
 
 OfActors = Mapping[str, Shaped[Tensor, "actor ..."]]
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences from a replay.
+    """Sequences from a replay buffer.
 
     Attributes:
-        steps: what was recorded at their steps, by name, [T, B, ...].
-        states: what was held where they begin, by name, [B, ...].
-        weights: importance weights, the largest of which is 1, [B].
-        places: where they are in the replay, [B].
+        steps: recorded data of their steps, by name, [T, B, ...].
+        states: states of the core at their first step, by name, [B, ...].
+        weights: importance weights with a maximum of 1, [B].
+        places: indices in the replay buffer, [B].
     """
 
     steps: dict[str, Shaped[Tensor, "step batch ..."]]
@@ -37,22 +37,23 @@ class Sequences:
 
 
 class Replay:
-    """The last steps of some actors, from which sequences are drawn by priority.
+    """Replay buffer with the last steps of some actors; sequences are drawn by priority.
 
     Args:
         actors: number of actors, which step together.
-        capacity: number of steps of all actors that are held, at most.
+        capacity: largest number of stored steps, summed over actors.
         length: number of steps of a sequence.
-        overlap: number of steps that a sequence shares with the next.
+        overlap: number of steps that two consecutive sequences share.
         priority: exponent of priorities.
         importance: exponent of importance weights.
 
     Attributes:
-        stride: number of steps from the beginning of a sequence to that of the next.
+        stride: number of steps between the beginnings of two consecutive sequences.
         count: number of steps of each actor so far.
 
     Raises:
-        InvalidSettingError: no room for a sequence of each actor, or sequences that overlap whole.
+        InvalidSettingError: the capacity is too small for a sequence of each actor, or the overlap is not less than the
+            length.
     """
 
     def __init__(
@@ -62,8 +63,8 @@ class Replay:
             raise InvalidSettingError(f"Sequences of {length} steps cannot overlap by {overlap}.")
         self.actors, self.length, self.stride = actors, length, length - overlap
         self.priority, self.importance = priority, importance
-        self.held = capacity // actors // self.stride * self.stride  # steps of each actor
-        if self.held < length:
+        self.steps_per_actor = capacity // actors // self.stride * self.stride
+        if self.steps_per_actor < length:
             raise InvalidSettingError(
                 f"A replay of {capacity:,} observations of {actors} actors has no room for sequences of {length}."
             )
@@ -71,38 +72,38 @@ class Replay:
         self._steps: dict[str, Tensor] = {}
         self._states: dict[str, Tensor] = {}
         self._chances = torch.zeros(
-            self.held // self.stride, actors, dtype=torch.float64, device="cpu"
-        )  # priorities, raised
-        self._highest = 1.0  # of all priorities given so far
+            self.steps_per_actor // self.stride, actors, dtype=torch.float64, device="cpu"
+        )  # priorities to the power of their exponent
+        self._highest = 1.0  # highest priority so far
 
     @property
     def begins(self) -> bool:
-        """Whether a sequence begins with the next step, so that states are wanted."""
+        """Whether a sequence begins with the next step, so that `add` needs states."""
         return self.count % self.stride == 0
 
     @property
     def ready(self) -> bool:
-        """Whether it holds whole sequences."""
+        """Whether it holds a complete sequence."""
         return self.count >= self.length
 
     def add(self, step: OfActors, states: OfActors | None = None) -> None:
-        """Add a step of every actor, by name; the oldest makes room.
+        """Add a step of every actor, by name; it replaces the oldest step if the buffer is full.
 
-        New sequences have the highest priority so far.
+        New sequences get the highest priority so far.
 
         Args:
-            step: what was recorded.
-            states: what is held where a sequence begins, for steps at which one does.
+            step: recorded data of the step.
+            states: states of the core before the step, if a sequence begins with it.
         """
-        place = self.count % self.held
+        place = self.count % self.steps_per_actor
         if states is not None:
             self._put(self._states, place // self.stride, len(self._chances), states)
             self._chances[place // self.stride] = 0
-        self._put(self._steps, place, self.held, step)
+        self._put(self._steps, place, self.steps_per_actor, step)
         self.count += 1
         begun = self.count - self.length
         if begun >= 0 and begun % self.stride == 0:
-            self._chances[begun % self.held // self.stride] = self._highest**self.priority
+            self._chances[begun % self.steps_per_actor // self.stride] = self._highest**self.priority
 
     def _put(self, into: dict[str, Tensor], place: int, room: int, values: OfActors) -> None:
         for name, value in values.items():
@@ -116,7 +117,7 @@ class Replay:
         places = torch.multinomial(chances, count, replacement=True, generator=random)
         begun, actor = places // self.actors, places % self.actors
         weights = (int((chances > 0).sum()) * chances[places] / chances.sum()) ** -self.importance
-        steps = (begun * self.stride + torch.arange(self.length, device="cpu")[:, None]) % self.held
+        steps = (begun * self.stride + torch.arange(self.length, device="cpu")[:, None]) % self.steps_per_actor
         return Sequences(
             steps={name: value[steps, actor] for name, value in self._steps.items()},
             states={name: value[begun, actor] for name, value in self._states.items()},
@@ -126,12 +127,12 @@ class Replay:
 
     def set_priorities(self, places: Int[Tensor, " batch"], priorities: Float[Tensor, " batch"]) -> None:
         """Set the priorities of sequences that were drawn."""
-        given = priorities.detach().cpu().double().clamp(min=LEAST)
-        self._highest = max(self._highest, float(given.max()))
-        self._chances.view(-1)[places] = given**self.priority
+        clipped = priorities.detach().cpu().double().clamp(min=LEAST)
+        self._highest = max(self._highest, float(clipped.max()))
+        self._chances.view(-1)[places] = clipped**self.priority
 
     def state(self) -> SavedState:
-        """Return all that it holds."""
+        """Return the content."""
         return {
             "count": self.count,
             "highest": self._highest,
@@ -141,7 +142,7 @@ class Replay:
         }
 
     def load(self, state: SavedState) -> None:
-        """Hold what another of the same settings did."""
+        """Load the state of a replay buffer with the same settings."""
         self.count, self._highest = state["count"], state["highest"]
         self._chances = state["chances"].clone()
         self._steps, self._states = ({n: v.clone() for n, v in state[part].items()} for part in ("steps", "states"))
@@ -150,12 +151,12 @@ class Replay:
 def mixed_priority(
     errors: Float[Tensor, "step batch"], counted: Bool[Tensor, "step batch"], eta: float
 ) -> Float[Tensor, " batch"]:
-    """Return the priority of sequences: a mixture of their highest error and the mean (Kapturowski et al. 2019).
+    """Return the priorities of sequences: eta * highest error + (1 - eta) * mean error (Kapturowski et al. 2019).
 
     Args:
         errors: temporal-difference errors.
-        counted: which steps count.
-        eta: share of the highest.
+        counted: mask of the steps that count.
+        eta: weight of the highest error.
     """
     size = errors.abs() * counted
     mean = size.sum(0) / counted.sum(0).clamp(min=1)

@@ -1,1 +1,1 @@
-"""Agents of the recall task: their training, their floors, and their kind of job."""
+"""Agents of the recall task: training, floors and kind of job."""

@@ -1,4 +1,4 @@
-"""What agents score in the recall task that remember little: references for trained agents."""
+"""Accuracies in the recall task of agents with little memory: references for trained agents."""
 
 import functools
 from dataclasses import replace
@@ -8,39 +8,40 @@ import numpy as np
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.recall import BatchedRecall, RecallDeal, RecallSettings
 
-LEARNED_FROM, LEARNED_SEED = 4000, 77  # episodes from which the answer to a number is learned, none of an evaluation
-BINS = 400  # of numbers from -1 to 1
+TRAINING_EPISODES, TRAINING_SEED = 4000, 77  # to learn the best answer to a number; separate from evaluations
+BINS = 400  # for numbers from -1 to 1
 
 
 @functools.cache
 def recall_floors(settings: RecallSettings, episodes: int = 250, seed: int = 123) -> dict[str, float]:
-    """Return the accuracies in the last shot of two agents that know nothing of earlier games.
+    """Return the last-shot accuracies of two agents that do not remember earlier games.
 
     Args:
         settings: settings of the task.
         episodes: number of episodes.
-        seed: of the evaluation, see `icy.s2b.evaluate`.
+        seed: seed of the evaluation, see `icy.s2b.evaluate`.
 
     Returns:
-        `no_memory`: an agent that does not remember the stimulus either, and always gives the answer that is right most
-        often; `one_game`: an agent that remembers the stimulus of the present game alone, and gives the answer that is
-        right most often for its number in the dimension that is asked for.
+        `no_memory`: an agent that does not remember the present stimulus either, and always gives the answer that is
+        right most often; `one_game`: an agent that remembers the stimulus of the present game, and gives the answer
+        that is right most often for its number in the requested dimension.
 
     Example:
         >>> floors = recall_floors(RecallSettings(representation="ohe"), episodes=50)
         >>> round(floors["no_memory"], 2), floors["one_game"]
         (0.34, 1.0)
     """
-    judged = _deal(settings, episodes, seed)
-    constant = np.stack([judged.answers == value for value in range(settings.most)])
-    found = {"no_memory": float(_mean(constant, judged).max())}
+    evaluation = _deal(settings, episodes, seed)
+    constant = np.stack([evaluation.answers == value for value in range(settings.most)])
+    floors = {"no_memory": float(_mean(constant, evaluation).max())}
     if settings.representation == "ohe":
-        return found | {"one_game": 1.0}
-    learned = _deal(replace(settings, shots=1), LEARNED_FROM, LEARNED_SEED)
+        return floors | {"one_game": 1.0}
+    training = _deal(replace(settings, shots=1), TRAINING_EPISODES, TRAINING_SEED)
     counts = np.zeros((BINS, settings.most))
-    weight = (learned.there / learned.there.sum(1, keepdims=True))[learned.there]
-    np.add.at(counts, (_bins(learned)[learned.there], learned.answers[learned.there]), weight)
-    return found | {"one_game": float(_mean(counts.argmax(1)[_bins(judged)] == judged.answers, judged))}
+    weight = (training.there / training.there.sum(1, keepdims=True))[training.there]
+    np.add.at(counts, (_bins(training)[training.there], training.answers[training.there]), weight)
+    right = counts.argmax(1)[_bins(evaluation)] == evaluation.answers
+    return floors | {"one_game": float(_mean(right, evaluation))}
 
 
 def _deal(settings: RecallSettings, episodes: int, seed: int) -> RecallDeal:
@@ -54,5 +55,5 @@ def _bins(dealt: RecallDeal) -> np.ndarray:
 
 
 def _mean(right: np.ndarray, dealt: RecallDeal) -> np.ndarray:
-    """Return the mean over episodes of the share of right answers in the last shot."""
+    """Return the mean over episodes of the fraction of right answers in the last shot."""
     return np.asarray(((right & dealt.last).sum(-1) / dealt.last.sum(-1)).mean(-1))

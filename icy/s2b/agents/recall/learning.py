@@ -1,4 +1,4 @@
-"""Trainings of the recall task: the papers' agents by R2D2, and icy's attention memory by reward."""
+"""Trainings of the recall task: the papers' agents by R2D2, and icy's attention memory by PPO."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -12,7 +12,7 @@ from icy.core.registry import LISTENER
 from icy.core.streams import stream_key
 from icy.s2b.agents.dealt import of_like_length
 from icy.s2b.agents.memories.attention import NUMBER, TOKEN, Lookup, MemorySettings, features
-from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Tried
+from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Sampled
 from icy.s2b.agents.r2d2.agent import Agent, Step
 from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning
 from icy.s2b.agents.rewards import accuracies, less_phase_mean, log_of, normalised, phase_means
@@ -28,7 +28,7 @@ GROUPS = 8  # of episodes of similar length
 
 
 class RecallR2D2(R2D2Learning):
-    """An agent of the recall task in training by R2D2; see R2D2Learning."""
+    """Training of an agent of the recall task by R2D2; see R2D2Learning."""
 
     def _make_game(self) -> RecallTable:
         return RecallTable(cast(Any, self.game), self.settings.actors, autoreset=True)
@@ -41,11 +41,11 @@ class RecallR2D2(R2D2Learning):
         return None, agent.actions.taken(step.chosen[LISTENER].numpy())[1], None
 
     def speaker(self) -> str:
-        """Return no name, as nobody speaks."""
+        """Return an empty name: the task has no speaker."""
         return ""
 
     def read(self, episodes: int = 200, seed: int = 123, game: Any = None) -> dict[str, float]:
-        """Return accuracies of the best answers; see `recall_scores`."""
+        """Return the accuracies of the best answers; see `recall_scores`."""
         return recall_scores(self.listener(), cast(Any, game or self.game), episodes, seed)
 
 
@@ -78,21 +78,21 @@ class RecallGames:
         return self.take(which)
 
     def take(self, which: Any) -> Self:
-        """Return some of the episodes, with no more padding than these need."""
+        """Return some of the episodes, without unnecessary padding."""
         games = int(self.there[which].sum(1).max())
         return replace(self, **{f.name: getattr(self, f.name)[which][:, :games] for f in fields(self)})
 
     def steps(self, rounds: int) -> int:
-        """Return the number of steps of all games: two each."""
+        """Return the number of steps of all games. A game has two."""
         return 2 * int(self.there.sum())
 
 
 class RecallMemory(nn.Module):
-    """Attention memory of pairs of a number and an answer, with whether the answer was right.
+    """Attention memory of pairs of a number and an answer, each with the result of the answer.
 
-    It is given what the listener's memory of pairs is given: the number that is asked about, of the stimulus of the
-    present game, and all earlier numbers of the same dimension with its own answers and their results. It knows neither
-    how many values a dimension has nor which number has which value.
+    It has the same inputs as the listener's memory of pairs: the present stimulus's number in the requested dimension,
+    and all earlier numbers of this dimension with the memory's answers and their results. It does not know the number
+    of values of a dimension or the value of a number.
 
     Args:
         task: settings of the task.
@@ -108,11 +108,11 @@ class RecallMemory(nn.Module):
         self.lookup = Lookup(number + TOKEN + 1, self.settings)
 
     def _pairs(self, numbers: Tensor, answers: Tensor, result: Tensor) -> Tensor:
-        """Return entries of numbers [..., w], answers [...] and results [...]: 1 right, -1 wrong, 0 not known."""
-        told = numbers if self.raw else features(numbers[..., 0])
-        return torch.cat([told, self.embedding(answers), result[..., None]], -1)
+        """Return entries of numbers [..., w], answers [...] and results [...]: 1 right, -1 wrong, 0 unknown."""
+        encoded = numbers if self.raw else features(numbers[..., 0])
+        return torch.cat([encoded, self.embedding(answers), result[..., None]], -1)
 
-    def _asked(self, games: RecallGames) -> Float[Tensor, "batch game answer entry"]:
+    def _queries(self, games: RecallGames) -> Float[Tensor, "batch game answer entry"]:
         shape = (*games.answers.shape, self.task.most)
         each = torch.arange(self.task.most, device=games.answers.device).expand(shape)
         numbers = games.numbers[:, :, None].expand(*shape, -1)
@@ -123,31 +123,31 @@ class RecallMemory(nn.Module):
         return self._pairs(games.numbers, decided, result)
 
     def forward(self, games: RecallGames, decided: Int[Tensor, "batch game"]) -> Float[Tensor, "batch game answer"]:
-        """Return the logits of all answers of whole episodes, given the answers that were chosen before."""
+        """Return the logits of all answers of whole episodes, given the earlier answers `decided`."""
         count = games.there.shape[1]
         same = games.dimension[:, :, None] == games.dimension[:, None]
         known = same & torch.ones(count, count, dtype=torch.bool, device=same.device).tril(-1)
-        asked = self._asked(games).flatten(1, 2)
-        scores = self.lookup(asked, self._stored(games, decided), known.repeat_interleave(self.task.most, 1))
-        found: Tensor = scores.unflatten(1, (count, self.task.most))
-        return found
+        queries = self._queries(games).flatten(1, 2)
+        scores = self.lookup(queries, self._stored(games, decided), known.repeat_interleave(self.task.most, 1))
+        logits: Tensor = scores.unflatten(1, (count, self.task.most))
+        return logits
 
     @torch.no_grad()
     def play(
         self, games: RecallGames, random: torch.Generator | None = None
     ) -> tuple[Int[Tensor, "batch game"], Float[Tensor, "batch game answer"]]:
-        """Answer game by game: at random by the logits with a generator, else the likeliest.
+        """Answer game by game: sample the answers with the generator, or take the most likely without.
 
         Returns:
             The answers and the log-probabilities of all answers.
         """
         count = games.there.shape[1]
-        decided, asked, logs = torch.zeros_like(games.answers), self._asked(games), []
-        stored = torch.zeros_like(asked[:, :, 0])
+        decided, queries, logs = torch.zeros_like(games.answers), self._queries(games), []
+        stored = torch.zeros_like(queries[:, :, 0])
         for now in range(count):
             known = games.dimension[:, :now] == games.dimension[:, now : now + 1]
             known = known[:, None].expand(-1, self.task.most, -1)
-            logs.append(self.lookup(asked[:, now], stored[:, :now], known).log_softmax(-1))
+            logs.append(self.lookup(queries[:, now], stored[:, :now], known).log_softmax(-1))
             if random is None:
                 decided[:, now] = logs[-1].argmax(-1)
             else:
@@ -158,10 +158,10 @@ class RecallMemory(nn.Module):
 
 @dataclass(frozen=True)
 class RecallLearningSettings(DealtLearningSettings):
-    """Settings of the training of the attention memory; see DealtLearningSettings for the others.
+    """Settings of the training of the attention memory; see DealtLearningSettings for the other settings.
 
     Attributes:
-        games_per_shot: largest number of games in a shot of training episodes; None for all stimuli of the space.
+        games_per_shot: largest number of games in a shot of a training episode; None for all stimuli of the space.
     """
 
     updates: int = 300
@@ -176,13 +176,13 @@ class RecallLearningSettings(DealtLearningSettings):
 
 
 class RecallMemoryLearning(DealtLearning):
-    """The attention memory of the recall task in training by the rewards of its own answers (PPO).
+    """Training of the recall task's attention memory from the rewards of its own answers (PPO).
 
     Args:
         model: the memory.
         task: settings of the task.
-        settings: how to train.
-        seed: of the episodes and of the answers that are tried.
+        settings: settings of the training.
+        seed: seed of the episodes and of the sampled answers.
     """
 
     settings: RecallLearningSettings
@@ -202,27 +202,27 @@ class RecallMemoryLearning(DealtLearning):
         return (RecallGames.deal(self._shorter, seeds),)
 
     def listener(self) -> Player:
-        """Refuse: the memory answers whole episodes, and is not a player."""
+        """Raise NotImplementedError: the memory answers whole episodes and is not a player."""
         raise NotImplementedError
 
     def speaker(self) -> str:
-        """Return no name, as nobody speaks."""
+        """Return an empty name: the task has no speaker."""
         return ""
 
     @torch.no_grad()
-    def _tried(self, games: Any) -> Tried:
+    def _sample(self, games: Any) -> Sampled:
         drawn, logs = self.model.play(games, self.random)
         right = drawn == games.answers
         paid = torch.where(right, self.task.right, self.task.wrong) * games.there
-        return Tried(drawn, log_of(logs, drawn), normalised(less_phase_mean(paid, games), games))
+        return Sampled(drawn, log_of(logs, drawn), normalised(less_phase_mean(paid, games), games))
 
-    def _loss(self, games: Any, tried: Tried | None) -> Tensor:
-        assert tried is not None
-        return self._ppo(games, self.model(games, tried.drawn).log_softmax(-1), tried)
+    def _loss(self, games: Any, sampled: Sampled | None) -> Tensor:
+        assert sampled is not None
+        return self._ppo(games, self.model(games, sampled.drawn).log_softmax(-1), sampled)
 
     @torch.no_grad()
     def read(self, episodes: int = 200, seed: int = 123, game: Any = None) -> dict[str, float]:
-        """Return accuracies of the likeliest answers; see `recall_scores`."""
+        """Return the accuracies of the most likely answers; see `recall_scores`."""
         games = RecallGames.deal(game or self.task, episode_seeds(seed, episodes))
         right = of_like_length(lambda some: self._right(cast(Any, some)), cast(Any, games), GROUPS)
         return accuracies(phase_means(right, cast(Any, games)))

@@ -7,11 +7,11 @@ from typing import Any, cast
 from torch import nn
 
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.fields import differing
+from icy.core.fields import changed_fields
 from icy.core.text import counted
 from icy.core.types import Choices
 from icy.records.record import Record
-from icy.s2b.agents.agent_job import AgentJob, asked_settings, check_run, run_options
+from icy.s2b.agents.agent_job import AgentJob, check_run, learner_options, run_options
 from icy.s2b.agents.agent_run import FINAL_SEED, FLOOR_EPISODES, AgentRun
 from icy.s2b.agents.agent_run import train as train_courses
 from icy.s2b.agents.agent_task import SAME_PRESETS
@@ -33,7 +33,7 @@ class RecallJob(AgentJob):
     kind = "recall"
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
+        """Return all choices that can change a training's results. Default settings appear in `settings` only."""
         task = self.task
         return {
             "model": self.name,
@@ -50,45 +50,45 @@ class RecallJob(AgentJob):
         }
 
     def summary(self, record: Record) -> str:
-        """Return the result of an agent in a few words."""
+        """Return a short text with the result of an agent."""
         return f"second shot {record['accuracy']:.3f} after {counted(record['steps'], 'update')}"
 
 
 def _changes(task: RecallSettings) -> Choices:
-    """Return the settings of a task that are not usual, as few as possible: by the name of a compat if it has one."""
-    found = []
+    """Return the settings that differ from the defaults, or from a `compat` if this needs fewer settings."""
+    candidates = []
     for compat in (None, *RecallSettings.compats):
         usual = RecallSettings.of(compat=compat, representation=task.representation, most=task.most)
-        changed = {f"task.{name}": value for name, value in differing(task, usual).items()}
+        changed = {f"task.{name}": value for name, value in changed_fields(task, usual).items()}
         changed |= {} if task.most == RecallSettings.most else {"task.most": task.most}
-        found.append(({"compat": compat} if compat else {}) | changed)
-    return min(found, key=len)
+        candidates.append(({"compat": compat} if compat else {}) | changed)
+    return min(candidates, key=len)
 
 
 # -- from a spec -------------------------------------------------------------------------------------------------------
 
 
 def recall_jobs(spec: RecallSpec) -> list[RecallJob]:
-    """Return the jobs of a spec, one per combination of the values along its axes.
+    """Return the jobs of a spec, one per combination of its options' values.
 
     Raises:
         IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
     """
     check_run(spec, "Agents of the recall task")
     if "representation" in spec.task:
-        raise InvalidSettingError("representation is an option of its own (--stimuli), not one of task.")
+        raise InvalidSettingError("representation is a separate option (--stimuli), not a setting of task.")
     return jobs_of_each(spec, _jobs)
 
 
 def _jobs(spec: RecallSpec) -> list[RecallJob]:
-    """Return the job of a spec with one value along each axis."""
+    """Return the job of a spec with one value per option."""
     stimuli = str(spec.stimuli)
     if stimuli not in REPRESENTATIONS:
         raise unknown("representation of stimuli", stimuli, REPRESENTATIONS)
     core, learner = core_and_learner(str(spec.core))
     game = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
     how, preset = LEARNERS[learner], SAME_PRESETS.get(spec.preset, spec.preset)
-    settings = how.complete(core, asked_settings(spec, core, learner, how), preset, cast(Any, game))
+    settings = how.complete(core, learner_options(spec, core, learner, how), preset, cast(Any, game))
     task = RecallTask(
         core=core,
         learner=learner,
@@ -109,9 +109,9 @@ class RecallRun(AgentRun):
 
     def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
         task = cast(RecallSettings, self.job.task.game_settings())
-        found = {"first_shot": scores["support"], "chance": 1 / task.most}
-        found |= recall_floors(task, FLOOR_EPISODES, FINAL_SEED)
-        return found | {name: scores[name] for name in ("reconstructed",) if name in scores}
+        extra = {"first_shot": scores["support"], "chance": 1 / task.most}
+        extra |= recall_floors(task, FLOOR_EPISODES, FINAL_SEED)
+        return extra | {name: scores[name] for name in ("reconstructed",) if name in scores}
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:

@@ -1,4 +1,4 @@
-"""Configurations of trainings of the recall task, and the trainings themselves."""
+"""Tasks and learners of the recall task: complete configurations of its trainings."""
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from icy.s2b.recall import RecallSettings
 from .learning import RecallLearningSettings, RecallMemory, RecallMemoryLearning, RecallR2D2
 
 MEMORY = "pairs"
-OBSERVATIONS = 1_000_000  # of the authors' scripts; the papers do not say
+OBSERVATIONS = 1_000_000  # as in the authors' scripts; the papers do not give the number
 # Every learning agent of the papers has the reconstruction loss (MetaRG22 and MetaRG24, section 4).
 PRESETS = MappingProxyType(
     {
@@ -32,7 +32,7 @@ PRESETS = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class RecallTask(AgentTask):
-    """All that can change the numbers of a training in the recall task, except its seed; see AgentTask.
+    """Everything that can change the results of a training in the recall task, except its seed; see AgentTask.
 
     `game` holds the settings of the task.
     """
@@ -41,7 +41,7 @@ class RecallTask(AgentTask):
 
     @property
     def how(self) -> LearningMethod:
-        """How it learns."""
+        """The learning method."""
         return LEARNERS[self.learner]
 
     def game_settings(self) -> Any:
@@ -50,20 +50,20 @@ class RecallTask(AgentTask):
 
 
 def core_and_learner(given: str) -> tuple[str, str]:
-    """Return the name of a core, however its letters are written, and how it learns.
+    """Return the exact name of a core and its learner. Upper and lower case are not distinguished.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: no core has this name.
     """
     known = [MEMORY, *(entry.name for entry in registry.entries(CORE))]
-    found = next((name for name in known if name.lower() == given.lower()), None)
-    if found is None:
+    core = next((name for name in known if name.lower() == given.lower()), None)
+    if core is None:
         raise unknown("core", given, known, registry.plugin_hint(CORE))
-    return found, "ppo" if found == MEMORY else "r2d2"
+    return core, "ppo" if core == MEMORY else "r2d2"
 
 
 def make_memory(task: AgentTask, seed: int) -> RecallMemoryLearning:
-    """Make the training of the attention memory."""
+    """Create the training of the attention memory."""
     game: Any = task.game_settings()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_key(seed, "weights") % 2**63)
@@ -73,7 +73,7 @@ def make_memory(task: AgentTask, seed: int) -> RecallMemoryLearning:
 
 
 def make_r2d2(task: AgentTask, seed: int) -> RecallR2D2:
-    """Make the training of a core by R2D2."""
+    """Create the training of a core by R2D2."""
     settings, game = task.learner_settings(), task.game_settings()
     network = network_settings(task, settings.network)
     return RecallR2D2(game, replace(settings, network=network), seed)
@@ -81,11 +81,11 @@ def make_r2d2(task: AgentTask, seed: int) -> RecallR2D2:
 
 LEARNERS = {
     "ppo": LearningMethod(
-        "By the rewards of its own answers alone.", make_memory,
+        "From the rewards of its own answers only.", make_memory,
         RecallLearningSettings, {"learner": "ppo"}, ("query", "alignment_rate"), cores=False,
     ),
     "r2d2": LearningMethod(
-        "By values learned from a replay, step by step.", make_r2d2,
+        "By action values learned from a replay buffer, step by step.", make_r2d2,
         R2D2Settings, {"players": "listener", "sad": False},
         ("network", "speaker", "shared"), presets=PRESETS, memories=False,
     ),

@@ -1,4 +1,4 @@
-"""What to train in the recall task, and how: the arguments of the kind of job "recall"."""
+"""The options of jobs of the kind "recall": agents to train in the recall task."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,23 +11,23 @@ from icy.config.types import Numbers
 
 @dataclass(frozen=True)
 class RecallSpec(RunSpec):
-    """Agents to train in the recall task: all combinations of several values become rows.
+    """Agents to train in the recall task, one row per combination of values.
 
     Attributes:
-        core: the agent's memory: "pairs", icy's attention memory, which learns by reward (PPO);
+        core: the agent's memory: "pairs", icy's attention memory, which learns from rewards by PPO;
             or a core of `icy list cores`, which learns by R2D2 with the reconstruction loss, as in the papers.
         stimuli: "ohe", one-hot, or "scs", continuous; one or several.
-        compat: "near32" for the task of the authors' program; "" for that of the paper.
-        task: further settings of the task, as in shots=3; see icy.s2b.RecallSettings.
-        seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
-        preset: settings of a paper, for cores that learn by R2D2; or "default", as MetaRG22.
-        updates: number of updates of the attention memory, in place of its own.
+        compat: "near32" for the task of the authors' program; "" for the task of the paper.
+        task: further settings of the task, for example shots=3; see icy.s2b.RecallSettings.
+        seeds: number of seeds, counted from 123, or a list: [1, 2], "1,2", "123-127".
+        preset: settings of a paper, for cores that learn by R2D2; or "default", the same as MetaRG22.
+        updates: number of updates of the attention memory; by default the learner's own number.
         observations: number of observations after which training ends.
-        report_every: updates between two readings; by default a twentieth of all.
-        episodes: number of episodes of the evaluation at the end.
-        options: further arguments of the core, as in heads=4.
-        settings: changes to the learner's settings, as in learning_rate=0.002.
-        quick: few values, seeds and updates wherever these are not given, to try things out.
+        report_every: number of updates between two evaluations; by default a twentieth of all updates.
+        episodes: number of episodes of the final evaluation.
+        options: further arguments of the core, for example heads=4.
+        settings: changes to the learner's settings, for example learning_rate=0.002.
+        quick: use few values, seeds and updates where these are not set, for a quick try.
     """
 
     function = "icy s2b recall"

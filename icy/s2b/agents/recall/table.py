@@ -1,4 +1,4 @@
-"""The recall task as networks and learners of the referential game meet games: a listener decides, nobody speaks."""
+"""The recall task with the interface of the referential game: a listener decides, without a speaker."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -17,7 +17,7 @@ AT_ONCE = 250  # episodes of an evaluation
 
 
 class RecallTable:
-    """The recall task of B episodes, with the turns of the referential game.
+    """The recall task for B episodes, with the turns of the referential game.
 
     Args:
         settings: settings of the task.
@@ -35,19 +35,19 @@ class RecallTable:
         return self._turned(self.task.reset(seeds=seeds))
 
     def step(self, said: Any = None, decided: Any = None, answered: Any = None) -> Turn:
-        """Answer in all episodes, [B]; where nothing is asked for, the answer is ignored, as messages are."""
+        """Answer in all episodes, [B]. Messages, and answers in steps without a question, are ignored."""
         now = self._require_turn()
-        asked = (now.asked == ASKED) & ~now.done
-        turn = self.task.step(np.where(asked, decided, self.task.settings.nothing))
+        has_question = (now.asked == ASKED) & ~now.done
+        turn = self.task.step(np.where(has_question, decided, self.task.settings.nothing))
         self._idle = now.done & turn.done
         return self._turned(turn)
 
     def state(self) -> State:
-        """Return the state that `load` continues from."""
+        """Return the state for `load`."""
         return {"task": self.task.state(), "idle": self._idle.tolist()}
 
     def load(self, state: Mapping[str, Any]) -> Turn:
-        """Continue from a state, and return its turn."""
+        """Load a state and return its turn."""
         self._idle = np.array(state["idle"], dtype=bool)
         return self._turned(self.task.load(state["task"]))
 
@@ -83,14 +83,15 @@ def recall_scores(player: NetworkPlayer, settings: RecallSettings, episodes: int
         player: plays as a listener that decides.
         settings: settings of the task.
         episodes: number of episodes.
-        seed: of the evaluation, see `icy.s2b.evaluate`.
+        seed: seed of the evaluation, see `icy.s2b.evaluate`.
 
     Returns:
-        `zsct`, the accuracy in the last shot, and `support`, that in the first: the names that trainings use. With a
-        predictor also `reconstructed`, the share of the stimuli's numbers that it predicts from the core's state.
+        `zsct`, the accuracy in the last shot, and `support`, the accuracy in the first; trainings use these names. With
+        a reconstruction head also `reconstructed`, the fraction of stimulus components that it predicts from the core's
+        state.
     """
     seeds = episode_seeds(seed, episodes)
-    found: dict[str, list[Any]] = {"zsct": [], "support": [], "reconstructed": []}
+    scores: dict[str, list[Any]] = {"zsct": [], "support": [], "reconstructed": []}
     for begin in range(0, episodes, AT_ONCE):
         some = seeds[begin : begin + AT_ONCE]
         table = RecallTable(settings, len(some))
@@ -98,8 +99,8 @@ def recall_scores(player: NetworkPlayer, settings: RecallSettings, episodes: int
         player.begin(Seat(cast(Any, settings), len(some), EpisodeStreams.of_seeds(some)))
         while not turn.done.all():
             turn = table.step(decided=player.act(turn.listener).decision)
-        found["zsct"] += table.task.accuracy().tolist()
-        found["support"] += table.task.accuracy(0).tolist()
+        scores["zsct"] += table.task.accuracy().tolist()
+        scores["support"] += table.task.accuracy(0).tolist()
         if player.reconstruction is not None:
-            found["reconstructed"] += [player.reconstructed] * len(some)
-    return {name: float(np.mean(values)) for name, values in found.items() if values}
+            scores["reconstructed"] += [player.reconstructed] * len(some)
+    return {name: float(np.mean(values)) for name, values in scores.items() if values}

@@ -34,46 +34,46 @@ from .words import fill
 
 log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")  # headers of a request that came by a proxy
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")  # headers that a proxy adds to a request
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 HOUR = 3600.0  # seconds
-WORDS_OF = {400: "hurry", 403: "forbidden", 404: "not_found", 405: "not_found", 413: "large", 429: "often"}
+ERROR_TEXTS = {400: "hurry", 403: "forbidden", 404: "not_found", 405: "not_found", 413: "large", 429: "often"}
 
-Shown = Callable[[Desk, Request], Response]
-Done = Callable[[Desk, Request, views.Form], Response]
+View = Callable[[Desk, Request], Response]
+FormAction = Callable[[Desk, Request, views.Form], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(studies: Sequence[Study], web: Web, hosts: Sequence[str] = ("*",)) -> ASGIApp:
-    """Return the service of some studies.
+    """Return the web application for studies.
 
     Args:
-        studies: that are open; each has an address of its name.
-        web: how it is reached.
-        hosts: names under which it may be reached.
+        studies: open studies; the name of a study is part of its address.
+        web: settings of the web service.
+        hosts: host names that requests may use.
     """
     desks = {study.name: Desk(study, web) for study in studies}
     for desk in desks.values():
-        _ = desk.words, [game.cap for _, game in desk.study.plan.conditions.cells]  # that they can be had
+        _ = desk.words, [game.cap for _, game in desk.study.plan.conditions.cells]  # raises errors before the start
     app = Starlette(
         routes=_routes(desks),
         middleware=[
             Middleware(Hosts, names=hosts),
             Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY),
         ],
-        exception_handlers={HTTPException: _failed, StoreError: _failed, Exception: _failed},
-        lifespan=_tidying(studies),
+        exception_handlers={HTTPException: _error_page, StoreError: _error_page, Exception: _error_page},
+        lifespan=_hourly_cleanup(studies),
     )
     app.state.desks = desks
     return Headers(app)
 
 
 def _routes(desks: dict[str, Desk]) -> list[Route]:
-    def get(address: str, shown: Shown) -> Route:
-        return Route(address, _getting(desks, shown), methods=["GET"])
+    def get(address: str, view: View) -> Route:
+        return Route(address, _get_endpoint(desks, view), methods=["GET"])
 
-    def post(address: str, done: Done) -> Route:
-        return Route(address, _posting(desks, done), methods=["POST"])
+    def post(address: str, action: FormAction) -> Route:
+        return Route(address, _post_endpoint(desks, action), methods=["POST"])
 
     return [
         Route("/", _front(desks), methods=["GET"]),
@@ -97,40 +97,40 @@ def _desk(desks: dict[str, Desk], request: Request) -> Desk:
     """Return the study of an address.
 
     Raises:
-        HTTPException: there is none.
+        HTTPException: the address does not belong to a study.
     """
     if (desk := desks.get(request.path_params["study"])) is None:
         raise HTTPException(404)
     return desk
 
 
-def _getting(desks: dict[str, Desk], shown: Shown) -> Endpoint:
+def _get_endpoint(desks: dict[str, Desk], view: View) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        return await run_in_threadpool(shown, _desk(desks, request), request)
+        return await run_in_threadpool(view, _desk(desks, request), request)
 
     return endpoint
 
 
-def _posting(desks: dict[str, Desk], done: Done) -> Endpoint:
+def _post_endpoint(desks: dict[str, Desk], action: FormAction) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         desk = _desk(desks, request)
         if not is_same_site(request.headers, desk.web.base_url):
             raise HTTPException(403)
         if request.path_params.get("action", "") not in ("", *views.ACTIONS):
             raise HTTPException(404)
-        return await run_in_threadpool(done, desk, request, await _form(request))
+        return await run_in_threadpool(action, desk, request, await _form(request))
 
     return endpoint
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Return the fields of a form; files are not taken."""
+    """Return the text fields of a form; files are ignored."""
     async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BODY) as form:
         return {name: value for name, value in form.multi_items() if isinstance(value, str)}
 
 
 def _front(desks: dict[str, Desk]) -> Endpoint:
-    """Lead to the study, if there is but one; else tell nothing of what there is."""
+    """Redirect to the study if there is only one; otherwise answer 404, so that names of studies stay private."""
 
     async def endpoint(request: Request) -> Response:
         if len(desks) != 1:
@@ -153,32 +153,33 @@ async def _static(request: Request) -> Response:
 # -- the researcher's page ---------------------------------------------------------------------------------------------
 
 
-def _researcher(attempts: Limit) -> Shown:
-    """Return what shows the progress of a study to who may see it.
+def _researcher(attempts: Limit) -> View:
+    """Return the view of the researcher's page, which shows the progress of a study after a password check.
 
     Args:
-        attempts: how often a wrong password may be tried.
+        attempts: limit on wrong passwords.
     """
 
-    def shown(desk: Desk, request: Request) -> Response:
+    def view(desk: Desk, request: Request) -> Response:
         web = desk.web
         if not web.researcher or not (web.password or is_local(request)):
             raise HTTPException(404)
-        if web.password and not _knows(web.password, request):
+        if web.password and not _has_password(web.password, request):
             if request.headers.get("authorization") and not attempts.allows(desk.study.name):
                 raise HTTPException(429)
             raise HTTPException(401, headers={"www-authenticate": 'Basic realm="researcher", charset="UTF-8"'})
         t, study = desk.words.researcher, desk.study
         found = progress(study)
-        given = {"heading": fill(t.title, name=study.name), "found": found, "last": found.last and readable(found.last)}
-        given["link_last"] = found.link.last and readable(found.link.last)
-        return desk.page("researcher", given | {"state": getattr(t.states, study.plan.state)})
+        fields = {"heading": fill(t.title, name=study.name), "found": found}
+        fields["last"] = found.last and readable(found.last)
+        fields["link_last"] = found.link.last and readable(found.link.last)
+        return desk.page("researcher", fields | {"state": getattr(t.states, study.plan.state)})
 
-    return shown
+    return view
 
 
 def is_local(request: Request) -> bool:
-    """Return whether a request comes from this machine itself, and by no proxy."""
+    """Return whether a request comes from this machine, and not through a proxy."""
     client = request.client.host if request.client else ""
     return (
         client in LOOPBACK
@@ -187,21 +188,21 @@ def is_local(request: Request) -> bool:
     )
 
 
-def _knows(password: str, request: Request) -> bool:
-    """Return whether a request brings the password."""
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+def _has_password(password: str, request: Request) -> bool:
+    """Return whether the credentials of a request have the right password."""
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
     try:
-        text = base64.b64decode(given, validate=True).decode()
+        text = base64.b64decode(credentials, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return False
     return scheme.lower() == "basic" and is_password(text.partition(":")[2], password)
 
 
-# -- faults and upkeep -------------------------------------------------------------------------------------------------
+# -- errors and cleanup ------------------------------------------------------------------------------------------------
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    """Return a page that tells what did not work, and nothing else."""
+async def _error_page(request: Request, error: Exception) -> Response:
+    """Return an error page without technical details."""
     status = error.status_code if isinstance(error, HTTPException) else 503 if isinstance(error, StoreError) else 500
     if status >= 500:
         log.error("A request failed: %s: %s", type(error).__name__, error)
@@ -209,7 +210,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     known = desks.get(request.path_params.get("study", ""))
     desk = known or next(iter(desks.values()))
     t = desk.words
-    text = getattr(t.error, WORDS_OF.get(status, "failed"))
+    text = getattr(t.error, ERROR_TEXTS.get(status, "failed"))
     back = _back(known, request) if known and status not in (404, 405) else ""
     reply = pages.end_page(desk, t.error.title, [text], back, label=t.error.back, status=status)
     reply.headers.update(dict(getattr(error, "headers", None) or {}))
@@ -219,7 +220,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 def _back(desk: Desk, request: Request) -> str:
-    """Return the address, on this server, of the page to go back to: the page itself, or that of a form."""
+    """Return the address on this server for "Try again": the page itself, or the page of a form."""
     if request.method == "GET":
         own, query = desk.web.address(request.url.path.lstrip("/")), request.url.query
         return f"{own}?{query}" if query else own
@@ -230,10 +231,10 @@ def _back(desk: Desk, request: Request) -> str:
     return desk.private(token) if token else desk.address()
 
 
-def _tidying(studies: Sequence[Study]) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
-    """Return what deletes old ids every hour while the service runs."""
+def _hourly_cleanup(studies: Sequence[Study]) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
+    """Return a lifespan handler that deletes old ids every hour while the service runs."""
 
-    async def tidy() -> None:
+    async def clean_up() -> None:
         while True:
             for study in studies:
                 await run_in_threadpool(delete_old_ids, study)
@@ -241,7 +242,7 @@ def _tidying(studies: Sequence[Study]) -> Callable[[Starlette], contextlib.Abstr
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        task = asyncio.create_task(tidy())
+        task = asyncio.create_task(clean_up())
         yield
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""What the pages of one study need at hand: the study, its words, addresses and templates."""
+"""The context of the pages of a study: the study, its texts, addresses and templates."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ STATIC = HERE / "static"
 
 @dataclass(frozen=True)
 class Web:
-    """How the service is reached.
+    """Settings of the web service.
 
     Attributes:
-        base_url: address that people use, as in "https://study.example"; "" for whatever they used.
-        root_path: part of the address before the names of studies, as in "/spy", if a proxy has one.
-        researcher: whether there is a page for the researcher.
-        password: of that page; without one it is for this machine alone.
-        person: how often one person may ask.
-        newcomers: how often newcomers may agree to take part, together.
+        base_url: address that people use, as in "https://study.example"; "" for the host of each request.
+        root_path: path before the names of studies, as in "/spy", if a proxy adds one.
+        researcher: whether to serve a page for the researcher.
+        password: password of this page; without a password, only this machine can open it.
+        person: limit on the requests of one person.
+        newcomers: limit on consents of all new people together.
     """
 
     base_url: str = ""
@@ -48,19 +48,19 @@ class Web:
         return "/".join([self.root_path.rstrip("/"), *parts])
 
     def static(self, file: str) -> str:
-        """Return the address of a file of ours, which changes with its content."""
+        """Return the address of a static file; it changes with the content of the file."""
         return f"{self.address('static', file)}?v={digest_of(file)}"
 
 
 @cache
 def digest_of(file: str) -> str:
-    """Return a hash of a file of ours."""
+    """Return a hash of a static file."""
     return hashlib.sha256((STATIC / file).read_bytes()).hexdigest()[:12]
 
 
 @cache
 def environment() -> Environment:
-    """Return the templates."""
+    """Return the environment of the templates."""
     found = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -81,11 +81,11 @@ def environment() -> Environment:
 
 @dataclass(frozen=True)
 class Desk:
-    """A study with all that its pages need.
+    """A study with the context of its pages.
 
     Attributes:
-        study: that is open.
-        web: how it is reached.
+        study: the open study.
+        web: settings of the web service.
     """
 
     study: Study
@@ -93,7 +93,7 @@ class Desk:
 
     @cached_property
     def words(self) -> SimpleNamespace:
-        """The words of its language."""
+        """The texts in the language of the study."""
         return words.words(self.study.plan.language)
 
     def address(self, *parts: str) -> str:
@@ -108,24 +108,24 @@ class Desk:
         """Return an amount in the currency of the study."""
         return money(cents, self.study.plan.people.currency)
 
-    def page(self, template: str, given: Mapping[str, object], status: int = 200, **directives: str) -> HTMLResponse:
+    def page(self, template: str, fields: Mapping[str, object], status: int = 200, **directives: str) -> HTMLResponse:
         """Return a page.
 
         Args:
-            template: its file, without suffix.
-            given: what the template needs.
-            status: of the reply.
-            **directives: of the content security policy, where they are not the usual ones.
+            template: file of the template, without suffix.
+            fields: variables of the template.
+            status: status of the reply.
+            **directives: directives of the content security policy that replace the defaults.
         """
         plan = self.study.plan
         text = render(
-            template, self.web, self.words, plan.language, plan.title, {"pilot": self.study.is_pilot, **given}
+            template, self.web, self.words, plan.language, plan.title, {"pilot": self.study.is_pilot, **fields}
         )
         frames = {"frame_ancestors": " ".join(plan.platform.frames)} if plan.platform.frames else {}
         return HTMLResponse(text, status, {"content-security-policy": policy(**frames, **directives)})
 
 
-def render(template: str, web: Web, t: SimpleNamespace, language: str, name: str, given: Mapping[str, object]) -> str:
-    """Return the text of a page."""
-    found = environment().get_template(f"{template}.html")
-    return found.render({"t": t, "language": language, "name": name, "static": web.static, "pilot": False, **given})
+def render(template: str, web: Web, t: SimpleNamespace, language: str, name: str, fields: Mapping[str, object]) -> str:
+    """Return the HTML of a page."""
+    page = environment().get_template(f"{template}.html")
+    return page.render({"t": t, "language": language, "name": name, "static": web.static, "pilot": False, **fields})

@@ -1,4 +1,4 @@
-"""What every request must pass, and what every reply must say: same site, form tokens, headers (spycodes-facts 15)."""
+"""Checks of requests and headers of replies: same site, form tokens, hosts, security headers (spycodes-facts 15)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from icy.study.service.clock import moment, stamp
 from icy.study.service.sites import site_of
 from icy.study.service.studies import Study
 
-MOST_BODY = 16_384  # bytes of a request
+MOST_BODY = 16_384  # maximum size of a request in bytes
 MOST_FIELDS = 40
-LONGEST_READ = timedelta(hours=24)  # from the page of information to consent
+LONGEST_READ = timedelta(hours=24)  # longest time from the information page to consent
 
 POLICY = {
     "default-src": "'none'",
@@ -41,7 +41,7 @@ HEADERS = {
 
 
 def policy(**changes: str) -> str:
-    """Return the content security policy, with some directives of other values.
+    """Return the content security policy, with changed directives.
 
     Example:
         >>> "frame-ancestors https://x.example" in policy(frame_ancestors="https://x.example")
@@ -52,7 +52,7 @@ def policy(**changes: str) -> str:
 
 
 class Headers:
-    """Adds headers to every reply that does not bring its own."""
+    """Add default headers to every reply, without replacing existing headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -71,11 +71,11 @@ class Headers:
 
 
 class Hosts:
-    """Answers only requests to the names of this service.
+    """Answer only requests to the host names of this service.
 
     Args:
-        app: the service.
-        names: as `icy.study.service.sites.host_name` returns them; "*" for all.
+        app: the web application.
+        names: host names, normalized by `icy.study.service.sites.host_name`; "*" for all.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
@@ -85,8 +85,8 @@ class Hosts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] == "http" and "*" not in self.names:
-            asked = site_of(f"http://{RequestHeaders(scope=scope).get('host', '')}")
-            if asked is None or asked.host not in self.names:
+            site = site_of(f"http://{RequestHeaders(scope=scope).get('host', '')}")
+            if site is None or site.host not in self.names:
                 await PlainTextResponse("This service has another name.", 400)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
@@ -96,40 +96,40 @@ class Hosts:
 
 
 def is_same_site(headers: Mapping[str, str], base_url: str = "") -> bool:
-    """Return whether a form was sent by a page of this site, by what the browser says of it.
+    """Return whether a form was sent from a page of this site, according to the browser's headers.
 
     Args:
-        headers: of the request.
-        base_url: of the site; by default the host that the request is for.
+        headers: headers of the request.
+        base_url: address of the site; by default the host of the request.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None and site != "same-origin":
         return False
-    given = site_of(origin or headers.get("referer", ""))
-    if given is None:
+    source = site_of(origin or headers.get("referer", ""))
+    if source is None:
         return site == "same-origin" and origin is None
-    return given == site_of(base_url or f"{given.scheme}://{headers.get('host', '')}")
+    return source == site_of(base_url or f"{source.scheme}://{headers.get('host', '')}")
 
 
 def form_token(study: Study, person: str) -> str:
-    """Return the token of the forms of a person's pages."""
+    """Return the token for the forms of a person's pages."""
     return study.key.mark("form", study.name, person)
 
 
-def is_form_token(study: Study, person: str, given: str) -> bool:
-    """Return whether a form of a person's pages brought its token."""
-    return study.key.matches(given, "form", study.name, person)
+def is_form_token(study: Study, person: str, token: str) -> bool:
+    """Return whether a token is valid for the forms of a person's pages."""
+    return study.key.matches(token, "form", study.name, person)
 
 
 def entry_token(study: Study) -> str:
-    """Return the token of the page of information, which tells when it was shown."""
+    """Return the token of the information page, which contains the time of the page."""
     time = study.time
     return f"{time} {study.key.mark('entry', study.name, time)}"
 
 
-def first_seen(study: Study, given: str) -> str | None:
-    """Return when the page of information of a token was shown; None for no token of ours, or one of long ago."""
-    time, _, mark = given.partition(" ")
+def first_seen(study: Study, token: str) -> str | None:
+    """Return the time of the information page from its token; None if the token is invalid or too old."""
+    time, _, mark = token.partition(" ")
     if not study.key.matches(mark, "entry", study.name, time):
         return None
     return time if study.now() - moment(time) <= LONGEST_READ else None
@@ -140,6 +140,6 @@ def seconds_since(study: Study, time: str) -> float:
     return (moment(stamp(study.now())) - moment(time)).total_seconds()
 
 
-def is_password(given: str, wanted: str) -> bool:
-    """Return whether a password is right, in a time that tells nothing."""
-    return hmac.compare_digest(given.encode(), wanted.encode())
+def is_password(password: str, expected: str) -> bool:
+    """Return whether a password is right; the time of the comparison does not depend on the password."""
+    return hmac.compare_digest(password.encode(), expected.encode())

@@ -1,4 +1,4 @@
-"""A limit to how often one person may ask; in memory, and of nobody's address."""
+"""A rate limit per person, in memory, without addresses of people."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MOST_KEPT = 10_000
 
 @dataclass
 class Limit:
-    """Buckets of tokens: each request takes one, and they fill up again.
+    """A token-bucket rate limit: each request takes a token, and tokens are added at a constant rate.
 
     Attributes:
-        rate: requests per second in the long run.
-        burst: requests at once.
-        clock: seconds.
+        rate: tokens added per second.
+        burst: maximum number of tokens in a bucket.
+        clock: function that returns the time in seconds.
     """
 
     rate: float = 10.0
@@ -28,7 +28,7 @@ class Limit:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def allows(self, name: str) -> bool:
-        """Take a token of someone's bucket; return whether there was one.
+        """Take a token from the bucket of a name; return whether the bucket had one.
 
         Example:
             >>> limit = Limit(rate=1, burst=2, clock=lambda: 0.0)

@@ -1,4 +1,4 @@
-"""The pages of a person, one per stage. They show what `StudyGame.shown` returns, and opaque picture addresses."""
+"""The pages of a person, one per stage. They show the content of `StudyGame.shown`, and opaque picture addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.study.service.links import TEST, link_mark
 from icy.study.service.pay import bonus_cents, code_of, leave_address, outcome_of
 from icy.study.service.persons import Person
 from icy.study.service.platforms import MOST_ID, PLATFORMS, hand_in_address, parameters_of
-from icy.study.service.play import OnFile, load
+from icy.study.service.play import SavedGame, load
 from icy.study.service.stages import ENDS, end_game, stage_of
 from icy.study.stimuli import svg
 
@@ -21,31 +21,31 @@ from .desk import Desk
 from .guard import form_token
 from .words import block, counted, fill
 
-EXAMPLE = "kobadefumiro"  # whose first letters are the code of the star; no language has it
+EXAMPLE = "kobadefumiro"  # its first letters are the code of the star, which is not a code of any language
 ACTIONS = ("tab", "answer", "next", "view", "add", "remove", "display")
-SAID = ("stale", "empty", "long", "letters")
+NOTICES = ("stale", "empty", "long", "letters")
 
 
-def person_page(desk: Desk, person: Person, said: str = "") -> Response:
-    """Return the page that a person is at.
+def person_page(desk: Desk, person: Person, notice: str = "") -> Response:
+    """Return the current page of a person.
 
     Args:
         desk: the study.
-        person: who.
-        said: what to say of the last answer: one of SAID, or nothing.
+        person: the person.
+        notice: notice about the last answer: one of NOTICES, or "".
     """
     stage = stage_of(desk.study, person)
     if stage in ENDS:
         return _end(desk, person, stage)
     with desk.study.database.reading() as connection:
-        found = load(connection, person.id)
-    if stage == "game" and found.is_closed:  # after a crash between the last answer and the next page
+        saved = load(connection, person.id)
+    if stage == "game" and saved.is_closed:  # after a crash between the last answer and the next page
         return person_page(desk, end_game(desk.study, person))
-    return _STAGES[stage](desk, person, found, said)
+    return _STAGES[stage](desk, person, saved, notice)
 
 
 def _common(desk: Desk, person: Person, stage: str) -> dict[str, str]:
-    """Return what all pages before the end need."""
+    """Return the template variables of all pages before the end."""
     return {
         "action": desk.private(person.token, stage),
         "token": form_token(desk.study, person.token),
@@ -53,14 +53,14 @@ def _common(desk: Desk, person: Person, stage: str) -> dict[str, str]:
     }
 
 
-def _now(found: OnFile) -> SimpleNamespace:
-    """Return how the game looks and sounds."""
-    row = found.row
+def _now(saved: SavedGame) -> SimpleNamespace:
+    """Return the current display settings of the game."""
+    row = saved.row
     return SimpleNamespace(palette=row["palette"], patterns=bool(row["patterns"]), sound=bool(row["sound"]))
 
 
 def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
-    """Return what the instructions say of the game."""
+    """Return the template variables of the instructions."""
     settings, people, t = game.settings, desk.study.plan.people, desk.words.instructions
     length = settings.content.length
     bonus = fill(
@@ -81,57 +81,57 @@ def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
 # -- before the game ---------------------------------------------------------------------------------------------------
 
 
-def _demographics(desk: Desk, person: Person, found: OnFile, said: str) -> Response:
+def _demographics(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
     return desk.page("demographics", _common(desk, person, "demographics"))
 
 
-def _instructions(desk: Desk, person: Person, found: OnFile, said: str) -> Response:
-    given = {"rule": _rule(desk, found.game), "now": _now(found), "choose": desk.study.plan.display.choose}
-    return desk.page("instructions", _common(desk, person, "instructions") | given)
+def _instructions(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
+    fields = {"rule": _rule(desk, saved.game), "now": _now(saved), "choose": desk.study.plan.display.choose}
+    return desk.page("instructions", _common(desk, person, "instructions") | fields)
 
 
-def _comprehension(desk: Desk, person: Person, found: OnFile, said: str) -> Response:
-    given = {"rule": _rule(desk, found.game), "again": person.attempts > 0, "attempt": person.attempts}
-    return desk.page("comprehension", _common(desk, person, "comprehension") | given)
+def _comprehension(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
+    fields = {"rule": _rule(desk, saved.game), "again": person.attempts > 0, "attempt": person.attempts}
+    return desk.page("comprehension", _common(desk, person, "comprehension") | fields)
 
 
-def _colours(desk: Desk, person: Person, found: OnFile, said: str) -> Response:
-    values = found.game.settings.content.values
-    swatches = [desk.private(person.token, "picture", mark) for mark in _swatch_marks(desk, person, found)]
-    given = {"swatches": swatches, "names": COLOURS[:values], "now": _now(found)}
-    return desk.page("colours", _common(desk, person, "colours") | given | {"choose": desk.study.plan.display.choose})
+def _colours(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
+    values = saved.game.settings.content.values
+    swatches = [desk.private(person.token, "picture", mark) for mark in _swatch_marks(desk, person, saved)]
+    fields = {"swatches": swatches, "names": COLOURS[:values], "now": _now(saved)}
+    return desk.page("colours", _common(desk, person, "colours") | fields | {"choose": desk.study.plan.display.choose})
 
 
 # -- the game ----------------------------------------------------------------------------------------------------------
 
 
-def _game(desk: Desk, person: Person, found: OnFile, said: str) -> Response:
-    """Return the page of the game; or the one before it."""
+def _game(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
+    """Return the page of the game, or the start page before the game."""
     common = _common(desk, person, "game")
-    if found.state.phase == "new":
-        return desk.page("start", common | {"rule": _rule(desk, found.game)})
-    shown = found.game.shown(found.state)
-    given = {
+    if saved.state.phase == "new":
+        return desk.page("start", common | {"rule": _rule(desk, saved.game)})
+    shown = saved.game.shown(saved.state)
+    fields = {
         "shown": shown,
-        "told": told(desk.words, shown.feedback) if shown.feedback else "",
-        "said": getattr(desk.words.say, said) if said in SAID else "",
-        "trial": found.trial,
-        "now": _now(found),
+        "result": result_text(desk.words, shown.feedback) if shown.feedback else "",
+        "notice": getattr(desk.words.say, notice) if notice in NOTICES else "",
+        "trial": saved.trial,
+        "now": _now(saved),
         "choose": desk.study.plan.display.choose,
         "notes": desk.private(person.token, "note"),
         "actions": SimpleNamespace(**{name: desk.private(person.token, name) for name in ACTIONS}),
-        "picture": desk.private(person.token, "picture", test_mark(desk, person, found)),
-        "train_picture": desk.private(person.token, "picture", train_mark(desk, person, found)),
+        "picture": desk.private(person.token, "picture", test_mark(desk, person, saved)),
+        "train_picture": desk.private(person.token, "picture", train_mark(desk, person, saved)),
     }
-    return desk.page("game", common | given)
+    return desk.page("game", common | fields)
 
 
-def told(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
-    """Return what an answer is told, but for the right code.
+def result_text(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
+    """Return the feedback on an answer, without the right code.
 
     Args:
-        t: words.
-        feedback: of the game.
+        t: texts of the language.
+        feedback: feedback of the game.
     """
     if feedback.correct is None:
         return str(t.game.untold)
@@ -140,11 +140,11 @@ def told(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
     return str(t.game.wrong if feedback.code else t.game.wrong_untold)
 
 
-def _feedback(desk: Desk, person: Person, found: OnFile, said: str) -> Response:
-    return desk.page("feedback", _common(desk, person, "feedback") | {"now": _now(found)})
+def _feedback(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
+    return desk.page("feedback", _common(desk, person, "feedback") | {"now": _now(saved)})
 
 
-Stage = Callable[[Desk, Person, OnFile, str], Response]
+Stage = Callable[[Desk, Person, SavedGame, str], Response]
 _STAGES: Mapping[str, Stage] = {
     "demographics": _demographics,
     "instructions": _instructions,
@@ -159,29 +159,29 @@ _STAGES: Mapping[str, Stage] = {
 
 
 def _end(desk: Desk, person: Person, stage: str) -> Response:
-    """Return the page of someone who has finished, withdrew, or failed the questions."""
+    """Return the page of a person who has finished, has withdrawn, or has failed the questions."""
     study, outcome = desk.study, outcome_of(stage)
     with study.database.reading() as connection:
         row = connection.execute("SELECT * FROM external_id WHERE person = ?", (person.id,)).fetchone()
         game = connection.execute("SELECT * FROM game WHERE person = ?", (person.id,)).fetchone()
     external = row["external"] if row else ""
-    kept = {} if row is None else json.loads(row["kept_json"])
+    parameters = {} if row is None else json.loads(row["kept_json"])
     if stage != "done" or game is None:
         address, code = leave_address(study, outcome, external), code_of(study, outcome)
         return end_page(desk, *_end_texts(desk, stage, deleted=game is None), address, code)
     own = game["completion_code"]
-    given = {
+    fields = {
         "score": game["score"],
         "pay": _pay(desk, bonus_cents(study, game)),
         "address": leave_address(study, outcome, external, own),
         "code": code_of(study, outcome, own),
-        "hand_in": hand_in_address(kept.get("submit_to", "")) if kept.get("assignment") else "",
-        "assignment": kept.get("assignment", ""),
+        "hand_in": hand_in_address(parameters.get("submit_to", "")) if parameters.get("assignment") else "",
+        "assignment": parameters.get("assignment", ""),
         "debriefing": block(study.plan.debriefing_text, top=2),
         "person": person.id,
         "again": desk.address() if study.plan.platform.name == "kiosk" else "",
     }
-    return desk.page("done", given, form_action=given["hand_in"] or "'self'")
+    return desk.page("done", fields, form_action=fields["hand_in"] or "'self'")
 
 
 def _pay(desk: Desk, bonus: int) -> str:
@@ -197,70 +197,71 @@ def _end_texts(desk: Desk, stage: str, deleted: bool) -> tuple[str, list[str]]:
 def end_page(
     desk: Desk, heading: str, texts: list[str], address: str = "", code: str = "", label: str = "", status: int = 200
 ) -> Response:
-    """Return a page that ends the study for someone, with where to go; the label is that of the link there."""
-    given = {"heading": heading, "texts": texts, "address": address, "code": code, "leave_label": label}
-    return desk.page("end", given, status)
+    """Return a final page with texts, a completion code, and a link with a label to an address."""
+    fields = {"heading": heading, "texts": texts, "address": address, "code": code, "leave_label": label}
+    return desk.page("end", fields, status)
 
 
-def link_page(desk: Desk, given: Mapping[str, str]) -> Response:
-    """Return the page that shows a researcher the parameters in the link of the platform."""
+def link_page(desk: Desk, parameters: Mapping[str, str]) -> Response:
+    """Return the page that shows a researcher the parameters in the link from the platform."""
     recruiting, t = desk.study.plan.platform, desk.words.link
-    came, known = recruiting.visit(given), PLATFORMS[recruiting.name]
-    arrived = {recruiting.parameter: came.fault or ("good" if came.external else "missing")}
-    for parameter, name in known.kept.items():
-        arrived[parameter] = "good" if name in came.kept else "placeholder" if given.get(parameter) else "missing"
-    found = [(name, given.get(name, "")[:MOST_ID], getattr(t, said)) for name, said in arrived.items()]
-    more = {
+    visit, known = recruiting.visit(parameters), PLATFORMS[recruiting.name]
+    results = {recruiting.parameter: visit.fault or ("good" if visit.external else "missing")}
+    for parameter, name in known.extra.items():
+        is_filled = bool(parameters.get(parameter))
+        results[parameter] = "good" if name in visit.extra else "placeholder" if is_filled else "missing"
+    rows = [(name, parameters.get(name, "")[:MOST_ID], getattr(t, result)) for name, result in results.items()]
+    fields = {
         "action": desk.address("link"),
         "token": "",
-        "found": found,
-        "parameters": [*parameters_of(recruiting.name, recruiting.id_parameter, came).items()],
+        "rows": rows,
+        "parameters": [*parameters_of(recruiting.name, recruiting.id_parameter, visit).items()],
         "test": (TEST, link_mark(desk.study)),
-        "good": bool(came.external),
-        "preview": came.preview,
+        "good": bool(visit.external),
+        "preview": visit.preview,
     }
-    return desk.page("link", more)
+    return desk.page("link", fields)
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
-def _mark(desk: Desk, person: Person, found: OnFile, *of: str | int) -> str:
-    """Return the opaque end of a picture's address, which changes with how it looks."""
-    return desk.study.key.mark("picture", person.token, *of, found.row["palette"], found.row["patterns"])
+def _mark(desk: Desk, person: Person, saved: SavedGame, *of: str | int) -> str:
+    """Return the opaque last part of a picture's address; it changes with the display settings."""
+    return desk.study.key.mark("picture", person.token, *of, saved.row["palette"], saved.row["patterns"])
 
 
-def test_mark(desk: Desk, person: Person, found: OnFile) -> str:
-    """Return the end of the address of the item on screen."""
-    return _mark(desk, person, found, "test", found.state.trial.example)
+def test_mark(desk: Desk, person: Person, saved: SavedGame) -> str:
+    """Return the last part of the picture's address of the item on screen."""
+    return _mark(desk, person, saved, "test", saved.state.trial.example)
 
 
-def train_mark(desk: Desk, person: Person, found: OnFile) -> str:
-    """Return the end of the address of the card that Train shows."""
-    return _mark(desk, person, found, "train", found.state.views)
+def train_mark(desk: Desk, person: Person, saved: SavedGame) -> str:
+    """Return the last part of the picture's address of the card that Train shows."""
+    return _mark(desk, person, saved, "train", saved.state.views)
 
 
-def _swatch_marks(desk: Desk, person: Person, found: OnFile) -> list[str]:
-    return [_mark(desk, person, found, "colour", n) for n in range(found.game.settings.content.values)]
+def _swatch_marks(desk: Desk, person: Person, saved: SavedGame) -> list[str]:
+    return [_mark(desk, person, saved, "colour", n) for n in range(saved.game.settings.content.values)]
 
 
 def picture(desk: Desk, person: Person, mark: str) -> str | None:
-    """Return the picture of an address, as SVG: that on screen, that in Train, or a swatch; None for any other."""
+    """Return the picture of an address as SVG: item on screen, card of Train or colour swatch; None for others."""
     with desk.study.database.reading() as connection:
-        found = load(connection, person.id)
+        saved = load(connection, person.id)
     pictures: dict[str, Picture | None] = {
-        mark: Picture(n, 0, n) for n, mark in enumerate(_swatch_marks(desk, person, found))
+        mark: Picture(n, 0, n) for n, mark in enumerate(_swatch_marks(desk, person, saved))
     }
-    if found.state.trials:
-        pictures[test_mark(desk, person, found)] = found.game.picture(found.state)
-        pictures[train_mark(desk, person, found)] = found.game.train_picture(found.state)
-    wanted = pictures.get(mark)
-    now = _now(found)
-    return None if wanted is None else svg(wanted, now.palette, patterns=now.patterns)
+    if saved.state.trials:
+        pictures[test_mark(desk, person, saved)] = saved.game.picture(saved.state)
+        pictures[train_mark(desk, person, saved)] = saved.game.train_picture(saved.state)
+    match = pictures.get(mark)
+    now = _now(saved)
+    return None if match is None else svg(match, now.palette, patterns=now.patterns)
 
 
 def stop_page(desk: Desk, person: Person) -> Response:
-    """Return the page that asks whether someone really wants to stop."""
+    """Return the page that asks whether the person really wants to stop."""
     token = form_token(desk.study, person.token)
     back, action = desk.private(person.token), desk.private(person.token, "withdraw")
     return desk.page("stop", {"action": action, "token": token, "back": back})

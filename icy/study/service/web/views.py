@@ -1,4 +1,4 @@
-"""What is answered to requests: pages are shown (GET); forms are filed and lead back to a page (POST, redirect)."""
+"""Views: GET requests show pages; POST requests save a form and redirect to a page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PICTURE = {
 
 
 def device_of(agent: str) -> str:
-    """Return the kind of device that a browser names itself by; the name itself is not kept.
+    """Return the kind of device from a browser's user agent; the user agent is not stored.
 
     Example:
         >>> device_of("Mozilla/5.0 (iPhone) Mobile/15E148"), device_of("Mozilla/5.0 (iPad)"), device_of("Firefox/150")
@@ -48,7 +48,7 @@ def device_of(agent: str) -> str:
 
 
 def entry(desk: Desk, request: Request) -> Response:
-    """Show the page of information; or lead someone who has taken part already back to where they were."""
+    """Show the information page; redirect a person who has agreed before to their current page."""
     study, came = desk.study, desk.study.plan.platform.visit(request.query_params)
     if is_test(study, request.query_params):
         return pages.link_page(desk, request.query_params)
@@ -63,13 +63,13 @@ def entry(desk: Desk, request: Request) -> Response:
     return refused_page(desk, refused) if refused else _information(desk, came)
 
 
-def is_test(study: Study, given: Mapping[str, str]) -> bool:
-    """Return whether a link is the test link of a study that waits for its test; later it is a link like others."""
-    return study.key.matches(given.get(links.TEST, ""), "link test", study.name) and links.needs_test(study)
+def is_test(study: Study, parameters: Mapping[str, str]) -> bool:
+    """Return whether a link is the test link of a study without a passed test; afterwards it is an ordinary link."""
+    return study.key.matches(parameters.get(links.TEST, ""), "link test", study.name) and links.needs_test(study)
 
 
 def confirm_link(desk: Desk, request: Request, form: Form) -> Response:
-    """Open a study after its researcher saw that the link brings the right id."""
+    """Open a study after the researcher has confirmed that the link contains the right id."""
     if not is_test(desk.study, form):
         raise HTTPException(404)
     if not desk.study.plan.platform.visit(form).external:
@@ -81,7 +81,7 @@ def confirm_link(desk: Desk, request: Request, form: Form) -> Response:
 
 def _information(desk: Desk, came: Visit) -> Response:
     plan = desk.study.plan
-    given = {
+    fields = {
         "information": block(plan.information_text),
         "people": plan.people,
         "pay": _pay(desk),
@@ -91,7 +91,7 @@ def _information(desk: Desk, came: Visit) -> Response:
         "token": entry_token(desk.study),
         "parameters": [*parameters_of(plan.platform.name, plan.platform.id_parameter, came).items()],
     }
-    return desk.page("consent", given)
+    return desk.page("consent", fields)
 
 
 def _pay(desk: Desk) -> str:
@@ -103,7 +103,7 @@ def _pay(desk: Desk) -> str:
 
 
 def refused_page(desk: Desk, why: str) -> Response:
-    """Return the page for someone who cannot take part, and count it where their link is to blame."""
+    """Return the page for a person who cannot take part, and count the visit if the link is the cause."""
     links.count_refusal(desk.study, why)
     t, outcome, people = desk.words.refused, why if why == "full" else "", desk.study.plan.people
     address, code = (leave_address(desk.study, outcome), code_of(desk.study, outcome)) if outcome else ("", "")
@@ -123,12 +123,12 @@ def _refused_device(desk: Desk, device: str) -> Response:
 
 
 def _return(desk: Desk) -> list[str]:
-    """Return what asks those who came by a platform to give their place back."""
+    """Return the text that asks people from a platform to return their submission."""
     return [] if desk.study.plan.platform.name in ("link", "kiosk") else [getattr(desk.words.declined, "return")]
 
 
 def declined(desk: Desk, request: Request) -> Response:
-    """Thank someone who does not want to take part; nothing is recorded."""
+    """Thank a person who does not want to take part; nothing is recorded."""
     t = desk.words.declined
     return pages.end_page(
         desk, t.title, [t.text, *_return(desk)], leave_address(desk.study, "declined"), code_of(desk.study, "declined")
@@ -136,12 +136,12 @@ def declined(desk: Desk, request: Request) -> Response:
 
 
 def enter(desk: Desk, request: Request, form: Form) -> Response:
-    """Take in someone who agreed; the condition is the server's choice alone."""
+    """Enroll a person who agreed. The server alone chooses the condition."""
     study, seen = desk.study, first_seen(desk.study, form.get("form", ""))
     if seen is None:
         raise HTTPException(403)
-    is_program = bool(form.get("website")) or seconds_since(study, seen) < study.plan.pages.least_seconds
-    if is_program or form.get("agree") != "1":
+    is_bot = bool(form.get("website")) or seconds_since(study, seen) < study.plan.pages.least_seconds
+    if is_bot or form.get("agree") != "1":
         raise HTTPException(400)
     if not desk.web.newcomers.allows(study.name):
         raise HTTPException(429)
@@ -159,7 +159,7 @@ def person_of(desk: Desk, token: str) -> Person:
     """Return the person of a private link.
 
     Raises:
-        HTTPException: it is nobody's, or the person asks too often.
+        HTTPException: the link is unknown, or the person sends too many requests.
     """
     with desk.study.database.reading() as connection:
         found = persons.person_of_token(connection, desk.study, token)
@@ -171,13 +171,13 @@ def person_of(desk: Desk, token: str) -> Person:
 
 
 def show(desk: Desk, request: Request) -> Response:
-    """Show the page that a person is at."""
+    """Show the current page of a person."""
     person = person_of(desk, request.path_params["token"])
     return pages.person_page(desk, person, request.query_params.get("say", ""))
 
 
 def show_stop(desk: Desk, request: Request) -> Response:
-    """Ask whether someone really wants to stop."""
+    """Ask whether the person really wants to stop."""
     person = person_of(desk, request.path_params["token"])
     if stages.stage_of(desk.study, person) in stages.ENDS:
         return RedirectResponse(desk.private(person.token), 303)
@@ -185,7 +185,7 @@ def show_stop(desk: Desk, request: Request) -> Response:
 
 
 def show_picture(desk: Desk, request: Request) -> Response:
-    """Show a picture of a person's own page."""
+    """Return a picture of a person's page."""
     person = person_of(desk, request.path_params["token"])
     found = pages.picture(desk, person, request.path_params["mark"])
     if found is None:
@@ -194,23 +194,23 @@ def show_picture(desk: Desk, request: Request) -> Response:
 
 
 def do(desk: Desk, request: Request, form: Form) -> Response:
-    """File what a person did, and lead back to their page."""
+    """Save a person's action, and redirect to their page."""
     person = person_of(desk, request.path_params["token"])
     if not is_form_token(desk.study, person.token, form.get("form", "")):
         raise HTTPException(403)
-    said = ACTIONS[request.path_params["action"]](Deed(desk, person, form))
+    notice = ACTIONS[request.path_params["action"]](Submission(desk, person, form))
     address = desk.private(person.token)
-    return RedirectResponse(f"{address}?say={said}" if said else address, 303)
+    return RedirectResponse(f"{address}?say={notice}" if notice else address, 303)
 
 
 @dataclass(frozen=True)
-class Deed:
-    """Something that a person sent.
+class Submission:
+    """A form that a person sent.
 
     Attributes:
         desk: the study.
-        person: who.
-        form: what.
+        person: the person.
+        form: fields of the form.
     """
 
     desk: Desk
@@ -218,92 +218,92 @@ class Deed:
     form: Form
 
     def text(self, name: str) -> str:
-        """Return a field; "" if it is not there."""
+        """Return a field; "" if it is missing."""
         return self.form.get(name, "")
 
     def number(self, name: str) -> int | None:
-        """Return a field as a whole number; None if it is none."""
+        """Return a field as a whole number; None if it is not a whole number."""
         return parse_whole(self.text(name))
 
     def display(self) -> dict[str, str | int]:
-        """Return how the game is to look."""
+        """Return the palette and patterns of the form."""
         choose, palette = self.desk.study.plan.display.choose, self.text("palette")
         chosen: dict[str, str | int] = {"palette": palette, "patterns": int(self.text("patterns") == "1")}
         return chosen if choose and palette in PALETTES else {}
 
     def display_and_sound(self) -> dict[str, str | int]:
-        """Return how the game is to look, and whether it is to sound."""
+        """Return the palette, patterns and sound of the form."""
         return self.display() | {"sound": int(self.text("sound") == "1")}
 
     def act(self, event: Event, trial: str = "", reaction: int | None = None) -> EventResult | None:
-        """Apply an event to the game, if the person is at it."""
+        """Apply an event to the game; None if the person is on another page."""
         if stages.stage_of(self.desk.study, self.person) != "game":
             return None
         return act(self.desk.study, self.person.id, event, trial, reaction)
 
 
-Action = Callable[[Deed], str | None]
+Action = Callable[[Submission], str | None]
 
 
-def _demographics(deed: Deed) -> None:
-    t = deed.desk.words.demographics
+def _demographics(form: Submission) -> None:
+    t = form.desk.words.demographics
     accepted = {"age": t.ages, "colour_vision": t.colour_visions}
-    answers = {name: deed.text(name) for name, known in accepted.items() if deed.text(name) in known}
-    answers["languages"] = deed.text("languages").strip()
-    stages.answer_page(deed.desk.study, deed.person, "demographics", answers)
+    answers = {name: form.text(name) for name, known in accepted.items() if form.text(name) in known}
+    answers["languages"] = form.text("languages").strip()
+    stages.answer_page(form.desk.study, form.person, "demographics", answers)
 
 
-def _instructions(deed: Deed) -> None:
-    stages.read_instructions(deed.desk.study, deed.person, deed.display_and_sound(), deed.text("viewport"))
+def _instructions(form: Submission) -> None:
+    stages.read_instructions(form.desk.study, form.person, form.display_and_sound(), form.text("viewport"))
 
 
-def _comprehension(deed: Deed) -> None:
-    questions = deed.desk.words.comprehension.questions
-    given = [deed.text(f"question{n}")[:2] for n in range(1, len(questions) + 1)]
-    if deed.number("attempt") == deed.person.attempts:  # else it is a second click
-        stages.answer_questions(deed.desk.study, deed.person, given, [str(one.right) for one in questions])
+def _comprehension(form: Submission) -> None:
+    questions = form.desk.words.comprehension.questions
+    answers = [form.text(f"question{n}")[:2] for n in range(1, len(questions) + 1)]
+    if form.number("attempt") == form.person.attempts:  # otherwise it is a double click
+        stages.answer_questions(form.desk.study, form.person, answers, [str(one.right) for one in questions])
 
 
-def _colours(deed: Deed) -> None:
-    known = (*vars(deed.desk.words.colours.names), "unsure")
-    given = {f"colour {name}": deed.text(f"colour{n}") for n, name in enumerate(COLOURS, 1) if n < len(known)}
-    set_display(deed.desk.study, deed.person.id, deed.display())
-    answers = {key: name if name in known else "" for key, name in given.items()}
-    stages.answer_page(deed.desk.study, deed.person, "colours", answers)
+def _colours(form: Submission) -> None:
+    known = (*vars(form.desk.words.colours.names), "unsure")
+    answers = {f"colour {name}": form.text(f"colour{n}") for n, name in enumerate(COLOURS, 1) if n < len(known)}
+    set_display(form.desk.study, form.person.id, form.display())
+    answers = {key: name if name in known else "" for key, name in answers.items()}
+    stages.answer_page(form.desk.study, form.person, "colours", answers)
 
 
-def _answer(deed: Deed) -> str | None:
-    found = deed.act(Event("answer", deed.text("answer")), deed.text("trial"), deed.number("reaction"))
-    return found.said if found else None
+def _answer(form: Submission) -> str | None:
+    found = form.act(Event("answer", form.text("answer")), form.text("trial"), form.number("reaction"))
+    return found.notice if found else None
 
 
-def _next(deed: Deed) -> None:
-    found = deed.act(Event("next"), deed.text("trial"))
-    if found and found.found.is_closed:
-        stages.end_game(deed.desk.study, deed.person)
+def _next(form: Submission) -> None:
+    found = form.act(Event("next"), form.text("trial"))
+    if found and found.saved.is_closed:
+        stages.end_game(form.desk.study, form.person)
 
 
-def _start(deed: Deed) -> None:
-    deed.act(Event("start"))
+def _start(form: Submission) -> None:
+    form.act(Event("start"))
 
 
-def _tab(deed: Deed) -> None:
-    deed.act(Event("tab", deed.text("tab")))
+def _tab(form: Submission) -> None:
+    form.act(Event("tab", form.text("tab")))
 
 
 def _button(kind: EventKind) -> Action:
-    """Return the action of a button, whose page says the number that it showed."""
+    """Return the action of a button. Its form has the number that the page showed."""
 
-    def press(deed: Deed) -> None:
-        if (at := deed.number("at")) is not None:
-            deed.act(Event(kind, at=at))
+    def press(form: Submission) -> None:
+        if (at := form.number("at")) is not None:
+            form.act(Event(kind, at=at))
 
     return press
 
 
-def _note(deed: Deed) -> None:
-    if deed.text("kind") in ("blur", "paste"):
-        deed.act(Event.of_json({"kind": deed.text("kind")}))
+def _note(form: Submission) -> None:
+    if form.text("kind") in ("blur", "paste"):
+        form.act(Event.of_json({"kind": form.text("kind")}))
 
 
 ACTIONS: Mapping[str, Action] = {
@@ -319,7 +319,7 @@ ACTIONS: Mapping[str, Action] = {
     "add": _button("add"),
     "remove": _button("remove"),
     "note": _note,
-    "display": lambda deed: set_display(deed.desk.study, deed.person.id, deed.display_and_sound()),
-    "feedback": lambda deed: stages.leave_remarks(deed.desk.study, deed.person, deed.text("text")),
-    "withdraw": lambda deed: persons.withdraw(deed.desk.study, deed.person, delete=deed.text("delete") == "1"),
+    "display": lambda form: set_display(form.desk.study, form.person.id, form.display_and_sound()),
+    "feedback": lambda form: stages.leave_remarks(form.desk.study, form.person, form.text("text")),
+    "withdraw": lambda form: persons.withdraw(form.desk.study, form.person, delete=form.text("delete") == "1"),
 }

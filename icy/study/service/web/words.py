@@ -1,4 +1,4 @@
-"""The words of the pages: one file per language."""
+"""The texts of the pages: one file per language."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from markupsafe import Markup
 from icy.core.errors import unknown
 
 FOLDER = Path(__file__).with_name("texts")
-MARKDOWN = MarkdownIt("commonmark", {"html": False})  # tags are shown, and do nothing
+MARKDOWN = MarkdownIt("commonmark", {"html": False})  # HTML tags are escaped
 
 
 def languages() -> list[str]:
-    """Return the languages that there are words in."""
+    """Return the languages of the pages."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 @cache
 def words(language: str) -> SimpleNamespace:
-    """Return the words of a language, by names that follow one another, as in `words("en").game.send`.
+    """Return the texts of a language, by nested names, as in `words("en").game.send`.
 
     Raises:
-        UnknownNameError: there are none.
+        UnknownNameError: the language is unknown.
     """
     if language not in languages():
         raise unknown("language of the pages", language, languages())
     found = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-    return SimpleNamespace(**{name: _named(value) for name, value in found.items()})
+    return SimpleNamespace(**{name: _namespaces(value) for name, value in found.items()})
 
 
-def _named(found: object) -> object:
+def _namespaces(found: object) -> object:
     if isinstance(found, dict):
-        return SimpleNamespace(**{name: _named(value) for name, value in found.items()})
-    return [_named(one) for one in found] if isinstance(found, list) else found
+        return SimpleNamespace(**{name: _namespaces(value) for name, value in found.items()})
+    return [_namespaces(one) for one in found] if isinstance(found, list) else found
 
 
-def fill(text: str, **given: object) -> str:
-    """Return a text with its {names} filled in."""
-    return text.format(**given)
+def fill(text: str, **values: object) -> str:
+    """Return a text with its {names} replaced by values."""
+    return text.format(**values)
 
 
 def counted(number: int, forms: Sequence[str]) -> str:
@@ -58,15 +58,15 @@ def counted(number: int, forms: Sequence[str]) -> str:
 
 def inline(text: str) -> Markup:
     """Return a line of Markdown as HTML."""
-    return Markup(MARKDOWN.renderInline(text))  # of our own words, and escaped
+    return Markup(MARKDOWN.renderInline(text))  # icy's own texts, and escaped
 
 
 def block(text: str, top: int = 1) -> Markup:
-    """Return a text of Markdown as HTML, in which tags are shown as they are typed.
+    """Return Markdown as HTML; HTML tags in the text are escaped.
 
     Args:
-        text: of Markdown.
-        top: the highest level that a heading may have; where one is higher, all are lowered.
+        text: Markdown text.
+        top: highest level of headings; if a heading is higher, all headings are lowered.
     """
     tokens = MARKDOWN.parse(text)
     headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
@@ -77,10 +77,10 @@ def block(text: str, top: int = 1) -> Markup:
 
 
 def numbered(options: Sequence[str]) -> list[tuple[str, str]]:
-    """Return options with their places as values."""
+    """Return options with their positions as values."""
     return [(str(place), option) for place, option in enumerate(options)]
 
 
 def zipped(options: Sequence[str]) -> list[tuple[str, str]]:
-    """Return options with themselves as values."""
+    """Return options with their texts as values."""
     return [(option, option) for option in options]

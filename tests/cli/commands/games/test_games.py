@@ -76,13 +76,13 @@ def test_eval_compares_oracles_by_default() -> None:
 
 
 @pytest.mark.slow
-def test_show_says_what_was_said(folder: Path, tmp_path: Path) -> None:
+def test_show_prints_the_messages(folder: Path, tmp_path: Path) -> None:
     done = icy("games", "show", folder, "--where", "seed=123", "--turns", "2", "--save", tmp_path / "turns.png")
     assert done.exit_code == 0, done.output
-    assert done.output.count("which reads best as") == 2
+    assert done.output.count("best matching concepts: ") == 2
     assert (tmp_path / "turns.png").stat().st_size > 5000
     several = icy("games", "show", folder)
-    assert "say which, as in seed=123" in several.output
+    assert "choose one, as in seed=123" in several.output
     images = icy("games", "show", "ideal", "--world", "shape", "--world-options", "canvas=16", "--game", "targets=3",
                  "--turns", "1", "--save", tmp_path / "images.png")  # fmt: skip
     assert images.exit_code == 0, images.output

@@ -34,7 +34,7 @@ def test_a_row_per_speaker_and_game_is_of_ease_of_acquisition(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_published_rows_stand_beside_games_like_theirs() -> None:
+def test_published_rows_are_shown_for_similar_games() -> None:
     quick = [*QUICK[:-1], "2-5"]
     shown = run("eoa", *quick, "--samples", "4", "--shots", "1,2").stdout
     assert [line.split()[-5] for line in shown.splitlines() if line.startswith("LSTM (MetaRG24)")] == [

@@ -15,7 +15,7 @@ from tests.cli.commands.s2b.helpers import QUICK, run
 
 
 @pytest.mark.slow
-def test_players_are_measured_in_every_game_that_is_asked_for(tmp_path: Path) -> None:
+def test_players_are_measured_in_every_requested_game(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
     words = ["--listener", "oracle", "--listener", "random", "--shots", "1,2", "--samples", "2", "--format", "json"]
     result = run("eval", *QUICK, *words, "--out", str(out))

@@ -18,7 +18,7 @@ def test_a_person_listens_and_sees_no_meanings() -> None:
     result = run("play", "--listener", "me", "--values", "2", typed="maybe\n" + "0\n" * 100)
     assert result.exit_code == 0
     assert "you decide (0 the same meaning, 1 another meaning)" in result.stdout
-    assert "That is none of" in result.stdout
+    assert "That is not one of" in result.stdout
     assert "meaning (" not in result.stdout
     assert "the speaker sees" not in result.stdout
     assert "The episode is over" in result.stdout

@@ -53,8 +53,8 @@ def test_a_core_learns_by_r2d2_with_the_reconstruction_loss(tmp_path: Path) -> N
         (["--task", "shot=3"], "did you mean shots"),
         (["--task", "representation=ohe"], "--stimuli"),
         (["--set", "entropi=1"], "did you mean entropy"),
-        (["--core", "LSTM", "--updates", "3"], "by observations, not by updates"),
-        (["--core", "LSTM", "--observations", "10"], "no update in so few observations"),
+        (["--core", "LSTM", "--updates", "3"], "with `observations`, not `updates`"),
+        (["--core", "LSTM", "--observations", "10"], "no update with so few observations"),
         (["--observations", "0"], "number of observations must be"),
         (["--device", "cuda"], "device"),
         (["--seeds", "0"], "seeds"),
@@ -83,4 +83,4 @@ def test_variants_are_named(tmp_path: Path) -> None:
 def test_the_command_for_other_games_names_this_one() -> None:
     result = run("train", "--game", "recall", "--dry-run")
     assert result.exit_code == 2
-    assert "The recall task has a command of its own: icy s2b recall." in " ".join(result.stderr.split())
+    assert "The recall task has its own command: icy s2b recall." in " ".join(result.stderr.split())

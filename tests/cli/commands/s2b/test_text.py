@@ -53,7 +53,7 @@ def test_a_row_per_model_and_game_and_the_published_ones_below(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("words", [["--values", "2-3"], ["--distractors", "1"], ["--speaker", "bosdis"]], ids=str)
-def test_published_rows_stand_beside_the_same_game_alone(words: list[str]) -> None:
+def test_published_rows_are_shown_for_the_same_game_only(words: list[str]) -> None:
     vocabulary = ["--vocab-size", "20"] if "--speaker" in words else []
     result = run("text", *QUICK, "--model", "scripted-yes", *words, *vocabulary)
     assert result.exit_code == 0, result.output
@@ -87,8 +87,8 @@ def test_a_dry_run_shows_prompts_and_asks_nobody(tmp_path: Path) -> None:
     assert "Phase 2, game 1\n" in query
     table = query.splitlines()[-2:]
     assert [line.split()[:4] for line in table] == [["1", "1", "0", "8"], ["2", "1", "0", "8"]]
-    assert "a token per word, per up to three digits, and per sign" in result.stderr
-    assert "To read them costs about" in result.stderr
+    assert "one token per word, per group of up to three digits, and per sign" in result.stderr
+    assert "Reading them costs about" in result.stderr
 
 
 def test_counts_of_a_dry_run_are_those_of_the_run() -> None:
@@ -108,10 +108,10 @@ def test_a_server_is_asked_once_and_costs_are_told(monkeypatch: pytest.MonkeyPat
         first, second = (run("text", *SMALL, *words, "--out", f"{name}.csv") for name in ("first", "second"))
     assert first.exit_code == second.exit_code == 0, first.output
     count = len(server.asked)
-    assert f"{count} requests, of which 0 were answered before; {100 * count:,} tokens read" in first.stdout
-    assert f"cost: {count:.4f} for all tokens, of which {count:.4f} this time" in first.stdout
-    assert f"{count} requests, of which {count} were answered before" in second.stdout
-    assert f"cost: {count:.4f} for all tokens, of which 0.0000 this time" in second.stdout
+    assert f"{count} requests, 0 of them answered before; {100 * count:,} tokens read" in first.stdout
+    assert f"cost: {count:.4f} for all tokens, {count:.4f} of it in this run" in first.stdout
+    assert f"{count} requests, {count} of them answered before" in second.stdout
+    assert f"cost: {count:.4f} for all tokens, 0.0000 of it in this run" in second.stdout
     assert {one.headers["Authorization"] for one in server.asked} == {f"Bearer {KEY}"}
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) == count + 2
@@ -128,7 +128,7 @@ def test_a_server_that_fails_leaves_what_is_measured_and_the_way_on() -> None:
         result = run("text", *SMALL, *models, "--out", "rows.csv")
     assert result.exit_code == 1
     assert "melted" in result.stderr
-    assert "kept in icy-text: the same command goes on from there" in result.stderr
+    assert "saved in icy-text: run the same command again to continue" in result.stderr
     assert f"{server.url}#good" in result.stdout
     assert len(pd.read_csv("rows.csv")) == 2
 
@@ -185,7 +185,7 @@ def test_an_interrupted_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(text._Run, "_one", interrupted)
     result = run("text", *QUICK, "--shots", "1,2", "--model", "scripted-yes", "--out", "rows.csv")
     assert result.exit_code == 130
-    assert "1 of 2 rows measured; the same command goes on" in result.stderr
+    assert "1 of 2 rows measured; run the same command again" in result.stderr
     assert len(pd.read_csv("rows.csv")) == 2
 
 
@@ -213,7 +213,7 @@ def test_a_run_that_is_interrupted_ends_at_once_and_goes_on(tmp_path: Path) -> N
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=300)  # does not wait for the server
         assert process.returncode == 130
-        assert "0 of 1 row measured; the same command goes on from the answers in icy-text" in errors
+        assert "0 of 1 row measured; run the same command again to continue from the answers in icy-text" in errors
         kept = len(list(tmp_path.glob("icy-text/*/*.json")))
         assert kept == 6
         slow[0] = False
@@ -249,9 +249,9 @@ def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
         (["--model", "http://localhost:abc/v1#m"], "has a port that is not a number"),
         (["--model", "http://a..b/v1#m", "--dry-run"], "has a host that no server can have"),
         (["--model", "localhost:8000/v1#m", "--dry-run"], "has no http:// or https:// at its start"),
-        (["--model", "http://localhost:1/v1#m", "--key-variable", "NOT_SET"], "NOT_SET holds no key"),
+        (["--model", "http://localhost:1/v1#m", "--key-variable", "NOT_SET"], "NOT_SET is not set"),
         (["--model", "transformers#nowhere"], "named by its folder"),
-        (["--model", "scripted-yes", "--temperature", "-1"], "temperature is a number from 0"),
+        (["--model", "scripted-yes", "--temperature", "-1"], "temperature must be a number from 0"),
         (["--model", "scripted-yes", "--price-prompt", "-1"], "price of a million tokens"),
         (["--model", "scripted-yes", "--concurrency", "0"], "concurrency must be"),
         (["--model", "scripted-yes", "--max-tokens", "0"], "max_tokens must be"),
@@ -260,7 +260,7 @@ def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
         (["--model", "scripted-yes", "--listener", "nearest"], "The models are the listener here"),
         (["--model", "scripted-yes", "--role", "speaker", "--speaker", "posdis"], "choose their partner by --listener"),
         (["--model", "scripted-yes", "--role", "speaker", "--listener", "nearst"], "did you mean nearest"),
-        (["--model", "scripted-yes", "--prompt", "metarg24", "--length", "2"], "messages of 3 tokens"),
+        (["--model", "scripted-yes", "--prompt", "metarg24", "--length", "2"], "needs 3 tokens per game"),
     ],
 )
 def test_mistakes_are_answered_in_a_sentence(words: list[str], said_of_it: str) -> None:
@@ -270,7 +270,7 @@ def test_mistakes_are_answered_in_a_sentence(words: list[str], said_of_it: str) 
     assert "Traceback" not in result.output
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     result = run("text", *QUICK, "--model", "http://localhost:1/v1#m", "--cache", "taken")
     assert result.exit_code == 1

@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("agents")
     done = train(out, *PAIRS)
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[-1] == f"The agents were kept: `icy s2b eval --listener {out}` evaluates them."
+    assert done.output.splitlines()[-1] == f"The agents were saved: `icy s2b eval --listener {out}` evaluates them."
     return out
 
 
@@ -62,7 +62,9 @@ def test_a_table_of_agents_and_nothing_twice(folder: Path) -> None:
 @pytest.mark.slow
 def test_the_last_line_says_how_to_keep_agents(tmp_path: Path) -> None:
     *_, last = train(tmp_path, "--seeds", "1", "--learner", "pair").output.splitlines()
-    assert last.startswith("The agents were not kept: the same command with --keep-models trains them again and keeps")
+    assert last.startswith(
+        "The agents were not saved: run the same command with --keep-models to train them again and save"
+    )
     assert last.endswith(f"`icy s2b eval --listener {tmp_path}`.")
 
 
@@ -93,7 +95,7 @@ def test_a_dry_run_trains_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_wrong_names_are_told_in_a_sentence(tmp_path: Path) -> None:
+def test_wrong_names_are_errors_in_one_sentence(tmp_path: Path) -> None:
     for words, why in (
         (["--core", "pears"], "did you mean pairs"),
         (["--learner", "r2"], "No learner is called 'r2'"),

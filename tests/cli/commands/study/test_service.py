@@ -65,13 +65,13 @@ def test_status_counts(home: Path) -> None:
 
 def test_check_tells_and_fails(home: Path) -> None:
     result = run("study", "check", "pilot")
-    assert (result.exit_code, result.stdout) == (0, "2 games and 7 items: all as it should be.\n")
+    assert (result.exit_code, result.stdout) == (0, "2 games and 7 items: no errors.\n")
     of = open_study(read_plan("pilot"))
     with of.database.writing() as connection:
         connection.execute("UPDATE game SET score = 99")
     result = run("study", "check", "pilot")
     assert result.exit_code == 1
-    assert "The score on file is 99" in result.stdout
+    assert "The saved score is 99" in result.stdout
 
 
 def test_export_and_report_go_together(home: Path) -> None:
@@ -86,7 +86,7 @@ def test_export_and_report_go_together(home: Path) -> None:
     assert run("study", "export", "pilot", "--with-ids", "--format", "json").exit_code == 0
     assert "WORKER-1" in (home / "pilot-data" / "games.json").read_text()
     assert run("study", "export", "pilot", "--backup", "copy.sqlite").exit_code == 0
-    assert_one_sentence(run("study", "export", "pilot", "--backup", "copy.sqlite"), "is there already", code=1)
+    assert_one_sentence(run("study", "export", "pilot", "--backup", "copy.sqlite"), "exists already", code=1)
 
 
 def test_review_decides_and_pays(home: Path) -> None:
@@ -103,7 +103,7 @@ def test_review_decides_and_pays(home: Path) -> None:
     assert result.exit_code == 0, result.output
     assert (home / "pay" / "pilot-prolific-approve.txt").read_text() == "WORKER-1\n"
     said = run("study", "review", "pilot", "--approve", "all").stderr
-    assert said == "Approved: 0 games. 1 finished game has been decided on already.\n"
+    assert said == "Approved: 0 games. 1 finished game has been decided already.\n"
     assert_one_sentence(run("study", "review", "pilot", "--approve", name), "was exported")
     assert_one_sentence(run("study", "review", "pilot", "--reject", name), "A rejection needs a reason")
     assert_one_sentence(run("study", "review", "pilot", "--approve", "zz"), "No person with a finished game")
@@ -140,7 +140,7 @@ def test_serve_says_where_and_hands_over(home: Path, monkeypatch: pytest.MonkeyP
     result = run("study", "serve", "pilot", *words)
     assert result.exit_code == 0, result.output
     assert "pilot (pilot): https://study.example/spy/pilot\n" in result.stderr
-    assert result.stderr.endswith("Stopped; all that people did is on file.\n")
+    assert result.stderr.endswith("Stopped; all recorded data is saved.\n")
     assert "secret" not in result.output
     study, how = given
     assert (study.name, how.password, how.behind_proxy) == ("pilot", "secret", True)
@@ -156,7 +156,7 @@ def test_serve_wants_the_link_tested_and_can_go_without(home: Path, monkeypatch:
     (home / "spy-codes.toml").write_text(f'state = "open"\n{texts}[platform]\nname = "prolific"\n')
     base = ("study", "serve", "spy-codes", "--base-url", "https://study.example/", "--root-path", "/spy")
     said = run(*base).stderr
-    assert "Nobody can take part in spy-codes before its link is tested." in said
+    assert "Nobody can take part in spy-codes until its link is tested." in said
     ids = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
     assert re.search(rf" https://study.example/spy/spy-codes\?{re.escape(ids)}&icy_test=[0-9A-F]{{32}}\n", said)
     assert run(*base).stderr == said
@@ -171,26 +171,26 @@ def test_status_warns_of_links_that_were_not_filled_in(home: Path) -> None:
     for reason in ("placeholder", "placeholder", "malformed", "full"):
         count_refusal(of, reason)
     said = " ".join(run("study", "status", "pilot").stderr.split())
-    assert "Warning: 3 visits were turned away because of the link: 2 had an id that was not filled in" in said
-    assert "and 1 had an id that is not one of the platform; the last was at 2" in said
+    assert "Warning: 3 visits were turned away because of the link: 2 had a placeholder instead of an id" in said
+    assert "and 1 had an id that does not match the platform; the last was at 2" in said
 
 
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        (("status", "nothing"), "`icy study new nothing.toml` makes one", 1),
-        (("serve", "nothing"), "`icy study new nothing.toml` makes one", 1),
+        (("status", "nothing"), "`icy study new nothing.toml` makes it", 1),
+        (("serve", "nothing"), "`icy study new nothing.toml` makes it", 1),
         (("serve", "pilot", "--host", "0.0.0.0", "--researcher"), "needs a password", 2),
-        (("serve", "pilot", "--base-url", "x"), "is like https://study.example", 2),
-        (("new", "Pilot"), "small letters, digits and hyphens", 2),
-        (("new", "pilot"), "is there already", 1),
+        (("serve", "pilot", "--base-url", "x"), "must be like https://study.example", 2),
+        (("new", "Pilot"), "lowercase letters, digits and hyphens", 2),
+        (("new", "pilot"), "exists already", 1),
         (("new", "other", "--platform", "prolifc"), "did you mean prolific", 2),
         (("forget", "pilot", "nobody"), "No person is called 'nobody'", 2),
         (("review", "pilot", "--pay", "x"), "There is nothing to pay", 2),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else None,
 )
-def test_mistakes_are_told_in_a_sentence(words: tuple[str, ...], said: str, code: int, home: Path) -> None:
+def test_mistakes_are_errors_in_one_sentence(words: tuple[str, ...], said: str, code: int, home: Path) -> None:
     result = run("study", *words)
     assert result.exit_code == code, result.output
     assert said in result.stderr
@@ -203,7 +203,7 @@ def test_a_study_that_was_never_served_is_told(tmp_path: Path, monkeypatch: pyte
     assert_one_sentence(run("study", "status", "pilot"), "`icy study serve` makes it", code=1)
     run("study", "new", "other")
     open_study(read_plan("pilot")).database.close()
-    assert_one_sentence(run("study", "check", "other"), "holds no study 'other'; it holds pilot", code=1)
+    assert_one_sentence(run("study", "check", "other"), "does not hold the study 'other'; it holds pilot", code=1)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Memory cores learn to bind: what was seen with what was heard, in episodes that each have their own."""
+"""Memory cores learn to bind stimuli and messages, with new pairs in every episode."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def episodes(generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Pairs seen and heard, then some of what was heard alone: was the first number seen with it positive?"""
+    """Return stimuli with messages, then messages alone, and whether the first number of their stimulus is positive."""
     seen = torch.randn(PAIRS, BATCH, WIDTH, generator=generator)
     heard = 2 * F.normalize(torch.randn(PAIRS, BATCH, WIDTH, generator=generator), dim=-1)
     which, row = torch.randint(PAIRS, (PAIRS, BATCH), generator=generator), torch.arange(BATCH)
@@ -45,4 +45,4 @@ def test_memory_cores_learn_to_bind(name: str) -> None:
         nn.utils.clip_grad_norm_(core.parameters(), 1.0)
         optimiser.step()
         right.append(((logits > 0) == (answers > 0.5)).float().mean().item())
-    assert sum(right[-50:]) / 50 > 0.9  # an LSTM reads 0.64
+    assert sum(right[-50:]) / 50 > 0.9  # an LSTM gets 0.64

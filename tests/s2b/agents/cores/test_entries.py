@@ -1,4 +1,4 @@
-"""Which entries of append-only memories a step may look at, against a loop over episodes."""
+"""Masks of append-only memories equal the result of a loop over episodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def resets() -> torch.Tensor:
 
 
 @pytest.mark.parametrize("begins", [None, resets()])
-def test_a_step_sees_the_last_entries_of_its_episode(begins: torch.Tensor | None) -> None:
+def test_a_step_reads_the_last_entries_of_its_episode(begins: torch.Tensor | None) -> None:
     count = torch.tensor([2, 0, 9, 1])
     old = torch.arange(BATCH * CAPACITY).view(BATCH, CAPACITY).float() + 100
     new = torch.arange(STEPS * BATCH).view(STEPS, BATCH).float() + 1

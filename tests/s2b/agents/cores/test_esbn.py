@@ -1,4 +1,4 @@
-"""Reading of the ESBN by hand, and both variants against loops over the equations (s2b-facts 10.5)."""
+"""Reads of the ESBN equal values computed by hand; both variants equal loops over the equations (s2b-facts 10.5)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icy.s2b.agents.cores.entries import view
 from icy.s2b.agents.cores.esbn import ESBN, Binding, StrictESBN
 
 
-def test_a_read_by_hand() -> None:
+def test_a_read_equals_hand_computed_values() -> None:
     binding = Binding().double()
     values = torch.tensor([[[1.0, 0.0]], [[0.0, 2.0]]], dtype=torch.float64)
     keys = torch.tensor([[[10.0], [20.0]]], dtype=torch.float64)
@@ -29,7 +29,7 @@ def test_a_read_by_hand() -> None:
 
 
 def read(z: Tensor, keys: list[Tensor], values: list[Tensor], binding: Binding, width: int) -> Tensor:
-    """sum_n a_n [K_n, c_n], as the facts write it; nothing of an empty memory."""
+    """Return sum_n a_n [K_n, c_n], as in s2b-facts; zeros if the memory is empty."""
     if not keys:
         return z.new_zeros(width)
     products = torch.stack([z @ value for value in values])
@@ -39,7 +39,7 @@ def read(z: Tensor, keys: list[Tensor], values: list[Tensor], binding: Binding, 
     return (weights[:, None] * torch.stack(found)).sum(0)
 
 
-def test_the_strict_variant_is_the_original_with_its_extra_step() -> None:
+def test_the_strict_variant_equals_the_original_with_its_extra_step() -> None:
     torch.manual_seed(0)
     core = StrictESBN(5, capacity=8, value=3, key=4, controller=6).double()
     torch.nn.init.constant_(core.binding.gain, 1.5)
@@ -49,7 +49,7 @@ def test_the_strict_variant_is_the_original_with_its_extra_step() -> None:
     for end in range(1, 5):  # the original answers once, at the end of a sequence
         keys: list[Tensor] = []
         key_read, state = torch.zeros(5).double(), None
-        for t in range(end + 1):  # one step more than there are inputs
+        for t in range(end + 1):  # one more step than inputs
             h, c = core.controller(key_read[None], state)
             state = h, c
             if t < end:
@@ -58,7 +58,7 @@ def test_the_strict_variant_is_the_original_with_its_extra_step() -> None:
         assert_close(ys[end - 1], h)
 
 
-def test_the_variant_of_the_papers() -> None:
+def test_the_variant_of_the_papers_equals_its_equations() -> None:
     torch.manual_seed(0)
     core = ESBN(5, capacity=8, key=4, controller=6, hidden=7, output=3).double()
     xs = torch.randn(4, 1, 5).double()
@@ -80,4 +80,4 @@ def test_the_strict_controller_sees_no_input() -> None:
     core = StrictESBN(5, capacity=8)
     one, _ = core.step(torch.randn(1, 5), core.start(1))
     other, _ = core.step(torch.randn(1, 5), core.start(1))
-    assert torch.equal(one, other)  # nothing is remembered yet, so nothing is read
+    assert torch.equal(one, other)  # the memory is empty

@@ -1,4 +1,4 @@
-"""LSTM cores against torch's own cells."""
+"""LSTM cores equal torch's LSTM cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import nn
 from icy.s2b.agents.cores.lstm import LSTM, LSTM512
 
 
-def test_two_layers_with_a_relu_between_and_behind() -> None:
+def test_a_relu_follows_each_of_the_two_layers() -> None:
     torch.manual_seed(0)
     core = LSTM(5)
     cells = [nn.LSTMCell(5, 256), nn.LSTMCell(256, 128)]
@@ -28,7 +28,7 @@ def test_two_layers_with_a_relu_between_and_behind() -> None:
     assert (ys >= 0).all()
 
 
-def test_the_layer_of_512_is_plain() -> None:
+def test_lstm_512_has_no_relu() -> None:
     core = LSTM512(5)
     ys, (h, _) = core.unroll(torch.randn(4, 3, 5), core.start(3))
     assert (ys < 0).any()

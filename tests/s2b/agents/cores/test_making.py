@@ -1,4 +1,4 @@
-"""Cores are made by name, with their sizes and options. tests/testing/test_contracts.py runs their contract."""
+"""Cores are created by name, with their sizes and options. tests/testing/test_contracts.py runs their contract."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icy.core.registry import CORE, Entry, registry
 from icy.s2b.agents.cores import Parts, make_core
 
 
-def test_sizes_are_those_of_the_facts() -> None:
+def test_default_sizes_match_the_papers() -> None:
     outputs = {entry.name: make_core(entry.name, 20).output for entry in registry.entries(CORE)}
     assert outputs == {
         "LSTM": 128, "LSTM-512": 512, "DNC": 128, "ESBN": 256, "ESBN-strict": 512, "DCEM": 256, "Transformer": 128,
@@ -23,7 +23,7 @@ def test_sizes_are_those_of_the_facts() -> None:
     assert core.latent_width == 512 + 6 * 42
 
 
-def test_capacity_goes_to_those_that_take_it() -> None:
+def test_capacity_is_passed_to_cores_with_this_argument() -> None:
     assert [m.shape[1] for m in make_core("ESBN", 6, capacity=9).start(2)[-3:-1]] == [9, 9]
     assert make_core("LSTM", 6, capacity=9).start(2)[0].shape == (2, 256)
 
@@ -35,18 +35,20 @@ def test_capacity_goes_to_those_that_take_it() -> None:
         ("LSTM", {"sizes": ()}, InvalidSettingError, "at least one layer"),
         ("LSTM", {"size": 3}, PluginError, "core/LSTM cannot be made"),
         ("DNC", {"slots": 0}, InvalidSettingError, "slots"),
-        ("DCEM", {"parts": Parts(4, 3)}, InvalidSettingError, "do not fit an input of 6"),
-        ("DCEM", {"parts": Parts(0, 3)}, InvalidSettingError, "do not fit an input of 6"),
-        ("Transformer", {"heads": 3}, InvalidSettingError, "no even number for each of 3 heads"),
+        ("DCEM", {"parts": Parts(4, 3)}, InvalidSettingError, "does not fit an input of 6"),
+        ("DCEM", {"parts": Parts(0, 3)}, InvalidSettingError, "does not fit an input of 6"),
+        ("Transformer", {"heads": 3}, InvalidSettingError, "each of 3 heads an even width"),
         ("ESBN", {"capacity": 0}, InvalidSettingError, "capacity"),
     ],
 )
-def test_what_cannot_be_made_is_said(name: str, options: dict[str, Any], error: type[Exception], said: str) -> None:
+def test_a_core_that_cannot_be_created_raises_a_clear_error(
+    name: str, options: dict[str, Any], error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=said):
         make_core(name, 6, **options)
 
 
-def test_a_factory_must_make_a_core() -> None:
+def test_a_factory_must_return_a_core() -> None:
     entry = Entry(CORE, "linear", lambda width: torch.nn.Linear(width, 3), "", "", origin=__name__)
-    with registry.holding(entry), pytest.raises(PluginError, match="makes a Linear; derive it from"):
+    with registry.holding(entry), pytest.raises(PluginError, match="returns a Linear; derive it from"):
         make_core("linear", 6)

@@ -1,4 +1,4 @@
-"""The memory of pairs behind the interface of cores."""
+"""The memory of pairs with the interface of cores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icy.s2b.agents.networks.observations import observe
 from icy.s2b.players.interface import seated
 
 
-def test_an_entry_joins_what_is_seen_with_what_was_heard_the_step_before() -> None:
+def test_an_entry_joins_a_stimulus_with_the_message_of_the_step_before() -> None:
     core = PairMemory(8, Parts(4, 2, 1, stimuli=2), capacity=3)
     xs = torch.arange(16.0).view(2, 1, 8)
     _, (memory, count, heard, _) = core.unroll(xs, core.start(1))
@@ -24,7 +24,7 @@ def test_an_entry_joins_what_is_seen_with_what_was_heard_the_step_before() -> No
     assert heard.tolist() == [[12, 13]]
 
 
-def test_at_the_end_of_a_game_it_remembers_the_target_with_its_message() -> None:
+def test_at_the_end_of_a_game_the_target_is_stored_with_its_message() -> None:
     settings = GameSettings()
     game, actions = BatchedGame(settings, episodes=3), Actions.of_role(settings, "listener")
     network = Network(actions, NetworkSettings.preset("pairs"))
@@ -44,6 +44,6 @@ def test_at_the_end_of_a_game_it_remembers_the_target_with_its_message() -> None
 
 
 @pytest.mark.parametrize("parts", [Parts(3, 2, stimuli=2), Parts(4, 3, tokens=2), Parts(6, 4)])
-def test_parts_must_fit(parts: Parts) -> None:
-    with pytest.raises(InvalidSettingError, match="do not fit an input of 8 numbers"):
+def test_parts_must_fit_the_input(parts: Parts) -> None:
+    with pytest.raises(InvalidSettingError, match="does not fit an input of 8 numbers"):
         PairMemory(8, parts)

@@ -1,4 +1,4 @@
-"""The window and the positions of the Transformer core."""
+"""The window and the position encoding of the Transformer core."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from icy.s2b.agents.cores.transformer import Layer, TransformerCore, rotations
 
 
-def test_a_layer_sees_its_window_and_no_more() -> None:
+def test_a_layer_attends_to_its_window_only() -> None:
     torch.manual_seed(0)
     core = TransformerCore(5, capacity=2, size=8, layers=1, heads=2)
     xs = torch.randn(6, 1, 5, requires_grad=True)
@@ -17,7 +17,7 @@ def test_a_layer_sees_its_window_and_no_more() -> None:
     assert [bool(g.any()) for g in gradient] == [False, False, True, True, True, False]
 
 
-def test_only_distances_count() -> None:
+def test_only_distances_between_steps_matter() -> None:
     torch.manual_seed(0)
     core = TransformerCore(5, capacity=2, size=8, layers=1, heads=2).double()
     xs = torch.randn(9, 1, 5).double()
@@ -26,7 +26,7 @@ def test_only_distances_count() -> None:
     assert_close(later[5:], once[2:])  # the same three steps are in the window, at other places of the episode
 
 
-def test_it_is_masked_attention_over_the_episode() -> None:
+def test_a_layer_equals_masked_attention_over_the_episode() -> None:
     torch.manual_seed(0)
     core = TransformerCore(4, capacity=9, size=8, layers=1, heads=1).double()
     layer = core.layers[0]

@@ -1,4 +1,4 @@
-"""Attention memories: whole episodes at once and step by step, and what they know nothing of."""
+"""Attention memories: whole episodes equal play step by step, and decisions do not use later games."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def memory(game: GameSettings, **given: Any) -> MemoryListener:
         for parameter in made.parameters():  # far from uniform attention
             parameter.mul_(2).add_(0.1 * torch.randn_like(parameter))
         bias, dealt = made.lookup.judge[-1].bias, deal_games(game, SEEDS)
-        for _ in range(30):  # until it says yes about as often as no
+        for _ in range(30):  # until it decides yes about as often as no
             bias -= made(dealt)[..., 0][dealt.there].median() / 3
     return made
 
@@ -39,7 +39,7 @@ def memory(game: GameSettings, **given: Any) -> MemoryListener:
     [{}, {"samples": 3, "distractors": 2}, {"distractors": 2, "view": "partial"}, {"rounds": 2, "length": 2}],
 )
 @pytest.mark.parametrize("speaker", ["posdis", "random"])
-def test_dealt_games_are_those_that_are_played(speaker: str, given: dict[str, Any]) -> None:
+def test_dealt_games_equal_played_games(speaker: str, given: dict[str, Any]) -> None:
     settings = GameSettings(**given)
     dealt = deal_games(settings, SEEDS, speaker)
     game = BatchedGame(settings, episodes=len(SEEDS))
@@ -69,11 +69,11 @@ def test_dealt_games_are_those_that_are_played(speaker: str, given: dict[str, An
 
 def test_games_that_depend_on_the_listener_are_not_dealt() -> None:
     for given in ({"feedback": False}, {"listener_messages": True}):
-        with pytest.raises(IncompatibleError, match="Dealt games end with feedback"):
+        with pytest.raises(IncompatibleError, match="Dealt games must end with feedback"):
             deal_games(GameSettings(**given), [1])  # type: ignore[arg-type]
 
 
-def test_some_episodes_have_no_more_padding_than_they_need() -> None:
+def test_selected_episodes_have_no_unnecessary_padding() -> None:
     dealt = deal_games(GameSettings(), SEEDS)
     some = dealt.take(torch.tensor([3, 1]))
     assert some.there.shape[1] == dealt.there[[3, 1]].sum(1).max()
@@ -81,7 +81,7 @@ def test_some_episodes_have_no_more_padding_than_they_need() -> None:
 
 
 @pytest.mark.slow
-def test_episodes_of_like_length_are_decided_together_and_alike() -> None:
+def test_grouping_episodes_by_length_does_not_change_decisions() -> None:
     game = GameSettings(most=5)
     dealt, model = deal_games(game, range(20)), memory(game)
     found, expected = decide(model, dealt), model(dealt).log_softmax(-1)
@@ -116,7 +116,7 @@ def test_a_whole_episode_at_once_equals_playing_it(kind: str, given: dict[str, A
 
 @pytest.mark.slow
 @KINDS
-def test_a_decision_depends_on_no_later_game(kind: str) -> None:
+def test_a_decision_does_not_depend_on_later_games(kind: str) -> None:
     settings = GameSettings()
     dealt, model = deal_games(settings, SEEDS), memory(settings, kind=kind)
     with torch.no_grad():
@@ -129,7 +129,7 @@ def test_a_decision_depends_on_no_later_game(kind: str) -> None:
 
 
 @KINDS
-def test_a_deaf_memory_hears_nothing(kind: str) -> None:
+def test_a_deaf_memory_ignores_messages(kind: str) -> None:
     dealt, settings = deal_games(GameSettings(), SEEDS), GameSettings()
     silent = memory(settings, kind=kind, deaf=True)
     with torch.no_grad():
@@ -138,8 +138,8 @@ def test_a_deaf_memory_hears_nothing(kind: str) -> None:
         assert torch.equal(silent(dealt), before)
 
 
-def test_in_pairs_every_dimension_must_agree() -> None:
-    """By hand: of log-odds 2, -1 and 0 in three dimensions, each read at its position."""
+def test_the_log_odds_of_dimensions_are_combined_as_a_conjunction() -> None:
+    """The value by hand for log-odds 2, -1 and 0 in three dimensions, each at its own position."""
     model = MemoryListener(GameSettings(), MemorySettings(aligned=True))
     agree = torch.zeros(1, 9, 1)
     agree[0, [0, 4, 8], 0] = torch.tensor([2.0, -1.0, 0.0])
@@ -148,9 +148,9 @@ def test_in_pairs_every_dimension_must_agree() -> None:
     assert found == pytest.approx(np.log(together / (1 - together)), rel=1e-5)
 
 
-def test_a_memory_plays_only_games_of_its_shape() -> None:
+def test_a_memory_refuses_games_of_other_sizes() -> None:
     player = MemoryPlayer(MemoryListener(GameSettings()))
-    with pytest.raises(IncompatibleError, match="made for stimuli of 3 numbers, 3 tokens a game"):
+    with pytest.raises(IncompatibleError, match="created for stimuli of 3 numbers, 3 tokens per game"):
         evaluate("posdis", player, dimensions=4, episodes=1, seeds=1)
     with pytest.raises(IncompatibleError, match="end with feedback"):
         evaluate("posdis", player, feedback=False, episodes=1, seeds=1)
@@ -161,8 +161,8 @@ GAME = GameSettings(most=3)
 
 
 @pytest.mark.slow
-def test_every_game_is_remembered_once_however_long_the_others_play() -> None:
-    """The last games too, but of the longest episodes, as nobody acts once all have ended."""
+def test_every_game_is_stored_once_in_episodes_of_different_lengths() -> None:
+    """The last game of the longest episodes is not stored, because players do not act when all episodes have ended."""
     game, player = BatchedGame(GAME, episodes=6), MemoryPlayer(MemoryListener(GAME))
     play(game, "posdis", player, range(6))
     expected = game.games - (game.games == game.games.max())

@@ -1,4 +1,4 @@
-"""Learning from dealt episodes: exact resumption, objectives by hand, and that it learns."""
+"""Learning from dealt episodes: exact resumption, objectives equal hand-computed values, and agents learn."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_resumed_equals_uninterrupted(learner: str) -> None:
         assert torch.equal(value, other.model.state_dict()[name])
 
 
-def test_an_update_has_the_same_episodes_whatever_was_dealt_before() -> None:
+def test_the_episodes_of_an_update_do_not_depend_on_earlier_updates() -> None:
     one, other = learning(), learning()
     one._batch(0), one._batch(1)
     for field in ("stimuli", "messages", "answers"):
@@ -52,35 +52,36 @@ def test_the_learning_rate_rises_and_falls() -> None:
     assert [settings.rate(n) for n in (0, 9, 50, 75, 99)] == [0.1, 1.0, 1.0, 0.5, 0.02]
 
 
-def test_rewards_are_weighed_by_phase_and_only_where_games_are() -> None:
+def test_advantages_are_centered_per_phase_and_zero_in_padding() -> None:
     found = learning()
     games = found._batch(0)
-    tried = found._tried(games)
-    right = tried.drawn == games.answers
+    sampled = found._sample(games)
+    right = sampled.drawn == games.answers
     for phase in (games.there & games.query, games.there & ~games.query):
-        gains = tried.gain[phase]
+        gains = sampled.gain[phase]
         assert float(gains.mean()) == pytest.approx(0, abs=1e-5)
         assert gains[right[phase]].unique().numel() == 1  # one reward for the right, one for the wrong
         assert gains[right[phase]].min() > gains[~right[phase]].max()
     spread = {  # of 1 and -2 in the query, of 1 and 0 before it
-        name: float(tried.gain[phase & right][0] - tried.gain[phase & ~right][0])
+        name: float(sampled.gain[phase & right][0] - sampled.gain[phase & ~right][0])
         for name, phase in (("query", games.query), ("support", games.there & ~games.query))
     }
     assert spread["query"] == pytest.approx(3 * spread["support"], rel=1e-4)
-    assert not tried.gain[~games.there].any()
+    assert not sampled.gain[~games.there].any()
 
 
-def test_the_clipped_objective_by_hand() -> None:
+def test_the_clipped_objective_equals_hand_computed_values() -> None:
     found = learning(entropy=0.0)
     games = found._batch(0)
-    tried = found._tried(games)
+    sampled = found._sample(games)
     with torch.no_grad():
         moved = found.model(games).log_softmax(-1) + 0.5  # every ratio is e^0.5
-    expected = torch.where(tried.gain > 0, 1.2 * tried.gain, tried.gain * torch.tensor(0.5).exp())[games.there].mean()
-    assert float(found._ppo(games, moved, tried)) == pytest.approx(-float(expected), rel=1e-4)
+    gain = sampled.gain
+    expected = torch.where(gain > 0, 1.2 * gain, gain * torch.tensor(0.5).exp())[games.there].mean()
+    assert float(found._ppo(games, moved, sampled)) == pytest.approx(-float(expected), rel=1e-4)
 
 
-def test_what_is_read_is_what_is_played() -> None:
+def test_accuracies_on_dealt_episodes_equal_those_of_play() -> None:
     game = GameSettings(most=3)
     model = MemoryListener(game)
     for name, value in read(model, game, episodes=20, seed=5).items():
@@ -100,13 +101,13 @@ def test_what_is_read_is_what_is_played() -> None:
         ({"entropy": float("nan")}, "entropy must be a number"),
     ],
 )
-def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
+def test_settings_that_are_not_accepted_raise_errors(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why):
         DealtLearningSettings(**given)
 
 
 @pytest.mark.stress
-def test_a_memory_learns_the_task_by_reward_alone_and_a_deaf_one_does_not() -> None:
+def test_a_memory_learns_from_rewards_only_and_a_deaf_memory_does_not() -> None:
     game = GameSettings(most=3)
     for deaf, least, most in ((False, 0.98, 1.0), (True, 0.48, 0.52)):
         torch.manual_seed(1)
@@ -116,14 +117,14 @@ def test_a_memory_learns_the_task_by_reward_alone_and_a_deaf_one_does_not() -> N
         assert least <= read(model, game, episodes=500)["zsct"] <= most
 
 
-def test_what_is_aligned_has_a_learning_rate_of_its_own() -> None:
+def test_the_alignment_has_its_own_learning_rate() -> None:
     game = GameSettings(most=2)
     learning = DealtLearning(
         MemoryListener(game), game, DealtLearningSettings(updates=4, episodes=4, warm_up=1, decay=0.1)
     )
     learning.run(1)
     rates = {len(group["params"]): group["lr"] for group in learning.optimiser.param_groups}
-    assert rates.pop(1) == pytest.approx(0.02)  # the alignment alone
+    assert rates.pop(1) == pytest.approx(0.02)  # the alignment only
     assert list(rates.values()) == [pytest.approx(0.001)]
 
 

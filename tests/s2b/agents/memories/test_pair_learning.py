@@ -1,4 +1,4 @@
-"""A pair that learns both sides: equal played and dealt, resumed as uninterrupted, and learning."""
+"""Training of pairs: play equals dealt episodes, resumed trainings equal uninterrupted ones, and pairs learn."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ SPEAKERS: dict[str, dict[str, Any]] = {
 
 
 def trained(game: GameSettings = GAME, **speaker: Any) -> PairLearning:
-    """Return a pair that has learned a little, so that it is no longer the same everywhere."""
+    """Return a pair after four updates, so that its choices are no longer all the same."""
     pair = PairLearning(game, replace(FEW, speaker=SpeakerSettings(**speaker)))
     pair.run(4)
     return pair
 
 
 def played(pair: PairLearning, game: GameSettings, sampled: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what the pair says, hears and decides step by step, [B, G, L] twice and [B, G]; -1 behind the end."""
+    """Play step by step; return messages sent and received, [B, G, L], and decisions, [B, G]; -1 after the end."""
     batched = BatchedGame(game, episodes=len(SEEDS))
     batched.reset(seeds=SEEDS)
     games = int(batched.games.max())
@@ -66,7 +66,7 @@ def played(pair: PairLearning, game: GameSettings, sampled: bool) -> tuple[Tenso
 
 
 def uniforms(role: str, name: str, games: int, count: int, first: int) -> Tensor:
-    """Return the numbers that a player draws by in each game, [B, count, G]: at its step `first`, then every third."""
+    """Return a player's random numbers in each game, [B, count, G]: at step `first`, then at every third step."""
     streams = EpisodeStreams.of_seeds(SEEDS).within("player", role)
     drawn = [streams.uniform(name, (count,), (3 * game + first) * count) for game in range(games)]
     return torch.as_tensor(np.stack(drawn, -1))
@@ -75,7 +75,7 @@ def uniforms(role: str, name: str, games: int, count: int, first: int) -> Tensor
 @pytest.mark.slow
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("speaker", list(SPEAKERS))
-def test_a_pair_plays_step_by_step_as_on_dealt_episodes(speaker: str, sampled: bool) -> None:
+def test_play_step_by_step_equals_dealt_episodes(speaker: str, sampled: bool) -> None:
     pair = trained(**SPEAKERS[speaker])
     said, heard, decided = played(pair, GAME, sampled)
     games, names = deal_silent(GAME, SEEDS)
@@ -103,7 +103,7 @@ def test_played_and_dealt_scores_are_equal() -> None:
     assert pair.read(20, seed=7)["support"] == pytest.approx(float(scores.support.mean()))
 
 
-def test_a_new_episode_begins_with_nothing_in_memory() -> None:
+def test_a_new_episode_begins_with_an_empty_memory() -> None:
     """With autoreset, the players forget at the first observation of an episode."""
     pair = trained()
     game = BatchedGame(GAME, episodes=2, autoreset=True)
@@ -124,10 +124,10 @@ def seat_of(game: BatchedGame) -> Any:
     return Seat(game.settings, game.episodes, EpisodeStreams.of_seeds(game.seeds))
 
 
-# -- what is dealt and heard -------------------------------------------------------------------------------------------
+# -- dealt games and messages ------------------------------------------------------------------------------------------
 
 
-def test_silent_games_are_those_of_a_fixed_speaker_without_a_word() -> None:
+def test_silent_games_equal_games_with_a_speaker_except_messages() -> None:
     games, heard = deal_silent(GAME, SEEDS)
     spoken = deal_games(GAME, SEEDS, "posdis")
     for name in ("stimuli", "shown", "answers", "query", "there", "sizes"):
@@ -138,14 +138,14 @@ def test_silent_games_are_those_of_a_fixed_speaker_without_a_word() -> None:
     assert np.array_equal(heard, batched.heard_as)
 
 
-def test_one_hots_are_heard_as_their_tokens_are() -> None:
+def test_one_hot_messages_equal_token_messages() -> None:
     _, heard = deal_silent(GAME, SEEDS)
     tokens = torch.randint(0, GAME.vocab_size, (len(SEEDS), 3, 7), generator=torch.Generator().manual_seed(1))
     messages = hear(tokens, heard)
     straight = hear_straight(torch.nn.functional.one_hot(tokens, GAME.vocab_size).float(), heard)
     assert messages.shape == (len(SEEDS), 7, 3)
     assert torch.equal(straight.argmax(-1), messages)
-    assert (messages > 0).all()  # the end is never said
+    assert (messages > 0).all()  # the end token does not occur
     pair = PairLearning(GAME, FEW)
     stimuli = torch.zeros(len(SEEDS), 7, 3)
     assert torch.allclose(pair.listening.entries(stimuli, straight), pair.listening.entries(stimuli, messages))
@@ -158,7 +158,7 @@ def test_returns_are_discounted_sums_of_later_rewards() -> None:
     assert torch.allclose(returns(torch.tensor([[1.0, 0.0, -2.0]]), 0.5), torch.tensor([[0.5, -1.0, -2.0]]))
 
 
-def test_mistakes_cost_in_the_query_alone_and_nothing_counts_behind_the_end() -> None:
+def test_errors_cost_only_in_the_query_and_padding_has_no_reward() -> None:
     games, _ = deal_silent(GAME, SEEDS)
     wrong, right = (rewards(torch.full_like(games.there, what), games) for what in (False, True))
     assert torch.equal(right, games.there.float())
@@ -166,8 +166,8 @@ def test_mistakes_cost_in_the_query_alone_and_nothing_counts_behind_the_end() ->
     assert not wrong[~games.there].any()
 
 
-def test_advantages_are_free_of_what_the_games_left_explain() -> None:
-    """With the same reward in every game of a phase, nothing is left to explain."""
+def test_advantages_do_not_depend_on_the_number_of_games_left() -> None:
+    """With the same reward in every game of a phase, advantages are the noise only."""
     games, _ = deal_silent(GAME, range(64))
     reward = games.there * 1.0 + games.query * 2.0
     noise = torch.randn(reward.shape, generator=torch.Generator().manual_seed(0)) * games.there
@@ -179,15 +179,15 @@ def test_advantages_are_free_of_what_the_games_left_explain() -> None:
     assert torch.corrcoef(torch.stack([better, expected]))[0, 1] > 0.95
 
 
-def test_entropy_of_equal_choices_is_the_logarithm_of_their_number() -> None:
+def test_the_entropy_of_a_uniform_distribution_is_the_log_of_its_size() -> None:
     assert entropy(torch.full((1, 4), 0.25).log()).item() == pytest.approx(np.log(4))
 
 
-# -- what is said ------------------------------------------------------------------------------------------------------
+# -- language ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_token_for_all_numbers_is_compositional_and_not_distinct() -> None:
-    """Every position says whether its number is above 0, which tells three values apart no more than two."""
+def test_a_language_with_two_tokens_is_compositional_and_not_distinct() -> None:
+    """Every position has a token for numbers above 0 and one for the others, so three values share two tokens."""
     pair = PairLearning(GAME, replace(FEW, speaker=SpeakerSettings(memory=False, alignment="fixed")))
     with torch.no_grad():
         for weights in pair.speaking.parameters():
@@ -220,12 +220,12 @@ def test_killed_and_resumed_equals_uninterrupted(estimator: str, tmp_path: Path)
         assert not all(torch.equal(one[name], part[name]) for name in one)
 
 
-def test_a_state_of_other_settings_is_refused() -> None:
+def test_a_state_of_other_settings_raises_an_error() -> None:
     with pytest.raises(IncompatibleError, match="other settings"):
         PairLearning(GAME, replace(FEW, entropy=0.5)).load(PairLearning(GAME, FEW).state())
 
 
-def test_training_leaves_the_generator_of_torch_alone() -> None:
+def test_training_does_not_change_torchs_global_generator() -> None:
     torch.manual_seed(3)
     expected = torch.rand(1)
     torch.manual_seed(3)
@@ -233,7 +233,7 @@ def test_training_leaves_the_generator_of_torch_alone() -> None:
     assert torch.equal(torch.rand(1), expected)
 
 
-def test_every_part_learns() -> None:
+def test_every_parameter_changes_in_training() -> None:
     pair = PairLearning(GAME, FEW)
     before = {n: p.clone() for who in pair.networks().values() for n, p in who.named_parameters()}
     pair.run(2)
@@ -241,7 +241,7 @@ def test_every_part_learns() -> None:
     assert [n for n in before if torch.equal(before[n], after[n])] == []
 
 
-def test_what_counts_as_new_and_the_alignment_have_learning_rates_of_their_own() -> None:
+def test_alignment_and_memory_have_their_own_learning_rates() -> None:
     pair = PairLearning(GAME, replace(FEW, alignment_rate=7.0, memory_rate=3.0))
     times = {p: group["times"] for group in pair.optimiser.param_groups for p in group["params"]}
     assert len(times) == sum(1 for who in pair.networks().values() for _ in who.parameters())
@@ -251,13 +251,13 @@ def test_what_counts_as_new_and_the_alignment_have_learning_rates_of_their_own()
 
 
 @pytest.mark.slow
-def test_a_deaf_listener_is_at_chance_whatever_it_learns() -> None:
+def test_a_deaf_listener_is_at_chance_after_training() -> None:
     pair = PairLearning(GAME, replace(FEW, listener=MemorySettings(deaf=True)))
     pair.run(30)
     assert pair.read(400)["zsct"] == pytest.approx(0.5, abs=0.03)
 
 
-def test_an_unknown_estimator_is_refused() -> None:
+def test_an_unknown_estimator_raises_an_error() -> None:
     with pytest.raises(UnknownNameError, match="reinforce"):
         PairSettings(estimator="reinforced")
 
@@ -273,26 +273,26 @@ def test_an_unknown_estimator_is_refused() -> None:
         ({"discount": 1.1}, "at most 1"),
     ],
 )
-def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
+def test_settings_that_are_not_accepted_raise_errors(given: dict[str, Any], why: str) -> None:
     (name,) = given
     with pytest.raises(InvalidSettingError, match=f"{name} must be .*{why}"):
         PairSettings(**given)
 
 
 @pytest.mark.parametrize("given", [{"heads": 0}, {"width": 0}, {"hidden": 0}, {"scale": -1.0}])
-def test_speakers_that_cannot_be(given: dict[str, Any]) -> None:
+def test_speaker_settings_that_are_not_accepted_raise_errors(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidSettingError, match=f"{next(iter(given))} of the speaker"):
         SpeakerSettings(**given)
 
 
 @pytest.mark.parametrize("given", [{"feedback": False}, {"listener_messages": True}])
-def test_games_that_cannot_be_dealt_are_refused_at_the_beginning(given: dict[str, Any]) -> None:
+def test_games_that_cannot_be_dealt_raise_errors_at_the_beginning(given: dict[str, Any]) -> None:
     with pytest.raises(IncompatibleError, match="Dealt games"):
         PairLearning(replace(GAME, **given))
 
 
 @pytest.mark.stress
-def test_a_pair_learns_by_reward_alone() -> None:
+def test_a_pair_learns_from_rewards_only() -> None:
     torch.set_num_threads(1)
     pair = PairLearning(GAME, PairSettings(updates=900))
     pair.run(900)

@@ -1,4 +1,4 @@
-"""The speaker that learns: what it looks up, what it says, and its language."""
+"""The speaker that learns: its memory, its tokens and its language."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def made(seed: int = 0, game: GameSettings = GAME, **given: Any) -> MemorySpeake
     return MemorySpeaker(game, SpeakerSettings(**given))
 
 
-def test_it_has_two_thousand_weights_the_same_for_every_position() -> None:
+def test_positions_share_two_thousand_parameters() -> None:
     by_length = [sum(p.numel() for p in made(game=GameSettings(most=3, length=n)).parameters()) for n in (3, 6)]
     assert by_length[0] == pytest.approx(2100, rel=0.03)
-    assert by_length[1] - by_length[0] == 3 * 3  # of the alignment alone
+    assert by_length[1] - by_length[0] == 3 * 3  # the alignment only
 
 
 @pytest.mark.parametrize("attention", ["distance", "near", "square", "dot"])
-def test_episodes_at_once_equal_one_game_after_another(attention: str) -> None:
-    """Log-probabilities of a whole episode are those that its tokens were drawn by."""
+def test_whole_episodes_equal_play_game_by_game(attention: str) -> None:
+    """The log-probabilities of a whole episode equal those that its tokens were sampled from."""
     speaker = made(attention=attention)
     games, _ = deal_silent(GAME, range(4))
     count = games.there.shape[1]
@@ -51,7 +51,7 @@ def test_episodes_at_once_equal_one_game_after_another(attention: str) -> None:
     assert torch.allclose(straight, logs, atol=1e-4)
 
 
-def test_what_it_says_depends_on_earlier_games_alone() -> None:
+def test_tokens_depend_on_earlier_games_only() -> None:
     speaker = made()
     games, _ = deal_silent(GAME, [1])
     dimensions = torch.tensor([[0, 1, 2]])
@@ -60,8 +60,8 @@ def test_what_it_says_depends_on_earlier_games_alone() -> None:
         assert torch.equal(speaker.speak(speaker.recall(games.shown[:, :count], dimensions)), whole[..., :count])
 
 
-def test_a_number_seen_before_is_called_as_it_was() -> None:
-    """Already before it learns, as distances of equal numbers are 0."""
+def test_a_repeated_number_gets_the_same_token() -> None:
+    """This holds before training, because the distance of equal numbers is 0."""
     speaker = made(attention="near")
     numbers = torch.tensor([0.5, -0.5, 0.5, -0.5, 0.5, -0.5])
     stimuli = numbers.view(1, -1, 1).expand(1, -1, 3)
@@ -71,7 +71,7 @@ def test_a_number_seen_before_is_called_as_it_was() -> None:
     assert logs[0, 0, -2].argmax() == 0
 
 
-def test_dimensions_are_drawn_by_the_alignment() -> None:
+def test_dimensions_are_sampled_from_the_alignment() -> None:
     speaker = made()
     with torch.no_grad():
         speaker.alignment.copy_(torch.tensor([[0.9, 0.1, 0.0], [0.0, 0.0, 1.0], [0.2, 0.3, 0.5]]).log())
@@ -84,12 +84,12 @@ def test_dimensions_are_drawn_by_the_alignment() -> None:
     assert made(alignment="fixed").draw_dimensions(torch.rand(1, 3)).tolist() == [[0, 1, 2]]
 
 
-def test_choices_are_drawn_by_their_chances() -> None:
+def test_choices_are_sampled_with_their_probabilities() -> None:
     chances = torch.tensor([0.25, 0.0, 0.75]).expand(4, -1)
     assert pick(chances, torch.tensor([0.0, 0.24, 0.26, 0.999999])).tolist() == [0, 0, 2, 2]
 
 
-def test_what_it_would_utter_is_what_it_would_say_next() -> None:
+def test_utter_returns_the_next_message() -> None:
     network = made()
     game = BatchedGame(GAME, episodes=3)
     turn = game.reset(seeds=SEEDS)
@@ -105,9 +105,9 @@ def test_what_it_would_utter_is_what_it_would_say_next() -> None:
         assert np.array_equal(uttered, tokens[:, :, -1] + 1)
 
 
-def test_its_language_can_be_probed() -> None:
+def test_the_language_of_the_speaker_can_be_probed() -> None:
     table = probe_language(TrainedSpeaker(made()), GAME, metrics=["topsim", "posdis", "bosdis"], episodes=3)
-    some = table[table["messages"] > 1]  # of one message alone, no metric is defined
+    some = table[table["messages"] > 1]  # metrics need at least two messages
     assert len(some)
     assert np.isfinite(some[["topsim", "posdis", "bosdis"]].to_numpy()).all()
 
@@ -115,24 +115,24 @@ def test_its_language_can_be_probed() -> None:
 @pytest.mark.parametrize(
     "given", [{"length": 2}, {"vocab_size": 2}, {"representation": "ohe"}, {"rounds": 2, "length": 3}]
 )
-def test_games_that_it_cannot_speak_in_are_refused(given: dict[str, Any]) -> None:
+def test_games_that_the_speaker_cannot_play_raise_errors(given: dict[str, Any]) -> None:
     with pytest.raises(IncompatibleError):
         made(game=GameSettings(most=3, **given))
 
 
-def test_settings_that_are_unknown_or_do_not_go_together_are_refused() -> None:
+def test_unknown_or_incompatible_settings_raise_errors() -> None:
     with pytest.raises(UnknownNameError, match="distance"):
         SpeakerSettings(attention="distant")
     with pytest.raises(InvalidSettingError, match="whole"):
         SpeakerSettings(kind="whole", attention="near")
 
 
-def test_a_game_of_other_messages_is_refused() -> None:
-    with pytest.raises(IncompatibleError, match="3 tokens of 4"):
+def test_a_game_with_another_vocabulary_raises_an_error() -> None:
+    with pytest.raises(IncompatibleError, match="3 tokens from a vocabulary of 4"):
         probe_language(TrainedSpeaker(made()), GameSettings(most=5), metrics=["posdis"], episodes=1)
 
 
-def test_attention_goes_by_the_samples_of_a_meaning_unless_it_is_given() -> None:
+def test_the_default_attention_depends_on_the_samples_per_meaning() -> None:
     assert MemorySpeaker(GameSettings()).settings.attention == "distance"
     assert MemorySpeaker(GameSettings(samples=4)).settings.attention == "square"
     assert MemorySpeaker(GameSettings(samples=4), SpeakerSettings(kind="whole")).settings.attention == "distance"

@@ -1,4 +1,4 @@
-"""Choices as numbers: what is legal, and what the game makes of them."""
+"""Actions as numbers: legal options, and their messages and decisions in the game."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icy.s2b.agents.networks.actions import NEVER, Actions
 GAME = GameSettings(most=2)  # 2 decisions, and 1 + 3 + 9 + 27 sentences of three tokens
 
 
-def test_numbers_of_options_are_those_of_the_facts() -> None:
+def test_numbers_of_options_match_the_authors_program() -> None:
     wide, long = GameSettings(), GameSettings(length=4)
     assert (Actions(wide, "both").width, Actions(long, "both").width) == (519, 3111)
     assert Actions(GameSettings(most=3), "both").width == 171
@@ -25,7 +25,7 @@ def test_numbers_of_options_are_those_of_the_facts() -> None:
     assert Actions.of_role(GameSettings(listener_messages=True), "listener").form == "both"
 
 
-def test_an_unknown_form_is_refused() -> None:
+def test_an_unknown_form_raises_an_error() -> None:
     with pytest.raises(UnknownNameError, match="did you mean tokens"):
         Actions(GAME, "token")  # type: ignore[arg-type]
 
@@ -33,7 +33,7 @@ def test_an_unknown_form_is_refused() -> None:
 @pytest.mark.parametrize("form", ["decision", "sentence", "tokens", "both"])
 @pytest.mark.parametrize("role", ["speaker", "listener"])
 @pytest.mark.parametrize("game", [{}, {"masks": "near32"}, {"listener_messages": True, "rounds": 2}])
-def test_every_legal_option_is_legal_for_the_game_and_others_are_not(form: Any, role: str, game: Any) -> None:
+def test_legal_options_are_exactly_those_that_the_game_accepts(form: Any, role: str, game: Any) -> None:
     settings = GameSettings(most=2, **game)
     actions = Actions(settings, form)
     played = BatchedGame(settings, episodes=1)
@@ -59,7 +59,7 @@ def test_every_legal_option_is_legal_for_the_game_and_others_are_not(form: Any, 
         turn = played.step()
 
 
-def test_what_is_taken() -> None:
+def test_choices_are_decoded_to_messages_and_decisions() -> None:
     both = Actions(GAME, "both")
     numbers = torch.tensor([[40 + 5], [3], [80]])  # the second decision with sentence 5; sentence 3; none
     message, decision = both.taken(numbers)
@@ -78,11 +78,11 @@ def test_what_is_taken() -> None:
     assert decision is None
 
 
-def test_scores_by_choice() -> None:
+def test_best_and_chosen_scores_are_computed_per_choice() -> None:
     actions = Actions(GameSettings(most=2, vocab_size=2, length=2), "tokens")
     scores = torch.tensor([[0.0, 3.0, 1.0, 5.0, 4.0, 9.0]])
     legal = torch.tensor([[True, False, True, True, True, False]])
     assert actions.best(scores, legal).tolist() == [[2, 0]]
-    assert actions.of_chosen(scores, torch.tensor([[1, 2]])).tolist() == [[3.0, 9.0]]
+    assert actions.chosen_scores(scores, torch.tensor([[1, 2]])).tolist() == [[3.0, 9.0]]
     assert actions.masked(scores, legal).isfinite().all()
     assert actions.one_hot(torch.tensor([[1, NEVER]])).tolist() == [[0, 1, 0, 0, 0, 0]]

@@ -1,4 +1,4 @@
-"""Learning of listeners with a core: exact resumption, values by hand, that they learn, and as a library does."""
+"""Learning of listeners with a core: exact resumption, values equal hand-computed ones, and listeners learn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def learning(own: bool = False, **given: Any) -> CoreLearning:
 
 
 @pytest.mark.parametrize(("distractors", "entropy"), [(0, 0.01), (3, 0.1)])
-def test_settings_that_are_not_given_are_those_of_the_game(distractors: int, entropy: float) -> None:
+def test_default_settings_depend_on_the_game(distractors: int, entropy: float) -> None:
     game = GameSettings(most=2, distractors=distractors)
     assert CoreLearning(CoreListener(game, NETWORK), game).settings == CoreLearningSettings(entropy=entropy)
     assert DealtLearning(CoreListener(game, NETWORK), game).settings == DealtLearningSettings(entropy=entropy)
@@ -54,8 +54,8 @@ def test_resumed_equals_uninterrupted(own: bool, given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("learner", ["ppo", "supervised"])
-def test_a_core_is_a_model_like_any_other(learner: str) -> None:
-    """A listener that does not see its own decisions is what dealt learning takes, and learns the same there."""
+def test_core_learning_without_own_decisions_equals_dealt_learning(learner: str) -> None:
+    """A listener that does not see its own decisions is a model for DealtLearning, with the same result."""
     cores = learning(learner=learner)
     torch.manual_seed(3)
     model = CoreListener(cores.game, NETWORK)
@@ -64,28 +64,28 @@ def test_a_core_is_a_model_like_any_other(learner: str) -> None:
         assert plain.run(4) == pytest.approx(cores.run(4), abs=1e-6)
     else:
         games = plain._batch(0)
-        one, other = plain._tried(games), cores._tried(games)
+        one, other = plain._sample(games), cores._sample(games)
         assert torch.equal(one.drawn[games.there], other.drawn[games.there])
         assert torch.allclose(one.log[games.there], other.log[games.there], atol=1e-6)
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_values_are_learned_and_taken_off(own: bool) -> None:
+def test_values_are_learned_and_subtracted_from_returns(own: bool) -> None:
     found = learning(own, baseline="value", entropy=0.0, discount=0.5, trace=1.0)
     games = found._batch(0)
-    tried = found._tried(games)
+    sampled = found._sample(games)
     with torch.no_grad():
-        values = found.model.scored(replace(games, decided=tried.drawn))[..., -1]
-        loss = float(found._loss(games, tried))
-    paid = torch.tensor(REWARDS)[games.query.long(), (tried.drawn == games.answers).long()] * games.there
+        values = found.model.scored(replace(games, decided=sampled.drawn))[..., -1]
+        loss = float(found._loss(games, sampled))
+    paid = torch.tensor(REWARDS)[games.query.long(), (sampled.drawn == games.answers).long()] * games.there
     later = [
         [0.5 ** (there - here) * (there >= here) for here in range(paid.shape[1])] for there in range(paid.shape[1])
     ]
     returned = paid @ torch.tensor(later)
-    assert torch.allclose(tried.returned[games.there], returned[games.there], atol=1e-5)  # type: ignore[attr-defined]
+    assert torch.allclose(sampled.returned[games.there], returned[games.there], atol=1e-5)  # type: ignore[attr-defined]
     gain = (returned - values)[games.there]
-    assert torch.allclose(tried.gain[games.there], (gain - gain.mean()) / gain.std(), atol=1e-4)
-    # before the first step every ratio is 1, and normalised gains cancel: what is left is the error of the values
+    assert torch.allclose(sampled.gain[games.there], (gain - gain.mean()) / gain.std(), atol=1e-4)
+    # before the first step every ratio is 1, and normalised gains cancel: the loss is the error of the values
     assert loss == pytest.approx(0.5 * float(gain.square().mean()), abs=1e-5)
 
 
@@ -95,7 +95,7 @@ def test_the_listener_plays() -> None:
     assert 0 <= float(evaluate("posdis", found.listener(), found.game, episodes=4).table()["zsct"][0]) <= 1
 
 
-def test_supervised_settings_have_defaults_of_their_own() -> None:
+def test_supervised_settings_have_their_own_defaults() -> None:
     made = SupervisedCoreSettings(updates=7)
     assert (made.learner, made.updates, made.episodes, made.minibatch) == ("supervised", 7, 16, 16)
     with pytest.raises(IcyError, match="updates"):
@@ -105,7 +105,7 @@ def test_supervised_settings_have_defaults_of_their_own() -> None:
 @pytest.mark.stress
 @pytest.mark.parametrize("baseline", ["phase", "value"])
 def test_recurrent_ppo_learns_an_easy_game_and_a_deaf_core_does_not(baseline: str) -> None:
-    """Tokens are not permuted here, so that a core needs no more than to compare."""
+    """Tokens are not permuted here, so a core only has to learn fixed meanings."""
     game = GameSettings(most=2, permutation=False)
     for deaf, least, most in ((False, 0.8, 1.0), (True, 0.4, 0.6)):
         torch.manual_seed(1)
@@ -125,6 +125,6 @@ def test_recurrent_ppo_learns_an_easy_game_and_a_deaf_core_does_not(baseline: st
         ({"discount": 0.5}, "later rewards"),
     ],
 )
-def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
+def test_settings_that_are_not_accepted_raise_errors(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why):
         CoreLearningSettings(**given)

@@ -1,4 +1,4 @@
-"""Networks on dealt episodes: what they meet, and what they decide, is as if played step by step."""
+"""Networks on dealt episodes: observations and decisions equal those of play step by step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GAMES: list[dict[str, Any]] = [
 
 
 def listener(game: GameSettings, own: bool, **given: Any) -> CoreListener:
-    """Make a listener in double precision, whose decisions are not all the same."""
+    """Return a listener in double precision with varied decisions."""
     torch.manual_seed(3)
     made = CoreListener(game, NetworkSettings.preset("near32", head="policy", **given), own).double()
     with torch.no_grad():
@@ -43,7 +43,7 @@ def doubled(games: DealtGames) -> DealtGames:
 
 @torch.no_grad()
 def stepped(model: CoreListener) -> tuple[list[Observation], list[torch.Tensor], list[torch.Tensor], torch.Tensor]:
-    """Play in the game; return what was met, scores, what was decided, and until when each episode went on."""
+    """Play in the game; return observations, scores, decisions and masks of the episodes that have not ended."""
     game, network = BatchedGame(model.game, episodes=len(SEEDS)), model.network
     turn = game.reset(seeds=SEEDS)
     speaker = seated("posdis", SPEAKER, game)
@@ -70,7 +70,7 @@ def stepped(model: CoreListener) -> tuple[list[Observation], list[torch.Tensor],
 @pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("given", GAMES)
-def test_what_is_dealt_is_what_is_met(given: dict[str, Any], own: bool) -> None:
+def test_observations_of_dealt_games_equal_those_of_play(given: dict[str, Any], own: bool) -> None:
     game = GameSettings(**given)
     model = listener(game, own)
     seen, _, decided, going = stepped(model)
@@ -88,7 +88,7 @@ def test_what_is_dealt_is_what_is_met(given: dict[str, Any], own: bool) -> None:
 @pytest.mark.contract
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("core", [entry.name for entry in registry.entries(CORE)])
-def test_every_core_decides_on_dealt_episodes_as_step_by_step(core: str, own: bool) -> None:
+def test_decisions_of_every_core_on_dealt_episodes_equal_those_of_play(core: str, own: bool) -> None:
     game = GameSettings(most=2)
     model = listener(game, own, core=core, capacity=64)
     _, scores, decided, _ = stepped(model)
@@ -103,7 +103,7 @@ def test_every_core_decides_on_dealt_episodes_as_step_by_step(core: str, own: bo
 
 
 @pytest.mark.slow
-def test_drawn_decisions_are_seen_by_a_listener_that_sees_its_own_and_by_no_other() -> None:
+def test_only_a_listener_with_own_sees_its_sampled_decisions() -> None:
     game = GameSettings(most=3)
     games = doubled(deal_games(game, SEEDS))
     for own in (False, True):
@@ -119,7 +119,7 @@ def test_drawn_decisions_are_seen_by_a_listener_that_sees_its_own_and_by_no_othe
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("own", "hold"), [(False, False), (True, False), (True, True)])
-def test_what_is_read_is_what_is_played(own: bool, hold: bool) -> None:
+def test_accuracies_on_dealt_episodes_equal_those_of_play(own: bool, hold: bool) -> None:
     game = GameSettings(most=3)
     model = listener(game, own, hold=hold).float()
     for name, value in read(model, game, episodes=20, seed=5).items():
@@ -128,7 +128,7 @@ def test_what_is_read_is_what_is_played(own: bool, hold: bool) -> None:
         assert 0.1 < value < 0.9
 
 
-def test_a_message_that_is_held_is_heard_again_with_the_feedback() -> None:
+def test_with_hold_the_message_is_repeated_at_the_feedback() -> None:
     game = GameSettings(most=2, rounds=2, length=2)
     games = doubled(deal_games(game, SEEDS))
     silent, held = (listener(game, False, hold=hold).observations(games).message for hold in (False, True))
@@ -139,10 +139,10 @@ def test_a_message_that_is_held_is_heard_again_with_the_feedback() -> None:
         assert torch.equal(held[place::4], silent[place::4])
 
 
-def test_games_that_dealt_episodes_cannot_stand_for() -> None:
+def test_games_and_networks_that_cannot_be_dealt_raise_errors() -> None:
     with pytest.raises(IncompatibleError, match="take masks 'paper'"):
         CoreListener(GameSettings(masks="near32"))
     with pytest.raises(IncompatibleError, match="extra=0"):
         CoreListener(GameSettings(), replace(DEFAULTS, extra=3))
-    with pytest.raises(IncompatibleError, match="made for 4 tokens, and the game has 6"):
+    with pytest.raises(IncompatibleError, match="created for 4 tokens, and the game has 6"):
         evaluate("posdis", CoreListener(GameSettings(most=3)).player(), GameSettings(), episodes=2)

@@ -1,4 +1,4 @@
-"""The papers' networks: widths, what reaches the core, and unrolling from observations."""
+"""The papers' networks: widths, inputs of the core, and unrolling from observations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL = GameSettings(most=2)
 
 
 def episode(actions: Actions, role: str = "listener", steps: int = 24) -> Observation:
-    """What a player sees in three slots with autoreset, at least one of which ends; both play at random."""
+    """Return a player's observations in three episodes with autoreset; at least one ends. Both players act randomly."""
     settings = actions.game
     game = BatchedGame(settings, episodes=3, autoreset=True)
     turn, seen, previous, earned = game.reset(seed=2), [], None, None
@@ -61,7 +61,7 @@ def test_widths_of_the_papers() -> None:
 @pytest.mark.contract
 @pytest.mark.parametrize("core", [entry.name for entry in registry.entries(CORE)])
 @pytest.mark.parametrize(("form", "role"), [("decision", "listener"), ("tokens", "speaker"), ("both", "speaker")])
-def test_every_core_unrolls_as_it_steps(core: str, form: Any, role: str) -> None:
+def test_unrolling_every_core_equals_stepping(core: str, form: Any, role: str) -> None:
     torch.manual_seed(0)
     actions = Actions(SMALL, form)
     network = Network(actions, NetworkSettings.preset("near32", core=core, capacity=8)).double()
@@ -93,7 +93,7 @@ def test_gradients_of_an_episode_are_finite(core: str) -> None:
     actions = Actions(SMALL)
     network = Network(actions, NetworkSettings.preset("near32", core=core))
     seen = episode(actions)
-    repeated = Observation.stack([seen[t // 3] for t in range(72)])  # as messages and stimuli repeat exactly
+    repeated = Observation.stack([seen[t // 3] for t in range(72)])  # messages and stimuli repeat exactly
     (scores, _), _ = network.unroll(repeated, network.start(3))
     scores.square().sum().backward()
     for name, p in network.named_parameters():
@@ -105,7 +105,7 @@ def change(seen: Observation, **changes: Any) -> Observation:
     return Observation(**{**vars(seen), **changes})
 
 
-def test_everything_that_is_told_reaches_the_scores() -> None:
+def test_every_part_of_an_observation_affects_the_scores() -> None:
     torch.manual_seed(0)
     actions = Actions(SMALL)
     network = Network(actions, NetworkSettings(extra=2))
@@ -120,7 +120,7 @@ def test_everything_that_is_told_reaches_the_scores() -> None:
         assert not torch.equal(network.step(change(seen, **{name: value}), network.start(3))[0].scores, before), name
 
 
-def test_the_deaf_hear_nothing() -> None:
+def test_a_deaf_network_ignores_messages() -> None:
     torch.manual_seed(0)
     actions = Actions(SMALL)
     network = Network(actions, NetworkSettings(deaf=True))
@@ -130,7 +130,7 @@ def test_the_deaf_hear_nothing() -> None:
     assert torch.equal(one, other)
 
 
-def test_the_round_of_feedback_is_no_round() -> None:
+def test_the_round_is_encoded_as_zeros_at_the_feedback() -> None:
     actions = Actions(SMALL)
     network = Network(actions, NetworkSettings(stimulus=(), joint=(), mask="none"))
     seen = episode(actions)[:3]
@@ -160,19 +160,21 @@ def test_a_dueling_head_is_value_and_advantages_of_each_choice() -> None:
         ({"mask": "heads"}, UnknownNameError, "did you mean head"),
         ({"head": "duelling"}, UnknownNameError, "did you mean dueling"),
         ({"joint": (0,)}, InvalidSettingError, "size of a layer of `joint`"),
-        ({"extra": -1}, InvalidSettingError, "width of further input"),
+        ({"extra": -1}, InvalidSettingError, "width of extra input"),
     ],
 )
-def test_settings_that_cannot_be(settings: dict[str, Any], error: type[Exception], said: str) -> None:
+def test_settings_that_are_not_accepted_raise_errors(
+    settings: dict[str, Any], error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=said):
         NetworkSettings(**settings)
 
 
-def test_a_preset_that_is_not() -> None:
+def test_an_unknown_preset_raises_an_error() -> None:
     with pytest.raises(UnknownNameError, match="did you mean metarg"):
         NetworkSettings.preset("metarg2")
 
 
-def test_dcem_needs_parts_kept_apart() -> None:
+def test_dcem_needs_separate_parts() -> None:
     with pytest.raises(IncompatibleError, match="take the preset 'near32'"):
         Network(Actions(SMALL), NetworkSettings(core="DCEM"))

@@ -1,4 +1,4 @@
-"""Networks at the table: decisions as unrolled, partners that are told of each other, and games of another size."""
+"""Networks as players: choices equal those of actors, partners see each other's choices, and games of other sizes."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ SETTINGS = R2D2Settings(network=SMALL, actors=3, least=0, length=8, overlap=4, b
     ],
     ids=["listener", "held", "one network", "two networks"],
 )
-def test_a_player_plays_as_an_actor_that_does_not_explore(settings: R2D2Settings) -> None:
-    """Over several episodes, with autoreset: the same choices, step by step."""
+def test_a_player_makes_the_choices_of_an_actor_that_does_not_explore(settings: R2D2Settings) -> None:
+    """The choices are compared step by step over several episodes with autoreset."""
     learning = R2D2Learning(GAME, settings)
     game = BatchedGame(GAME, episodes=3, autoreset=True)
     turn = game.reset(seeds=learning._batched.seeds)
@@ -57,13 +57,13 @@ def test_a_player_plays_as_an_actor_that_does_not_explore(settings: R2D2Settings
     assert game.illegal == {SPEAKER: pytest.approx(0), LISTENER: pytest.approx(0)}
 
 
-def test_partners_are_told_of_the_last_choice_and_never_of_the_present_one() -> None:
+def test_partners_see_the_last_choice_and_never_the_present_choice() -> None:
     learning = R2D2Learning(GAME, replace(SETTINGS, players="both", sad=True))
     speaker, listener = learning.speaker(), learning.listener()
     assert isinstance(speaker, NetworkPlayer)
-    told: dict[str, list[Any]] = {SPEAKER: [], LISTENER: []}
+    extras: dict[str, list[Any]] = {SPEAKER: [], LISTENER: []}
     for player in (speaker, listener):
-        player._observed = _watched(player, told[player.role])  # type: ignore[method-assign]
+        player._observe = _watched(player, extras[player.role])  # type: ignore[method-assign]
     choices: dict[str, list[Any]] = {SPEAKER: [], LISTENER: []}
     game = BatchedGame(GAME, episodes=2)
 
@@ -74,15 +74,15 @@ def test_partners_are_told_of_the_last_choice_and_never_of_the_present_one() -> 
     play(game, speaker, listener, [1, 2], watch)
     width = learning.agents[0].actions.width
     for role, other in ((SPEAKER, LISTENER), (LISTENER, SPEAKER)):
-        assert not told[role][0].any()
-        assert len(told[role]) > 10
-        for step in range(1, len(told[role])):
-            assert told[role][step][:, :width].argmax(-1).tolist() == choices[other][step - 1][:, 0].tolist()
-            assert told[role][step][:, width:].tolist() == [[0.0, 1.0]] * 2
+        assert not extras[role][0].any()
+        assert len(extras[role]) > 10
+        for step in range(1, len(extras[role])):
+            assert extras[role][step][:, :width].argmax(-1).tolist() == choices[other][step - 1][:, 0].tolist()
+            assert extras[role][step][:, width:].tolist() == [[0.0, 1.0]] * 2
 
 
 def _watched(player: NetworkPlayer, into: list[Any]) -> Any:
-    observed = player._observed
+    observed = player._observe
 
     def watch(seen: Any) -> Any:
         found = observed(seen)
@@ -92,26 +92,26 @@ def _watched(player: NetworkPlayer, into: list[Any]) -> Any:
     return watch
 
 
-def test_without_its_partner_a_player_is_told_nothing() -> None:
+def test_without_its_partner_a_player_gets_zeros() -> None:
     learning = R2D2Learning(GAME, replace(SETTINGS, players="both", sad=True))
     listener = learning.listener()
-    told: list[Any] = []
-    listener._observed = _watched(listener, told)  # type: ignore[method-assign]
+    extras: list[Any] = []
+    listener._observe = _watched(listener, extras)  # type: ignore[method-assign]
     evaluate(learning.speaker(), listener, GAME, episodes=4, seeds=1)
-    assert all(extra.any() for extra in told[1:])
-    told.clear()
+    assert all(extra.any() for extra in extras[1:])
+    extras.clear()
     evaluate("posdis", listener, GAME, episodes=4, seeds=1)
-    assert len(told) > 10
-    assert not any(extra.any() for extra in told)
+    assert len(extras) > 10
+    assert not any(extra.any() for extra in extras)
 
 
-def test_read_is_what_evaluate_says() -> None:
+def test_read_equals_evaluate() -> None:
     learning = R2D2Learning(GAME, SETTINGS)
     found = evaluate("posdis", learning.listener(), GAME, episodes=30, seeds=[5]).table()
     assert learning.read(30, seed=5) == {"zsct": found["zsct"][0], "support": found["support"][0]}
 
 
-def test_what_the_core_holds_is_judged_on_whole_episodes() -> None:
+def test_reconstruction_is_measured_on_whole_episodes() -> None:
     network = Network(Actions(GAME), SMALL)
     predictor = ReconstructionHead(network.core.latent_width, GAME, ReconstructionSettings(near=3.0))
     player = NetworkPlayer(network, LISTENER, predictor)
@@ -119,7 +119,7 @@ def test_what_the_core_holds_is_judged_on_whole_episodes() -> None:
     play(game, "posdis", player, range(5))
     assert player.reconstructed == 1.0  # everything is within 3 of anything
     longest = int((game.games == game.games.max()).sum())
-    assert player._told == 3 * int(game.games.sum()) - longest  # nobody acts once all have ended
+    assert player._count == 3 * int(game.games.sum()) - longest  # players do not act when all episodes have ended
 
 
 # -- games of another size ---------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_a_network_with_enough_tokens_plays_with_more_values() -> None:
 
 
 @pytest.mark.slow
-def test_a_memory_with_enough_tokens_reads_more_values() -> None:
+def test_a_memory_with_enough_tokens_plays_with_more_values() -> None:
     memory = MemoryListener(GameSettings(most=3, vocab_size=11))
     many = GameSettings(most=10)
     played = evaluate("posdis", MemoryPlayer(memory), many, episodes=2, seeds=[123]).table()
@@ -151,10 +151,10 @@ def test_a_memory_with_enough_tokens_reads_more_values() -> None:
         (LISTENER, {"length": 3}, "messages of 2 tokens"),
         (LISTENER, {"rounds": 2}, "1 round"),
         (LISTENER, {"distractors": 1}, "2 slots"),
-        (SPEAKER, {"vocab_size": 2}, "made for 3 tokens"),
+        (SPEAKER, {"vocab_size": 2}, "created for 3 tokens"),
     ],
 )
-def test_a_game_that_looks_different_is_refused(role: str, changes: dict[str, Any], said: str) -> None:
+def test_a_game_with_other_sizes_raises_an_error(role: str, changes: dict[str, Any], said: str) -> None:
     player = NetworkPlayer(Network(Actions.of_role(GAME, role), SMALL), role)
     game = BatchedGame(**{"dimensions": 2, "most": 2, **changes})
     game.reset(seed=1)
@@ -162,12 +162,12 @@ def test_a_game_that_looks_different_is_refused(role: str, changes: dict[str, An
         seated(player, role, game)
 
 
-def test_a_speaker_says_what_it_would_say_next() -> None:
-    """Of the stimulus that the next game has, as it then does; and its state stays."""
+def test_utter_returns_the_next_message_and_keeps_the_state() -> None:
+    """`utter` for the stimulus of the next game equals the message that the speaker then sends."""
     torch.manual_seed(0)
     player = NetworkPlayer(Network(Actions.of_role(GAME, SPEAKER), SMALL), SPEAKER)
     for weight in player.network.parameters():
-        weight.data *= 4  # so that it does not say the same of everything
+        weight.data *= 4  # so that its messages differ
     game = BatchedGame(GAME, episodes=12)
     turn = game.reset(seed=1)
     seated(player, SPEAKER, game)

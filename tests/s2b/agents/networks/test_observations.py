@@ -1,4 +1,4 @@
-"""What networks are told: the previous action, above all where one episode ends and the next begins."""
+"""Observations of networks, in particular the previous action at the end of an episode."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icy.s2b.agents.networks.observations import Observation, observe
 
 
 def played(game: BatchedGame, actions: Actions, steps: int) -> tuple[list[Observation], list[torch.Tensor], list[bool]]:
-    """Play a listener that decides at random among what is legal."""
+    """Play with a listener that takes random legal decisions."""
     generator = torch.Generator().manual_seed(0)
     turn, previous, earned = game.reset(seed=3), None, None
     seen, chosen, over = [], [], []
@@ -27,27 +27,27 @@ def played(game: BatchedGame, actions: Actions, steps: int) -> tuple[list[Observ
     return seen, chosen, over
 
 
-def test_the_previous_action_is_of_the_same_episode() -> None:
+def test_the_previous_action_is_from_the_same_episode() -> None:
     settings = GameSettings(most=2)
     seen, chosen, over = played(BatchedGame(settings, autoreset=True), Actions(settings), 60)
     fresh = [bool(one.fresh[0]) for one in seen]
     assert sum(fresh) >= 2
     for t in range(1, 60):
-        if fresh[t]:  # the choice at the step before met an episode that was over, and was ignored
+        if fresh[t]:  # the previous choice came after the end of an episode and was ignored
             assert over[t - 1]
             assert seen[t].previous.tolist() == [[NEVER]]
             assert seen[t].earned.tolist() == [0.0]
         else:
             assert torch.equal(seen[t].previous, chosen[t - 1])
             assert over[t - 1] is False
-        if over[t]:  # the last decision is told with the feedback on it
+        if over[t]:  # the feedback comes with the last decision
             assert int(seen[t].previous) in (0, 1)
             assert seen[t].earned.tolist() == seen[t].reward.tolist()
             assert seen[t].legal[0].tolist() == [False, False, True]
     assert seen[0].previous.tolist() == [[NEVER]]
 
 
-def test_no_action_of_an_ended_episode_reaches_the_next() -> None:
+def test_actions_of_an_ended_episode_are_not_observed_in_the_next() -> None:
     settings = GameSettings(most=2)
     actions = Actions(settings)
     game = BatchedGame(settings, episodes=2, autoreset=True)
@@ -65,7 +65,7 @@ def test_no_action_of_an_ended_episode_reaches_the_next() -> None:
     assert float(told.earned[ended]) == 0.0
 
 
-def test_a_speaker_in_a_partial_view_sees_zeros_for_the_other_slots() -> None:
+def test_a_speaker_with_a_partial_view_sees_zeros_in_other_slots() -> None:
     settings = GameSettings(distractors=2, view="partial")
     game = BatchedGame(settings, episodes=4)
     turn = game.reset(seed=1)
@@ -78,7 +78,7 @@ def test_a_speaker_in_a_partial_view_sees_zeros_for_the_other_slots() -> None:
     assert observe(turn.listener, "listener", Actions(settings)).stimulus.shape == (4, 9)
 
 
-def test_steps_stack_and_index() -> None:
+def test_observations_can_be_stacked_and_indexed() -> None:
     settings = GameSettings(most=2)
     seen, _, _ = played(BatchedGame(settings, episodes=3), Actions(settings), 5)
     together = Observation.stack(seen)
@@ -88,14 +88,14 @@ def test_steps_stack_and_index() -> None:
     assert together.on("cpu").round[:, 0].tolist() == [0, 1, 2, 0, 1]
 
 
-def test_the_message_can_be_held_until_what_it_spoke_of_is_shown() -> None:
+def test_a_held_message_is_repeated_at_the_feedback() -> None:
     settings = GameSettings(most=2)
     actions, game = Actions(settings), BatchedGame(settings, episodes=2)
     turn, held = game.reset(seed=3), torch.zeros(2, 3, dtype=torch.long)
     said = np.array([[1, 2, 0], [2, 2, 2]])
     messages = []
     for _ in range(4):
-        now = observe(turn.listener, "listener", actions, held=held)
+        now = observe(turn.listener, "listener", actions, last_message=held)
         assert torch.equal(observe(turn.listener, "listener", actions).message, torch.as_tensor(turn.listener.message))
         held = now.message
         messages.append(held.tolist())
@@ -105,12 +105,12 @@ def test_the_message_can_be_held_until_what_it_spoke_of_is_shown() -> None:
     assert messages == [silence, heard, heard, silence]  # rounds 0 and 1, feedback, and round 0 of the next game
 
 
-def test_what_is_said_at_feedback_is_heard_in_place_of_what_was_held() -> None:
+def test_a_message_at_the_feedback_replaces_the_held_message() -> None:
     settings = GameSettings(most=2, masks="near32")
     actions, game = Actions(settings), BatchedGame(settings, episodes=1)
     game.reset(seed=3)
     game.step(said=np.array([[1, 1, 1]]))
     turn = game.step(said=np.array([[2, 2, 0]]))
-    now = observe(turn.listener, "listener", actions, held=torch.tensor([[1, 1, 1]]))
+    now = observe(turn.listener, "listener", actions, last_message=torch.tensor([[1, 1, 1]]))
     assert turn.listener.feedback.all()
     assert now.message.tolist() == turn.listener.message.tolist() != [[0, 0, 0]]

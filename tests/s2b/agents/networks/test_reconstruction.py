@@ -1,4 +1,4 @@
-"""The reconstruction loss by hand, and what counts as reconstructed."""
+"""The reconstruction loss and accuracy equal hand-computed values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ACTIONS = Actions(GAME)
 
 
 def seen() -> Observation:
-    """Five steps of four episodes."""
+    """Return observations of five steps of four episodes."""
     game = BatchedGame(GAME, episodes=4)
     turn, found = game.reset(seed=1), []
     for _ in range(5):
@@ -28,7 +28,7 @@ def seen() -> Observation:
 
 
 @pytest.mark.parametrize("message", [False, True])
-def test_the_loss_is_of_the_steps_that_count(message: bool) -> None:
+def test_the_loss_uses_counted_steps_only(message: bool) -> None:
     torch.manual_seed(0)
     settings = ReconstructionSettings(weight=2.0, hidden=8, message=message)
     predictor, told, latents = ReconstructionHead(6, GAME, settings), seen(), torch.randn(5, 4, 6)
@@ -56,7 +56,7 @@ def test_gradients_reach_core_and_encoder(core: str) -> None:
     assert all(w.grad is None for w in network.head.parameters())
 
 
-def test_a_prediction_is_right_if_it_is_near() -> None:
+def test_a_prediction_is_right_if_its_error_is_small() -> None:
     predictor, told = ReconstructionHead(3, GAME, ReconstructionSettings(hidden=6)), seen()
     with torch.no_grad():  # hidden units hold x and -x, whose difference is x
         predictor.hidden[0].weight.copy_(torch.cat([torch.eye(3), -torch.eye(3)]))  # type: ignore[operator]
@@ -68,6 +68,6 @@ def test_a_prediction_is_right_if_it_is_near() -> None:
 
 
 @pytest.mark.parametrize("given", [{"weight": 0.0}, {"near": -1.0}, {"period": 0}, {"hidden": 0}])
-def test_settings_that_cannot_be(given: dict[str, float]) -> None:
+def test_settings_that_are_not_accepted_raise_errors(given: dict[str, float]) -> None:
     with pytest.raises(InvalidSettingError):
         ReconstructionSettings(**given)  # type: ignore[arg-type]

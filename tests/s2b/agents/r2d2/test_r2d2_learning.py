@@ -1,4 +1,4 @@
-"""R2D2, alone and with two players: published settings, targets by hand, resuming to the bit, and learning."""
+"""R2D2 with one and two learning players: published settings, hand-computed targets, exact resumption, learning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icy.s2b.agents.cores import make_core
 from icy.s2b.agents.networks.actions import NEVER
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
-from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings, n_step_targets, whole
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings, complete_targets, n_step_targets
 from icy.s2b.agents.r2d2.replay import Sequences
 
 GAME = GameSettings(dimensions=2, most=2)
@@ -29,8 +29,8 @@ FEW = R2D2Settings(
 BOTH = replace(FEW, players="both", sad=True)
 KINDS: dict[str, R2D2Settings] = {
     "listener": FEW,
-    "beside random": replace(FEW, speaker="random", target="soft", tail="short", greedy="raw"),
-    "beside holistic, held": replace(FEW, speaker="holistic", network=replace(SMALL, hold=True)),
+    "random speaker": replace(FEW, speaker="random", target="soft", tail="short", greedy="raw"),
+    "holistic speaker, hold": replace(FEW, speaker="holistic", network=replace(SMALL, hold=True)),
     "both": replace(BOTH, reconstruction=ReconstructionSettings(hidden=8, message=True)),
     "two networks": replace(BOTH, shared=False),
     "DCEM": replace(FEW, network=NetworkSettings.preset("near32", core="DCEM", capacity=4, stimulus=(4,))),
@@ -38,7 +38,7 @@ KINDS: dict[str, R2D2Settings] = {
 
 
 def saved(learning: R2D2Learning) -> dict[str, Any]:
-    """The state, through a file that holds nothing but tensors, numbers and text."""
+    """Return the state after saving to and loading from a file of tensors, numbers and text only."""
     held = io.BytesIO()
     torch.save(learning.state(), held)
     held.seek(0)
@@ -47,7 +47,7 @@ def saved(learning: R2D2Learning) -> dict[str, Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two states are the same to the bit."""
+    """Return whether two states are equal to the bit."""
     if isinstance(one, Tensor):
         return torch.equal(one, other)
     if isinstance(one, dict):
@@ -78,7 +78,7 @@ def test_killed_and_resumed_equals_uninterrupted(kind: str) -> None:
     assert same(whole.state(), again.state())
 
 
-def test_a_state_does_not_change_as_training_goes_on() -> None:
+def test_a_state_does_not_change_when_training_continues() -> None:
     learning = R2D2Learning(GAME, FEW)
     learning.run(3)
     state, held = learning.state(), saved(learning)
@@ -87,21 +87,21 @@ def test_a_state_does_not_change_as_training_goes_on() -> None:
     assert same(state["agents"], held["agents"])
 
 
-def test_a_state_of_other_settings_is_refused() -> None:
+def test_a_state_of_other_settings_raises_an_error() -> None:
     with pytest.raises(IncompatibleError, match="other settings"):
         R2D2Learning(GAME, FEW).load(R2D2Learning(GAME, replace(FEW, eta=0.5)).state())
 
 
-def test_another_seed_is_another_training() -> None:
+def test_another_seed_gives_another_training() -> None:
     one, other = R2D2Learning(GAME, FEW, seed=1), R2D2Learning(GAME, FEW, seed=2)
     assert one.run(2) != other.run(2)
 
 
-# -- what is recorded --------------------------------------------------------------------------------------------------
+# -- recorded data -----------------------------------------------------------------------------------------------------
 
 
 def recorded(settings: R2D2Settings, game: GameSettings = GAME, steps: int = 60) -> dict[str, Tensor]:
-    """What the replay holds of so many steps of actors that have not learned, [T, E, ...]."""
+    """Return the data of `steps` steps of actors before any update, [T, E, ...]."""
     learning = R2D2Learning(game, replace(settings, capacity=10_000))
     for _ in range(steps):
         learning.step()
@@ -131,7 +131,7 @@ def test_choices_and_rewards_of_an_episode_follow_each_other() -> None:
     fresh, ends, counts = held["listener.fresh"], held["ends"], held["counts"]
     assert fresh[0].all()
     assert fresh[1:].any()
-    assert torch.equal(fresh[1:], ~counts[:-1])  # behind an ended step, which counts for nothing, another begins
+    assert torch.equal(fresh[1:], ~counts[:-1])  # an episode begins after a step that does not count
     assert torch.equal(ends[:-1] & counts[:-1], ~counts[1:])
     going = ~fresh[1:]
     assert torch.equal(held["listener.previous"][1:][going], held["listener.chosen"][:-1][going])
@@ -141,13 +141,13 @@ def test_choices_and_rewards_of_an_episode_follow_each_other() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_told_where_an_episode_begins() -> None:
+def test_the_partners_choice_is_empty_at_the_beginning_of_an_episode() -> None:
     held = recorded(BOTH)
     learning = R2D2Learning(GAME, BOTH)
     for role, other in ((SPEAKER, LISTENER), (LISTENER, SPEAKER)):
-        told, fresh = held[f"{role}.told"], held[f"{role}.fresh"]
-        assert (told[fresh] == NEVER).all()
-        assert (told[~fresh] != NEVER).all()
+        shared, fresh = held[f"{role}.told"], held[f"{role}.fresh"]
+        assert (shared[fresh] == NEVER).all()
+        assert (shared[~fresh] != NEVER).all()
         seen = learning.agents[0].observation(held)
         extra = seen.extra.unflatten(1, (2, -1))[:, learning.agents[0].roles.index(role)]
         assert not extra[fresh].any()
@@ -158,7 +158,7 @@ def test_nothing_is_told_where_an_episode_begins() -> None:
         assert torch.equal(greedy[f"{role}.told"][1:][going], greedy[f"{other}.chosen"][:-1][going])
 
 
-def test_what_is_told_is_greedy_even_where_the_other_explores() -> None:
+def test_partners_see_the_greedy_choice_even_if_the_other_explores() -> None:
     settings = replace(BOTH, explore=1.0, explore_exponent=0.0)
     learning, seen = R2D2Learning(GAME, settings), []
     for _ in range(12):
@@ -171,8 +171,8 @@ def test_what_is_told_is_greedy_even_where_the_other_explores() -> None:
     assert not torch.equal(torch.stack(seen), held["speaker.chosen"][:12])
 
 
-def test_a_stored_state_and_the_burn_in_are_as_unrolling_from_the_start() -> None:
-    """With weights that have not changed, the values of a sequence are those that its actor saw."""
+def test_values_from_stored_states_equal_unrolling_from_the_start() -> None:
+    """With unchanged weights, the values of a sequence equal those of its actor."""
     settings = replace(BOTH, length=8, burn_in=3)
     learning = R2D2Learning(GAME, settings)
     for _ in range(40):
@@ -182,19 +182,19 @@ def test_a_stored_state_and_the_burn_in_are_as_unrolling_from_the_start() -> Non
     (scores, _), _ = agent.network.unroll(agent.observation(held), agent.network.start(8))
     by_role = scores.unflatten(1, (2, 4))  # [T, role, actor, option]
     drawn = learning.replay.draw(16, torch.Generator().manual_seed(1))
-    told = learning._unrolled(agent, drawn)
+    outputs = learning._unroll(agent, drawn)
     for i, place in enumerate(drawn.places.tolist()):
         first, actor = place // 4 * 4 + 3, place % 4
         expected = by_role[first : first + 5, :, actor]
-        torch.testing.assert_close(told.scores.unflatten(1, (2, 16))[:, :, i], expected)
-        torch.testing.assert_close(told.targets.unflatten(1, (2, 16))[:, :, i], expected)
+        torch.testing.assert_close(outputs.scores.unflatten(1, (2, 16))[:, :, i], expected)
+        torch.testing.assert_close(outputs.targets.unflatten(1, (2, 16))[:, :, i], expected)
 
 
 # -- targets -----------------------------------------------------------------------------------------------------------
 
 
 def errors_by_hand(learning: R2D2Learning, drawn: Sequences, double: bool, legal: bool) -> Tensor:
-    """The sum over players of their targets less their values, step by step; NaN where nothing is learned."""
+    """Return targets minus values, summed over players, step by step; NaN where nothing is learned."""
     s, (agent,) = learning.settings, learning.agents
     seen, chosen = agent.observation(drawn.steps), agent.choices(drawn.steps)
     start = agent.states(drawn.states)
@@ -230,12 +230,12 @@ def errors_by_hand(learning: R2D2Learning, drawn: Sequences, double: bool, legal
 @pytest.mark.slow
 @pytest.mark.parametrize(("double", "greedy"), [(True, "legal"), (True, "raw"), (False, "legal")])
 @pytest.mark.parametrize("players", ["listener", "both"])
-def test_targets_of_one_player_and_of_the_sum_of_two(players: Any, double: bool, greedy: Any) -> None:
+def test_targets_for_one_player_and_for_the_sum_of_two(players: Any, double: bool, greedy: Any) -> None:
     settings = replace(
         FEW, players=players, double=double, greedy=greedy, length=10, burn_in=3, steps=3, discount=0.9, batch=12
     )
     learning = R2D2Learning(GAME, settings)
-    learning.run(8)  # of which the target network has seen five
+    learning.run(8)  # the target network was last updated after five
     drawn = learning.replay.draw(12, torch.Generator().manual_seed(2))
     errors, counted, others = learning._errors(drawn)
     expected = errors_by_hand(learning, drawn, double, greedy == "legal")
@@ -245,7 +245,7 @@ def test_targets_of_one_player_and_of_the_sum_of_two(players: Any, double: bool,
     torch.testing.assert_close(errors.detach()[counted], expected[counted], atol=1e-5, rtol=1e-4)
 
 
-def test_the_loss_is_weighed_and_clipped() -> None:
+def test_the_loss_is_weighted_and_the_gradient_is_clipped() -> None:
     learning = R2D2Learning(GAME, replace(FEW, clip=1e-3))
     while learning.observations < learning.settings.first_update:
         learning.step()
@@ -260,7 +260,7 @@ def test_the_loss_is_weighed_and_clipped() -> None:
     assert float(gradient.norm()) == pytest.approx(1e-3, rel=1e-3)
 
 
-def test_the_target_network_follows() -> None:
+def test_the_target_network_is_updated() -> None:
     hard, soft = (R2D2Learning(GAME, replace(FEW, target=way, target_interval=4)) for way in ("hard", "soft"))
     before = hard.agents[0].target.head.value.weight.clone()
     hard.run(3)
@@ -274,7 +274,7 @@ def test_the_target_network_follows() -> None:
     torch.testing.assert_close(soft.agents[0].target.head.value.weight, 0.75 * before + 0.25 * now)
 
 
-def test_actors_explore_differently() -> None:
+def test_actors_have_different_exploration_rates() -> None:
     learning = R2D2Learning(GAME, replace(FEW, actors=3, explore=0.4, explore_exponent=2.0))
     torch.testing.assert_close(learning._exploring, 0.4 ** torch.tensor([1.0, 2.0, 3.0]))
 
@@ -301,8 +301,8 @@ def test_reconstruction_reaches_the_core_at_its_period() -> None:
 # -- settings ----------------------------------------------------------------------------------------------------------
 
 
-def test_settings_as_published() -> None:
-    """s2b-facts 10.1 to 10.3."""
+def test_presets_match_the_published_settings() -> None:
+    """The values are in s2b-facts 10.1 to 10.3."""
     papers, later = (R2D2Settings.preset(name) for name in ("metarg22", "near32"))
     names = ("actors", "length", "overlap", "burn_in", "steps", "capacity", "priority", "importance", "discount",
              "batch", "rate", "adam_epsilon", "clip", "eta", "target", "target_interval", "greedy")  # fmt: skip
@@ -320,7 +320,7 @@ def test_settings_as_published() -> None:
 
 
 @pytest.mark.slow
-def test_updates_follow_from_observations() -> None:
+def test_the_number_of_updates_follows_from_the_observations() -> None:
     settings = replace(FEW, observations=1000, observations_per_update=100, least=200)
     assert settings.updates == 9
     learning = R2D2Learning(GAME, settings)
@@ -341,18 +341,20 @@ def test_updates_follow_from_observations() -> None:
         ({"players": "speaker"}, UnknownNameError, "players that learn"),
         ({"target": "softly"}, UnknownNameError, "did you mean soft"),
         ({"speaker": "posdi"}, UnknownNameError, "did you mean posdis"),
-        ({"sad": True}, InvalidSettingError, "cannot be told"),
-        ({"burn_in": 7}, InvalidSettingError, "leaves none to learn from"),
+        ({"sad": True}, InvalidSettingError, "needs a speaker that learns"),
+        ({"burn_in": 7}, InvalidSettingError, "leaves no step to learn from"),
         ({"eta": 1.5}, InvalidSettingError, "eta must be .* at most 1"),
         ({"observations_per_update": 0}, InvalidSettingError, "observations_per_update"),
     ],
 )
-def test_settings_that_cannot_be(changes: dict[str, Any], error: type[Exception], said: str) -> None:
+def test_settings_that_are_not_accepted_raise_errors(
+    changes: dict[str, Any], error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=said):
         replace(FEW, **changes)
 
 
-def test_a_preset_that_is_not() -> None:
+def test_an_unknown_preset_raises_an_error() -> None:
     with pytest.raises(UnknownNameError, match="did you mean metarg"):
         R2D2Settings.preset("metarg2")
 
@@ -370,7 +372,7 @@ QUICK = R2D2Settings(
 
 @pytest.mark.stress
 @pytest.mark.parametrize("deaf", [False, True])
-def test_a_listener_learns_words_that_stay_the_same(deaf: bool) -> None:
+def test_a_listener_learns_fixed_words_and_a_deaf_listener_does_not(deaf: bool) -> None:
     learning = R2D2Learning(EASY, replace(QUICK, network=replace(QUICK.network, deaf=deaf)))
     learning.run(learning.total)
     found = learning.read(200)["zsct"]
@@ -378,7 +380,7 @@ def test_a_listener_learns_words_that_stay_the_same(deaf: bool) -> None:
 
 
 @pytest.mark.stress
-def test_two_players_come_to_agree_on_words() -> None:
+def test_two_players_learn_to_communicate() -> None:
     learning = R2D2Learning(EASY, replace(QUICK, players="both", observations=100_000))
     learning.run(learning.total)
     found = learning.read(200)
@@ -390,7 +392,7 @@ WORTH = torch.tensor([[10.0], [20.0], [30.0], [40.0], [50.0], [60.0]])
 ENDS = torch.tensor([[False], [False], [True], [False], [False], [False]])
 
 
-def test_two_rewards_and_then_the_worth() -> None:
+def test_targets_of_two_rewards_and_the_value_of_the_next_state() -> None:
     found = n_step_targets(REWARDS, ENDS, WORTH, 2, 0.5)[:, 0].tolist()
     assert found == [
         1 + 0.5 * 0 + 0.25 * 30,
@@ -398,30 +400,30 @@ def test_two_rewards_and_then_the_worth() -> None:
         2.0,
         0 + 0.5 * -2 + 0.25 * 60,
         -2 + 0.5 * 60,  # only one reward before the last state
-        60.0,  # the last step has none
+        60.0,  # the last step has no reward
     ]
 
 
-def test_an_episode_that_ends_with_the_sequence() -> None:
+def test_targets_of_an_episode_that_ends_with_the_sequence() -> None:
     ends = ENDS.clone()
     ends[-1] = True
     assert n_step_targets(REWARDS, ends, WORTH, 3, 0.5)[3:, 0].tolist() == [0 - 1 + 0.25 * 4, -2 + 0.5 * 4, 4.0]
-    assert whole(ends, 3)[:, 0].tolist() == [True] * 6
+    assert complete_targets(ends, 3)[:, 0].tolist() == [True] * 6
 
 
-def test_one_reward_is_the_target_of_q_learning() -> None:
+def test_with_one_reward_the_target_is_that_of_q_learning() -> None:
     found = n_step_targets(REWARDS, ENDS, WORTH, 1, 0.9)
     expected = REWARDS[:-1] + 0.9 * WORTH[1:] * ~ENDS[:-1]
     torch.testing.assert_close(found[:-1], expected)
 
 
-def test_which_steps_have_all_their_rewards() -> None:
-    assert whole(ENDS, 1)[:, 0].tolist() == [True, True, True, True, True, False]
-    assert whole(ENDS, 2)[:, 0].tolist() == [True, True, True, True, False, False]
-    assert whole(ENDS, 3)[:, 0].tolist() == [True, True, True, False, False, False]
+def test_complete_targets_marks_the_steps_with_all_their_rewards() -> None:
+    assert complete_targets(ENDS, 1)[:, 0].tolist() == [True, True, True, True, True, False]
+    assert complete_targets(ENDS, 2)[:, 0].tolist() == [True, True, True, True, False, False]
+    assert complete_targets(ENDS, 3)[:, 0].tolist() == [True, True, True, False, False, False]
 
 
-def test_rows_do_not_mix() -> None:
+def test_targets_of_one_row_do_not_depend_on_other_rows() -> None:
     both = [torch.cat([x, y], 1) for x, y in ((REWARDS, -REWARDS), (ENDS, ~ENDS), (WORTH, WORTH * 3))]
     rewards, ends, worth = both
     found = n_step_targets(rewards, ends, worth, 2, 0.5)

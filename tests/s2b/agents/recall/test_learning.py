@@ -1,4 +1,4 @@
-"""Trainings of the recall task: what learners are shown, how they continue from a state, and what memory learns."""
+"""Trainings of the recall task: inputs of learners, resuming from a state, and learning of the memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TASKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_all_games_are_those_that_are_played(name: str) -> None:
+def test_dealt_games_equal_played_games(name: str) -> None:
     task = BatchedRecall(episodes=3, **TASKS[name])
     turn = task.reset(seeds=[4, 8, 15])
     dealt, number = task.dealt(), np.zeros(3, dtype=int)
@@ -50,7 +50,7 @@ def test_all_games_are_those_that_are_played(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_task_continues_from_its_state(name: str) -> None:
+def test_a_task_resumes_from_its_state(name: str) -> None:
     tables = [RecallTable(RecallSettings.of(**TASKS[name]), 3, autoreset=True) for _ in range(2)]
     turns = [table.reset(range(3)) for table in tables]
     for step in range(90):
@@ -64,12 +64,12 @@ def test_a_task_continues_from_its_state(name: str) -> None:
         turns = [table.step(decided=np.full(3, step % 3)) for table in tables]
 
 
-def test_an_agent_may_answer_only_when_it_is_asked() -> None:
+def test_an_agent_may_answer_only_at_a_question() -> None:
     table = RecallTable(RecallSettings(most=3), 2)
     turn = table.reset([1, 2])
     assert not turn.listener.may_decide.any()
     assert turn.listener.fresh.all()
-    turn = table.step(decided=np.zeros(2, dtype=int))  # ignored: nothing is asked
+    turn = table.step(decided=np.zeros(2, dtype=int))  # ignored: there is a question only in the next step
     assert turn.listener.may_decide.all()
     assert not turn.listener.fresh.any()
     turn = table.step(decided=table.task.answers)
@@ -78,7 +78,7 @@ def test_an_agent_may_answer_only_when_it_is_asked() -> None:
 
 
 def tiny(task: RecallSettings) -> RecallR2D2:
-    """An R2D2 training with a small network, that makes few steps between updates."""
+    """Return an R2D2 training with a small network and few steps between updates."""
     usual = PRESETS["default"]
     network = replace(usual.network, core="LSTM", options={"sizes": (8,)}, stimulus=(8,), joint=(8,))
     small = {"actors": 3, "least": 0, "observations": 400, "observations_per_update": 30, "batch": 4, "capacity": 600}
@@ -87,7 +87,7 @@ def tiny(task: RecallSettings) -> RecallR2D2:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_r2d2_trains_and_continues_from_a_state_to_the_same_bits(name: str) -> None:
+def test_a_resumed_r2d2_training_equals_an_uninterrupted_one(name: str) -> None:
     task = RecallSettings.of(**TASKS[name])
     whole, first, second = (tiny(task) for _ in range(3))
     assert whole.settings.reconstruction is not None
@@ -105,7 +105,7 @@ def test_r2d2_trains_and_continues_from_a_state_to_the_same_bits(name: str) -> N
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_the_memory_plays_as_it_scores_whole_episodes(name: str) -> None:
+def test_play_of_the_memory_equals_scoring_whole_episodes(name: str) -> None:
     task = RecallSettings.of(**TASKS[name])
     torch.manual_seed(0)
     model, games = RecallMemory(task), RecallGames.deal(task, range(4))
@@ -114,7 +114,7 @@ def test_the_memory_plays_as_it_scores_whole_episodes(name: str) -> None:
     assert torch.allclose(at_once[games.there], logs[games.there], atol=1e-5)
 
 
-def test_the_memory_knows_nothing_of_later_games_or_other_dimensions() -> None:
+def test_the_memory_does_not_use_later_games_or_other_dimensions() -> None:
     torch.manual_seed(0)
     task = RecallSettings(most=3)
     model, games = RecallMemory(task), RecallGames.deal(task, range(1))
@@ -130,7 +130,7 @@ def test_the_memory_knows_nothing_of_later_games_or_other_dimensions() -> None:
 
 
 @pytest.mark.slow
-def test_the_memory_learns_by_reward_and_continues_from_a_state() -> None:
+def test_the_memory_learns_from_rewards_and_resumes_from_a_state() -> None:
     task = RecallSettings(most=3)
     settings = RecallLearningSettings(updates=12, games_per_shot=8, episodes=48, learning_rate=0.01, warm_up=2)
 

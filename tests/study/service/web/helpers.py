@@ -1,4 +1,4 @@
-"""A browser for tests: it keeps a page, sends its forms, and follows redirects."""
+"""A browser for tests: it opens pages, sends forms, and follows redirects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icy.study.service.web.desk import Web
 from icy.study.service.web.limits import Limit
 from tests.study.service.robot import Ask, Page, Reply, Robot
 
-with warnings.catch_warnings(action="ignore"):  # of httpx, which has a successor
+with warnings.catch_warnings(action="ignore"):  # httpx warns that it has a successor
     from starlette.testclient import TestClient
 
 HOST = "http://study.example"
@@ -23,17 +23,17 @@ RIGHT = {"question1": "0", "question2": "1", "question3": "2"}
 
 
 def without_limits(**given: Any) -> Web:
-    """The service with no limit to how often one may ask."""
+    """Settings of the web service without rate limits."""
     return Web(**{"person": Limit(1e9, 1e9), "newcomers": Limit(1e9, 1e9), **given})
 
 
 class Browser:
-    """A browser without scripts, at one page at a time.
+    """A browser without scripts, with one open page.
 
     Attributes:
-        client: what speaks with the service.
-        reply: the page that is open.
-        seen: text of all that came back, and its address.
+        client: HTTP client of the service.
+        reply: the open page.
+        seen: address and text of all replies.
     """
 
     def __init__(self, client: TestClient) -> None:
@@ -65,7 +65,7 @@ class Browser:
 
     @property
     def address(self) -> str:
-        """The address of the page, without what follows a question mark."""
+        """The address of the page, without its parameters."""
         return str(self.reply.url).partition("?")[0]
 
     def _keep(self, reply: Any) -> Any:
@@ -109,7 +109,7 @@ class Browser:
 
 
 def run(playing: Generator[Ask, Reply, str], browser: Browser) -> Any:
-    """Ask what a simulated player wants to ask, until it is at the end."""
+    """Send the requests of a simulated player until it reaches the end."""
     ask = next(playing)
     while True:
         reply = browser.get(ask.address) if ask.form is None else browser.post(ask.address, dict(ask.form))
@@ -127,7 +127,7 @@ def robot(of: Study, player: StudyPlayer | None = None, looks: int = 2) -> Robot
 
 @contextmanager
 def served(of: Sequence[Study] | Study, web: Web | None = None, **more: Any) -> Iterator[TestClient]:
-    """Serve studies to a client whose requests come from pages of their own site."""
+    """Serve studies to a client that sends requests from pages of the same site."""
     studies = [of] if isinstance(of, Study) else of
     given = {"base_url": HOST, "headers": {"origin": HOST}, **more}
     with TestClient(make_app(studies, web or without_limits()), **given) as client:

@@ -1,4 +1,4 @@
-"""A study served at a port of this machine, for tests that a browser or another process takes part in."""
+"""A study served at a port of this machine, for tests with a browser or another process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.study.service.web.helpers import without_limits
 
 
 def free_port() -> int:
-    """A port that nothing listens at."""
+    """A free port."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

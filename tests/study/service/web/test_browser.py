@@ -34,15 +34,15 @@ window.OscillatorNode = class extends made {
 
 @contextmanager
 def opened(of: Sequence[Study] | Study, web: Web | None = None, **options: Any) -> Iterator[Any]:
-    """Open the first page of a study, or of the first of several, and see that nothing fails in the browser."""
+    """Open the first page of the first study, and check that the browser reports no errors."""
     with reachable(of, web) as address, driven(**options) as context:
         faults: list[str] = []
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("console", lambda one: faults.append(one.text) if one.type in ("error", "warning") else None)
         page.goto(f"{address}/{of.name if isinstance(of, Study) else of[0].name}")
         yield page
-        assert [fault for fault in faults if "404 (Not Found)" not in fault] == []  # of a page that is asked for it
+        assert [fault for fault in faults if "404 (Not Found)" not in fault] == []  # from missing pages
 
 
 def press(page: Any, name: str) -> None:
@@ -51,7 +51,7 @@ def press(page: Any, name: str) -> None:
 
 
 def begin(page: Any, look: Callable[[str], None] = lambda name: None) -> None:
-    """Go through the pages before the game, and look at each."""
+    """Go through the pages before the game, and check each of them."""
     look("consent")
     page.get_by_label(T.consent.check).check()
     press(page, T.consent.agree)
@@ -82,55 +82,55 @@ def small(folder: Path, **given: Any) -> Study:
 
 
 class Traffic:
-    """All that went over the network so far, as text."""
+    """All network traffic so far, as text."""
 
     def __init__(self, page: Any) -> None:
         self.texts: list[str] = []
         self.hosts: set[str] = set()
-        page.context.on("request", self.asked)
-        page.context.on("response", self.came)
+        page.context.on("request", self.on_request)
+        page.context.on("response", self.on_response)
 
-    def asked(self, request: Any) -> None:
-        """Keep the address of a request."""
+    def on_request(self, request: Any) -> None:
+        """Record the address of a request."""
         self.texts.append(request.url)
         self.hosts.add(re.sub(r"^(\w+://[^/]+).*", r"\1", request.url))
 
-    def came(self, response: Any) -> None:
-        """Keep a reply, with its headers."""
+    def on_response(self, response: Any) -> None:
+        """Record a reply with its headers."""
         self.texts.append(str(response.headers))
         if response.status < 300:
             self.texts.append(response.text())
 
     def take(self) -> str:
-        """Return what came since this was asked last."""
+        """Return the traffic since the last call."""
         found, self.texts = "\n".join(self.texts), []
         return found
 
 
 def test_a_whole_game_and_its_whole_traffic(tmp_path: Path) -> None:
-    """Before an answer is graded nothing tells it; nobody else is asked; what is left on file is sound."""
+    """No reply contains the code before its item is graded; no third party gets requests; the audit finds no faults."""
     of = small(tmp_path, conditions={"grammar": ["perm"], "game": WHOLE}, pages={"demographics": True})
     with opened(of, viewport={"width": 1280, "height": 800}) as page:
         traffic = Traffic(page)
         begin(page)
-        secrets, told = {*secrets_of(of)}, set[str]()
+        secrets, displayed = {*secrets_of(of)}, set[str]()
         for number in range(50):
             if number % 5 == 0:
                 page.keyboard.press("Escape")
                 page.get_by_role("button", name=T.game.next_card).wait_for()
-                told.add(page.locator("b.code").inner_text())
+                displayed.add(page.locator("b.code").inner_text())
                 page.keyboard.press("Escape")
                 page.get_by_label(T.game.question).wait_for()
             page.locator(".picture").evaluate("picture => picture.decode()")
             before = traffic.take()
-            found = [secret for secret in secrets - told if re.search(rf"\b{secret}\b", before)]
+            found = [secret for secret in secrets - displayed if re.search(rf"\b{secret}\b", before)]
             assert found == [], (number, found)
             assert not any(word in before.lower() for word in TELLING)
             page.get_by_label(T.game.question).fill(loaded(of).state.trial.code if number % 2 else "redcir")
             page.keyboard.press("Enter")
             go_on = page.get_by_role("button", name=T.game.finish if number == 49 else T.game.next)
             go_on.wait_for()
-            told |= {*page.locator("b.code").all_inner_texts()} | {rows(of, "SELECT code FROM trial")[-1]["code"]}
+            displayed |= {*page.locator("b.code").all_inner_texts()} | {rows(of, "SELECT code FROM trial")[-1]["code"]}
             go_on.click()
             page.locator(".item").filter(has_text=f"Shape {number + 2} of").wait_for() if number < 49 else None
         page.get_by_label(T.feedback.label).fill("done by a browser")
@@ -168,7 +168,7 @@ def test_by_keyboard_alone(tmp_path: Path) -> None:
         def follow(name: str) -> None:
             tab_to(name)
             left = page.locator("h1").inner_text()
-            page.keyboard.press("Enter")  # what comes next must not be typed on the page that is left
+            page.keyboard.press("Enter")  # wait: the next keys must not go to the old page
             page.wait_for_function(
                 "left => ![left, undefined].includes(document.querySelector('h1')?.innerText)", arg=left
             )
@@ -250,7 +250,7 @@ def test_double_clicks_reloads_back_and_two_tabs(tmp_path: Path) -> None:
         press(other, T.game.send)
         press(other, T.game.next)
         page.get_by_label(T.game.question).fill("maghex")
-        press(page, T.game.send)  # of an item that the other tab has answered
+        press(page, T.game.send)  # the other tab has answered this item
         page.get_by_text(T.say.stale).first.wait_for()
         page.goto("about:blank")
         page.go_back()
@@ -259,7 +259,7 @@ def test_double_clicks_reloads_back_and_two_tabs(tmp_path: Path) -> None:
     assert audit(of).faults == ()
 
 
-def test_what_was_typed_outlives_a_look_at_train_and_a_mistake(tmp_path: Path) -> None:
+def test_typed_text_is_restored_after_a_look_at_train_and_an_invalid_answer(tmp_path: Path) -> None:
     with opened(small(tmp_path)) as page:
         begin(page)
         page.get_by_label(T.game.question).press_sequentially("red1")
@@ -294,7 +294,7 @@ def test_tones_sound_after_a_key_and_not_when_off(tmp_path: Path) -> None:
         assert page.evaluate("window.tones") == heard
 
 
-def test_leaving_and_pasting_are_noted(tmp_path: Path) -> None:
+def test_leaving_and_pasting_are_logged(tmp_path: Path) -> None:
     of = small(tmp_path)
     with opened(of) as page:
         begin(page)

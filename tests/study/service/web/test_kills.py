@@ -1,4 +1,4 @@
-"""A server that is killed by signal 9 a hundred times while someone plays: nothing is lost, and the game goes on."""
+"""A server that is killed by signal 9 a hundred times during a game: nothing is lost, and the game continues."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here"),
 ]
 KILLS = 100
-PATIENCE = 300.0  # seconds for a server to answer in
+PATIENCE = 300.0  # seconds to wait for an answer of a server
 
 
 def serve_in_child(folder: Path, port: int, **given: Any) -> int:
-    """Start a server in a process of its own, and return its id."""
+    """Start a server in another process, and return the process id."""
     child = os.fork()
     if child == 0:
         try:
@@ -53,7 +53,7 @@ def serve_in_child(folder: Path, port: int, **given: Any) -> int:
 
 
 class Server:
-    """A server that is killed at random moments, also while it answers, and started again."""
+    """A server that is killed at random times, even while it answers, and started again."""
 
     def __init__(self, folder: Path, **given: Any) -> None:
         self.folder, self.given, self.port = folder, given, free_port()
@@ -61,17 +61,17 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Start it, and have it killed soon, unless that was done often enough."""
+        """Start the server, and schedule its kill if kills are left."""
         self.child = serve_in_child(self.folder, self.port, **self.given)
         self.timer = threading.Timer(self.chance.uniform(0.0, 0.2), os.kill, (self.child, signal.SIGKILL))
         if self.kills < KILLS:
             self.timer.start()
 
     def answer(self, ask: Ask) -> Reply:
-        """Return what it answers; after it was killed it is asked again, as by a person who loads the page again."""
+        """Return the server's answer; repeat the request after a kill, like a person who loads the page again."""
         while True:
             try:
-                return asked(ask, self.port)
+                return send(ask, self.port)
             except (OSError, http.client.HTTPException):
                 self.timer.join()
                 os.waitpid(self.child, 0)
@@ -79,14 +79,14 @@ class Server:
                 self.start()
 
     def stop(self) -> None:
-        """End it for good."""
+        """Stop the server."""
         self.timer.cancel()
         os.kill(self.child, signal.SIGKILL)
         os.waitpid(self.child, 0)
 
 
-def asked(ask: Ask, port: int) -> Reply:
-    """Ask a server, and follow redirects.
+def send(ask: Ask, port: int) -> Reply:
+    """Send a request, and follow redirects.
 
     Raises:
         OSError, http.client.HTTPException: it was killed.

@@ -1,4 +1,4 @@
-"""The link of a platform: ids that it did not fill in, its test before a study opens, and links back from faults."""
+"""The link from a platform: placeholders, its test before a study opens, and links back from error pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_study_of(folder: Path, platform: str, **given: Any) -> Study:
     return study(folder, platform={"name": platform, "needs_id": True, **given}, state="open")
 
 
-# -- ids that are none -------------------------------------------------------------------------------------------------
+# -- placeholders and malformed ids ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("state", ["pilot", "open"])
@@ -53,19 +53,19 @@ def test_strangers_with_an_unfilled_link_never_share_a_game(platform: str, state
             assert of.plan.people.contact in browser.text
             assert "enter" not in browser.page.forms
             name = PLATFORMS[platform].id_parameter
-            browser.post(form.action, {**form.fields, "agree": "1", name: spoiled})  # past the page
+            browser.post(form.action, {**form.fields, "agree": "1", name: spoiled})  # without using the page
             assert T.refused.placeholder in browser.text
     assert rows(of, "SELECT * FROM person") == []
     found = progress(of).link
     assert found.visits == {"placeholder": 2 * len(SPOILED)}
     (warning,) = found.warnings
     assert warning.startswith(
-        "16 visits were turned away because of the link: 16 had an id that was not filled in; the last was at 2026-"
+        "16 visits were turned away because of the link: 16 had a placeholder instead of an id; the last was at 2026-"
     )
 
 
 @pytest.mark.parametrize(("platform", "given"), [("prolific", "5f1c"), ("mturk", "a b"), ("link", "1")])
-def test_an_id_that_is_not_the_platforms_is_refused(platform: str, given: str, tmp_path: Path) -> None:
+def test_an_id_that_does_not_match_the_platform_is_refused(platform: str, given: str, tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": platform, "id_pattern": "[0-9]{6}" if platform == "link" else ""})
     with browsing(of) as browser:
         assert T.refused.malformed in browser.get(link_to(platform, given)).text
@@ -73,7 +73,7 @@ def test_an_id_that_is_not_the_platforms_is_refused(platform: str, given: str, t
     assert progress(of).link.visits == {"malformed": 1}
 
 
-def test_spoiled_links_are_counted_by_reason_and_state(tmp_path: Path) -> None:
+def test_failed_visits_are_counted_by_reason_and_state(tmp_path: Path) -> None:
     given: dict[str, Any] = {"platform": {"name": "prolific"}}
     with browsing(study(tmp_path, **given)) as browser:
         browser.get(link_to("prolific", "null"))
@@ -89,7 +89,7 @@ def test_spoiled_links_are_counted_by_reason_and_state(tmp_path: Path) -> None:
     assert progress(of, pilot=True).link.visits == {"placeholder": 1}
 
 
-def test_nothing_of_who_is_turned_away_is_kept(tmp_path: Path) -> None:
+def test_no_data_of_refused_visitors_are_stored(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific"})
     with browsing(of) as browser:
         browser.get(link_to("prolific", "Jane-Q-Public"))
@@ -107,7 +107,7 @@ def test_capital_letters_lead_back_to_the_same_game(tmp_path: Path) -> None:
     assert forget(of, pid(0xABC).upper(), True)
 
 
-def test_a_task_that_is_accepted_again_is_handed_in_with_its_last_assignment(tmp_path: Path) -> None:
+def test_a_task_that_is_accepted_again_is_submitted_with_its_last_assignment(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "mturk"})
     submit = "turkSubmitTo=https%3A%2F%2Fwww.mturk.com"
     with browsing(of) as browser:
@@ -126,7 +126,7 @@ def test_a_task_that_is_accepted_again_is_handed_in_with_its_last_assignment(tmp
 
 
 def filled_in(of: Study, given: str) -> str:
-    """The test link as the platform sends it, on this server."""
+    """The test link on this server, with the id filled in."""
     recruiting = of.plan.platform
     link = link_to_test(of, "/pilot")
     template = f"{recruiting.parameter}={{{{%PROLIFIC_PID%}}}}"
@@ -147,7 +147,7 @@ def test_nobody_takes_part_before_the_link_is_tested(platform: str, tmp_path: Pa
         browser.get(filled_in(of, GOOD[platform]))
         assert T.link.right in browser.text
         assert f'<td translate="no">{GOOD[platform]}</td>' in browser.text
-        assert needs_test(of)  # reading is not doing
+        assert needs_test(of)  # opening the page does not pass the test
         browser.send("link")
         assert T.link.done in browser.text
         assert not needs_test(of)
@@ -213,7 +213,7 @@ def _named(given: dict[str, str]) -> dict[str, str]:
 
 
 def test_a_study_that_runs_already_needs_no_test(tmp_path: Path) -> None:
-    """One of an earlier version of icy, whose people came by a link that works."""
+    """In a study from an earlier version of icy, people have already used the link."""
     of = open_study_of(tmp_path, "prolific")
     pass_test(of)
     person(of, pid(1))
@@ -226,12 +226,12 @@ def test_a_study_that_runs_already_needs_no_test(tmp_path: Path) -> None:
 
 
 def back_of(browser: Browser) -> str:
-    """Where the page leads back to."""
+    """The address of the link back."""
     (address,) = re.findall(rf'href="([^"]*)">{T.error.back}<', browser.text)
     return str(address).replace("&amp;", "&")
 
 
-def test_who_asked_too_often_gets_a_link_back(tmp_path: Path) -> None:
+def test_rate_limited_requests_get_a_link_back(tmp_path: Path) -> None:
     time = [0.0]
     web = without_limits(person=Limit(rate=1, burst=30, clock=lambda: time[0]))
     with browsing(study(tmp_path), web) as browser:
@@ -280,7 +280,7 @@ def test_a_database_that_cannot_be_used_gets_a_link_back(tmp_path: Path, monkeyp
         assert browser.get(link).status_code == 200
 
 
-def test_pages_that_do_not_exist_lead_nowhere(tmp_path: Path) -> None:
+def test_missing_pages_have_no_link_back(tmp_path: Path) -> None:
     with browsing(study(tmp_path)) as browser:
         for address in ("/nothing", "/pilot/p/x", "/pilot/nothing", "//evil.example/pilot"):
             browser.get(f"{HOST}{address}")
@@ -290,8 +290,8 @@ def test_pages_that_do_not_exist_lead_nowhere(tmp_path: Path) -> None:
 # -- translation -------------------------------------------------------------------------------------------------------
 
 
-def test_what_must_not_be_translated_is_marked(tmp_path: Path) -> None:
-    """Browsers that translate pages would change codes, answers and names."""
+def test_codes_and_names_are_marked_as_untranslatable(tmp_path: Path) -> None:
+    """Otherwise, browsers that translate pages change codes, answers and names."""
     of = study(tmp_path, platform={"name": "link"})
     with browsing(of) as browser:
         browser.start()

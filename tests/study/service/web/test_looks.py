@@ -29,7 +29,7 @@ WIDTHS = [(1280, "light"), (375, "light"), (320, "dark")]
 
 @dataclass
 class Look:
-    """Looks at pages of a browser, and keeps their names."""
+    """Check the pages of a browser with axe, and record their names."""
 
     page: Any
     width: int
@@ -37,7 +37,7 @@ class Look:
     seen: list[str] = field(default_factory=list)
 
     def __call__(self, name: str) -> None:
-        """Look at the page that is open."""
+        """Check the open page."""
         from axe_playwright_python.sync_playwright import Axe
 
         self.seen.append(name)
@@ -52,7 +52,7 @@ class Look:
 
 
 def screen(width: int, scheme: str) -> dict[str, Any]:
-    """Options of a browser; axe is put into pages, which their policy forbids."""
+    """Options of a browser. The tests inject axe into pages, so the browser must ignore the pages' policy."""
     return {"viewport": {"width": width, "height": 800}, "color_scheme": scheme, "bypass_csp": True}
 
 
@@ -69,7 +69,7 @@ def test_axe_finds_nothing_from_consent_to_the_end(width: int, scheme: str, tmp_
         press(page, T.game.to_test)
         page.get_by_label(T.game.question).fill("?")
         press(page, T.game.send)
-        page.locator("#said").wait_for()
+        page.locator("#notice").wait_for()
         look("no-answer")
         page.locator("summary").click()
         look("colours-and-sound")
@@ -97,7 +97,7 @@ def test_axe_finds_nothing_from_consent_to_the_end(width: int, scheme: str, tmp_
 
 @pytest.mark.parametrize(("width", "scheme"), WIDTHS)
 def test_axe_finds_nothing_on_the_other_pages(width: int, scheme: str, tmp_path: Path) -> None:
-    """Ways out of a study, what platforms add, a study in German, and the page of the researcher."""
+    """Final pages, pages of platforms, a study in German, and the researcher's page."""
     pages = {"demographics": False, "colour_check": False}
     studies = [
         study(tmp_path, platform={"name": "prolific", "codes": {"complete": "C1AB"}}, pages=pages),

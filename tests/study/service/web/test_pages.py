@@ -1,4 +1,4 @@
-"""The pages in their order, without scripts: forms, redirects, two windows, restarts, and the ways in and out."""
+"""The pages in their order, without scripts: forms, redirects, two windows, restarts, and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GIVE_BACK = getattr(T.declined, "return")
 
 
 def heading(browser: Browser) -> str:
-    """The title of the page, without that of the study."""
+    """The title of the page, without the title of the study."""
     (found,) = re.findall(r"<title>(.*?)</title>", browser.text)
     return str(found).partition(" - ")[0]
 
@@ -34,8 +34,8 @@ def test_all_pages_come_in_order(tmp_path: Path) -> None:
     with browsing(of) as browser:
         browser.get("/")
         assert heading(browser) == T.consent.title
-        for told in ("to test", "Nobody", "nobody@example.org", "a minute", "3.00 GBP", "0.99 GBP", "You can stop"):
-            assert told in browser.text
+        for text in ("to test", "Nobody", "nobody@example.org", "a minute", "3.00 GBP", "0.99 GBP", "You can stop"):
+            assert text in browser.text
         browser.send("enter", agree="1")
         found = []
         for form, fields in (
@@ -84,17 +84,17 @@ def test_pages_that_a_study_does_not_have_are_left_out(tmp_path: Path) -> None:
         assert heading(browser) == T.done.title
 
 
-def test_a_page_beside_the_game_can_be_skipped_and_sent_twice(tmp_path: Path) -> None:
+def test_a_survey_page_can_be_skipped_and_sent_twice(tmp_path: Path) -> None:
     with browsing(study(tmp_path, pages={"demographics": True})) as browser:
         browser.enter()
         form = browser.page.forms["demographics"]
         browser.send("demographics")
         assert heading(browser) == T.instructions.title
-        browser.post(form.action, {**form.fields, "age": "18 to 24"})  # by the button that leads back
+        browser.post(form.action, {**form.fields, "age": "18 to 24"})  # as after the browser's back button
         assert heading(browser) == T.instructions.title
 
 
-def test_questions_are_asked_twice_and_then_it_ends_kindly(tmp_path: Path) -> None:
+def test_the_study_ends_after_two_failed_attempts_at_the_questions(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific", "codes": {"failed_check": "CHECK"}})
     with browsing(of) as browser:
         browser.enter()
@@ -102,8 +102,8 @@ def test_questions_are_asked_twice_and_then_it_ends_kindly(tmp_path: Path) -> No
         first = browser.page.forms["comprehension"]
         browser.send("comprehension", question1="2", question2="2", question3="2")
         assert T.comprehension.again in browser.text
-        assert T.instructions.notes in browser.text  # the instructions once more
-        browser.post(first.action, {**first.fields, "question1": "1"})  # a second click is no second attempt
+        assert T.instructions.notes in browser.text  # the page repeats the instructions
+        browser.post(first.action, {**first.fields, "question1": "1"})  # a double click is not a second attempt
         assert T.comprehension.again in browser.text
         browser.send("comprehension", question1="2")
         assert heading(browser) == T.screened.title
@@ -123,7 +123,7 @@ def test_a_second_attempt_may_be_right(browser: Browser) -> None:
 # -- the game ----------------------------------------------------------------------------------------------------------
 
 
-def test_right_and_wrong_answers_are_told(browser: Browser, of: Study) -> None:
+def test_right_and_wrong_answers_get_feedback(browser: Browser, of: Study) -> None:
     browser.start()
     right = loaded(of).state.trial.code
     browser.send("answer", answer=right)
@@ -135,7 +135,7 @@ def test_right_and_wrong_answers_are_told(browser: Browser, of: Study) -> None:
     assert re.search(rf'{T.game.yours} <b class="code" translate="no">abc</b>', browser.text)
 
 
-def test_a_held_out_item_tells_no_code(browser: Browser, of: Study) -> None:
+def test_feedback_on_a_held_out_item_has_no_code(browser: Browser, of: Study) -> None:
     browser.start()
     for _ in range(2):
         browser.send("answer", answer="abc")
@@ -146,12 +146,12 @@ def test_a_held_out_item_tells_no_code(browser: Browser, of: Study) -> None:
     assert right not in browser.text
 
 
-@pytest.mark.parametrize(("typed", "said"), [("", "empty"), ("a1", "letters"), ("x" * 65, "long")])
-def test_what_is_no_answer_is_told_and_costs_nothing(typed: str, said: str, browser: Browser) -> None:
+@pytest.mark.parametrize(("typed", "notice"), [("", "empty"), ("a1", "letters"), ("x" * 65, "long")])
+def test_invalid_answers_get_a_notice_and_cost_nothing(typed: str, notice: str, browser: Browser) -> None:
     browser.start()
     trial = browser.page.forms["answer"].fields["trial"]
     browser.send("answer", answer=typed)
-    assert getattr(T.say, said) in browser.text
+    assert getattr(T.say, notice) in browser.text
     assert browser.page.forms["answer"].fields["trial"] == trial
 
 
@@ -178,7 +178,7 @@ def test_train_shows_a_card_with_its_code(browser: Browser, of: Study) -> None:
     assert "answer" in browser.page.forms
 
 
-def test_after_a_post_the_page_is_one_that_can_be_loaded_again(browser: Browser) -> None:
+def test_after_a_post_the_page_can_be_loaded_again(browser: Browser) -> None:
     browser.start()
     link = browser.address
     reply = browser.send("answer", answer="abc")
@@ -188,7 +188,7 @@ def test_after_a_post_the_page_is_one_that_can_be_loaded_again(browser: Browser)
     assert browser.get(link).text == before
 
 
-def test_notes_of_the_page_are_logged(browser: Browser, of: Study) -> None:
+def test_blur_and_paste_are_logged(browser: Browser, of: Study) -> None:
     browser.start()
     note = re.search('data-notes="(.*?)" data-form="(.*?)"', browser.text)
     assert note is not None
@@ -202,18 +202,18 @@ def test_notes_of_the_page_are_logged(browser: Browser, of: Study) -> None:
     ]
 
 
-def test_looks_and_sound_can_be_changed_at_any_time(browser: Browser, of: Study) -> None:
+def test_display_and_sound_can_be_changed_at_any_time(browser: Browser, of: Study) -> None:
     browser.start()
     before = browser.page.picture
     svg = browser.client.get(before).text
     browser.send("display", palette="safe", patterns="1")
-    assert browser.page.picture != before  # so that no old picture is shown
+    assert browser.page.picture != before  # so that browsers do not show the old picture
     assert browser.client.get(browser.page.picture).text != svg
     assert 'data-sound="off"' in browser.text
     assert rows(of, "SELECT palette, patterns, sound FROM game") == [{"palette": "safe", "patterns": 1, "sound": 0}]
 
 
-def test_a_study_may_keep_its_colours(tmp_path: Path) -> None:
+def test_a_study_may_forbid_changes_of_colours(tmp_path: Path) -> None:
     of = study(tmp_path, display={"choose": False})
     with browsing(of) as browser:
         browser.start()
@@ -232,7 +232,7 @@ def test_two_windows_show_one_game(browser: Browser) -> None:
     other.get(link)
     other.send("answer", answer="abc")
     other.send("next")
-    browser.post(old.action, {**old.fields, "answer": "redcir"})  # of an item that is gone
+    browser.post(old.action, {**old.fields, "answer": "redcir"})  # an answer to an earlier item
     assert T.say.stale in browser.text
     assert browser.page.forms["answer"].fields == other.page.forms["answer"].fields
     assert "Shape 2 of 6" in browser.text
@@ -253,7 +253,7 @@ def test_a_restart_shows_the_same_item_with_the_same_picture(of: Study, tmp_path
 
 
 def test_two_servers_of_one_study_are_one_study(tmp_path: Path) -> None:
-    """As when someone starts it twice, at two ports: every click is of the same game, and nothing is graded twice."""
+    """If a study is served at two ports, both servers show the same game, and nothing is graded twice."""
     one, two = study(tmp_path), study(tmp_path)
     with browsing(one) as here, browsing(two) as there:
         here.start()
@@ -269,7 +269,7 @@ def test_two_servers_of_one_study_are_one_study(tmp_path: Path) -> None:
     assert audit(one).faults == ()
 
 
-def test_the_platforms_id_leads_back(tmp_path: Path) -> None:
+def test_the_platforms_id_leads_back_to_the_game(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific"})
     with browsing(of) as browser:
         browser.start(f"/pilot?PROLIFIC_PID={pid(1)}&SESSION_ID=one")
@@ -291,7 +291,7 @@ def test_agreeing_twice_is_one_person(tmp_path: Path) -> None:
     assert len(links) == len(rows(of, "SELECT * FROM person")) == 1
 
 
-def test_a_crash_between_the_last_answer_and_the_next_page_is_mended(browser: Browser, of: Study) -> None:
+def test_a_crash_between_the_last_answer_and_the_next_page_is_repaired(browser: Browser, of: Study) -> None:
     browser.start()
     link = browser.address
     browser.play()
@@ -300,10 +300,10 @@ def test_a_crash_between_the_last_answer_and_the_next_page_is_mended(browser: Br
     assert heading(browser) == T.feedback.title
 
 
-# -- who cannot take part, and who does not want to --------------------------------------------------------------------
+# -- refusals, declining and stopping ----------------------------------------------------------------------------------
 
 
-def test_who_declines_leaves_no_trace(tmp_path: Path) -> None:
+def test_nothing_is_stored_of_people_who_decline(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific", "codes": {"declined": "NO"}})
     with browsing(of) as browser:
         browser.get(f"/pilot?PROLIFIC_PID={pid(1)}")
@@ -336,7 +336,7 @@ def test_a_full_study_says_so(tmp_path: Path) -> None:
         late = browser.page.forms["enter"]
         for number in (2, 3):
             browser.enter(f"/pilot?PROLIFIC_PID={pid(number)}")
-        browser.post(late.action, {**late.fields, "agree": "1"})  # who read for long
+        browser.post(late.action, {**late.fields, "agree": "1"})  # who read the page for a long time
         assert T.refused.full in browser.text
         browser.get(f"/pilot?PROLIFIC_PID={pid(4)}")
         assert T.refused.full in browser.text
@@ -344,12 +344,12 @@ def test_a_full_study_says_so(tmp_path: Path) -> None:
         assert GIVE_BACK not in browser.text
 
 
-def test_who_came_by_a_platform_is_asked_to_give_the_place_back(tmp_path: Path) -> None:
+def test_people_from_a_platform_are_asked_to_return_their_submission(tmp_path: Path) -> None:
     with browsing(study(tmp_path, conditions={"quota": 1}, state="closed", platform={"name": "prolific"})) as browser:
         assert GIVE_BACK in browser.get(f"/pilot?PROLIFIC_PID={pid(1)}").text
 
 
-def test_other_devices_can_be_left_out(tmp_path: Path) -> None:
+def test_devices_can_be_refused(tmp_path: Path) -> None:
     of = study(tmp_path, people={"devices": ["computer"]})
     phone = {"user-agent": "Mozilla/5.0 (iPhone) Mobile/15E148"}
     with browsing(of) as browser:
@@ -375,7 +375,7 @@ def test_a_pilot_is_marked_on_every_page(tmp_path: Path) -> None:
 # -- platforms ---------------------------------------------------------------------------------------------------------
 
 
-def test_prolific_gets_its_people_back(tmp_path: Path) -> None:
+def test_people_return_to_prolific(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific", "codes": {"complete": "C1DONE"}}, state="open")
     pass_test(of)
     with browsing(of) as browser:
@@ -391,7 +391,7 @@ def test_prolific_gets_its_people_back(tmp_path: Path) -> None:
 MTURK = "workerId=A1&assignmentId=AS&hitId=HI&turkSubmitTo=https%3A%2F%2Fworkersandbox.mturk.com"
 
 
-def test_mturk_takes_work_from_within_its_frame(tmp_path: Path) -> None:
+def test_mturk_assignments_are_submitted_from_its_frame(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "mturk"}, state="open")
     pass_test(of)
     with browsing(of) as browser:
@@ -400,7 +400,7 @@ def test_mturk_takes_work_from_within_its_frame(tmp_path: Path) -> None:
         assert "enter" not in browser.page.forms
         assert "frame-ancestors https://www.mturk.com" in browser.reply.headers["content-security-policy"]
         browser.start(f"/pilot?{MTURK}")
-        assert browser.client.cookies == {}  # which a frame would not keep
+        assert browser.client.cookies == {}  # browsers block cookies in a frame
         browser.play()
         browser.send("feedback")
         form = browser.page.forms["externalSubmit"]
@@ -410,7 +410,7 @@ def test_mturk_takes_work_from_within_its_frame(tmp_path: Path) -> None:
     assert [row["completion_code"] for row in rows(of, "SELECT * FROM game")] == [form.fields["completion"]]
 
 
-def test_mturk_works_by_link_and_code_as_well(tmp_path: Path) -> None:
+def test_mturk_also_works_with_link_and_code(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "mturk"}, state="open")
     pass_test(of)
     with browsing(of) as browser:
@@ -437,7 +437,7 @@ def test_a_kiosk_goes_back_to_its_start(tmp_path: Path) -> None:
     assert len(rows(of, "SELECT * FROM person")) == 2
 
 
-def test_the_words_are_in_the_language_of_the_study(tmp_path: Path) -> None:
+def test_texts_are_in_the_language_of_the_study(tmp_path: Path) -> None:
     with browsing(study(tmp_path, language="de")) as browser:
         browser.start()
         assert '<html lang="de">' in browser.text
@@ -446,14 +446,14 @@ def test_the_words_are_in_the_language_of_the_study(tmp_path: Path) -> None:
 
 def test_several_studies_are_served_at_once(tmp_path: Path) -> None:
     with browsing([study(tmp_path, name="one"), study(tmp_path, name="two", title="Other")]) as browser:
-        assert browser.get("/").status_code == 404  # which tells nothing of what there is
+        assert browser.get("/").status_code == 404  # names of studies stay private
         browser.start("/one")
         link = browser.address.replace("/one/", "/two/")
         assert browser.get(link).status_code == 404
         assert "Other" in browser.get("/two").text
 
 
-def test_a_part_of_the_address_may_be_the_proxys(tmp_path: Path) -> None:
+def test_a_proxy_may_add_a_root_path(tmp_path: Path) -> None:
     from tests.study.service.web.helpers import without_limits
 
     with browsing(study(tmp_path), without_limits(root_path="/spy")) as browser:
@@ -466,7 +466,7 @@ def test_a_part_of_the_address_may_be_the_proxys(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dataset", ["synth", "eng"])
-def test_a_simulated_player_plays_by_the_pages_alone(dataset: str, tmp_path: Path) -> None:
+def test_a_simulated_player_plays_through_the_pages(dataset: str, tmp_path: Path) -> None:
     of = study(tmp_path, conditions={"dataset": [dataset], "grammar": ["concat"]})
     with browsing(of) as browser:
         reply: Any = browser.let(robot(of))

@@ -1,4 +1,4 @@
-"""Security and privacy, line by line of the list that the service was built by (spycodes-facts 15)."""
+"""Security and privacy: every requirement of the service (spycodes-facts 15)."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from tests.study.service.web.helpers import HOST, Browser, TestClient, browsing,
 TELLING = ("meaning", "held", "holdout", "seed", "exposure", "answerable", "expected")
 
 
-# -- no reply tells what it should not ---------------------------------------------------------------------------------
+# -- secrets of the game -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_before_an_answer_is_graded_nothing_tells_it(browser: Browser, of: Study) -> None:
-    """All that came back so far, headers and addresses too, is searched before every answer."""
+def test_no_reply_contains_the_code_before_it_is_graded(browser: Browser, of: Study) -> None:
+    """Before every answer, the test searches all replies so far, including headers and addresses."""
     browser.start()
-    secrets, told = {*secrets_of(of)}, set[str]()
+    secrets, displayed = {*secrets_of(of)}, set[str]()
     while "answer" in browser.page.forms:
-        for secret in secrets - told:
+        for secret in secrets - displayed:
             assert not [text for _, text in browser.seen if re.search(rf"\b{secret}\b", text)], secret
         for address, text in browser.seen:
             assert not any(word in text.lower() or word in address.lower() for word in TELLING)
         browser.send("tab train")
-        told |= set(browser.page.codes)
+        displayed |= set(browser.page.codes)
         browser.send("tab test")
         browser.client.get(browser.page.picture)
         browser.send("answer", answer="abc")
-        told |= set(browser.page.codes)
+        displayed |= set(browser.page.codes)
         browser.send("next")
-    assert len(secrets - told) > 20  # most codes were never told at all
+    assert len(secrets - displayed) > 20  # most codes were never shown
 
 
-def test_a_page_is_the_same_whatever_waits(of: Study) -> None:
-    """Another meaning, code, held-out or ordinary: only the picture is another, and its address is not."""
+def test_a_page_does_not_depend_on_the_item(of: Study) -> None:
+    """Another meaning, another code, held-out or ordinary: only the picture changes, and its address does not."""
     who = started(of)
     found, desk = loaded(of, who.id), Desk(of, without_limits())
     others = [
@@ -67,7 +67,7 @@ def test_a_page_is_the_same_whatever_waits(of: Study) -> None:
 
 
 @pytest.mark.parametrize("palette", ["primary", "safe"])
-def test_pictures_have_opaque_addresses_and_tell_nothing(palette: str, browser: Browser, of: Study) -> None:
+def test_pictures_have_opaque_addresses_and_reveal_nothing(palette: str, browser: Browser, of: Study) -> None:
     browser.start()
     browser.send("display", palette=palette, sound="1")
     addresses = set()
@@ -75,7 +75,7 @@ def test_pictures_have_opaque_addresses_and_tell_nothing(palette: str, browser: 
         addresses.add(browser.page.picture)
         picture = browser.client.get(browser.page.picture)
         assert picture.headers["content-type"] == "image/svg+xml"
-        assert re.search(r'alt="The shape to answer"', browser.text)
+        assert re.search(r'alt="The shape of this question"', browser.text)
         assert not re.search("red|green|blue|circle|triangle|square|[0-9]{7,}", picture.text)
         browser.send("answer", answer="abc")
         browser.send("next")
@@ -83,7 +83,7 @@ def test_pictures_have_opaque_addresses_and_tell_nothing(palette: str, browser: 
     assert all(re.fullmatch(r"/pilot/p/[0-9A-F]{32}/picture/[0-9A-F]{32}", address) for address in addresses)
 
 
-def test_only_pictures_on_screen_are_shown_and_to_their_person_alone(browser: Browser, of: Study) -> None:
+def test_only_pictures_on_screen_are_served_and_only_to_their_person(browser: Browser, of: Study) -> None:
     browser.start()
     old, link = browser.page.picture, browser.address
     browser.send("answer", answer="abc")
@@ -108,7 +108,7 @@ def test_tokens_are_checked_on_every_call(token: str, end: str, browser: Browser
     assert browser.post(f"/pilot/p/{token}/answer", {"answer": "x"}).status_code == 404
 
 
-def test_one_persons_form_is_not_anothers(browser: Browser, of: Study) -> None:
+def test_a_form_is_valid_for_one_person_only(browser: Browser, of: Study) -> None:
     browser.start()
     mine = browser.page.forms["answer"]
     other = Browser(browser.client)
@@ -120,25 +120,25 @@ def test_one_persons_form_is_not_anothers(browser: Browser, of: Study) -> None:
 
 
 def test_the_condition_is_the_servers_choice(of: Study) -> None:
-    wanted = "grammar=perm&dataset=eng&condition=eng%2Fperm&slot=3&seed=1&instance=1"
+    choice = "grammar=perm&dataset=eng&condition=eng%2Fperm&slot=3&seed=1&instance=1"
     with browsing(of) as browser:
-        browser.get(f"/pilot?{wanted}")
-        browser.send("enter", agree="1", **dict(part.split("=") for part in wanted.split("&")))
+        browser.get(f"/pilot?{choice}")
+        browser.send("enter", agree="1", **dict(part.split("=") for part in choice.split("&")))
         game = loaded(of)
     assert (game.row["slot"], game.row["instance"]) == (0, 0)
-    assert wanted not in browser.text
+    assert choice not in browser.text
 
 
 @pytest.mark.parametrize(
     "address", ["/other", "/other/enter", "/pilot/nothing", "/..%2Fetc%2Fpasswd", "/static/../app.py"]
 )
-def test_unknown_addresses_are_a_page_of_their_own(address: str, browser: Browser) -> None:
+def test_unknown_addresses_show_an_error_page(address: str, browser: Browser) -> None:
     reply = browser.get(address)
     assert reply.status_code in (404, 405)
-    assert "There is no such page." in reply.text
+    assert "This page does not exist." in reply.text
 
 
-def test_nothing_but_the_files_of_the_pages_is_served(browser: Browser) -> None:
+def test_only_static_files_of_the_pages_are_served(browser: Browser) -> None:
     for name in ("study.css", "study.js", "star.svg", "icon.svg"):
         assert browser.get(f"/static/{name}").status_code == 200
     for name in ("app.py", "..%2Fapp.py", "%2e%2e/app.py", "nothing.css", "schema.sql"):
@@ -148,17 +148,17 @@ def test_nothing_but_the_files_of_the_pages_is_served(browser: Browser) -> None:
 # -- answers and forms -------------------------------------------------------------------------------------------------
 
 
-def test_answers_are_read_kindly_and_kept_as_typed(browser: Browser, of: Study) -> None:
+def test_answers_are_normalized_and_stored_as_typed(browser: Browser, of: Study) -> None:
     browser.start()
     code = loaded(of).state.trial.code
-    typed = "  " + "".join(chr(ord(letter) + 0xFEE0) for letter in code.upper()) + " "  # wide letters, as of Japanese
+    typed = "  " + "".join(chr(ord(letter) + 0xFEE0) for letter in code.upper()) + " "  # full-width letters
     assert normalised(typed) == code
     browser.send("answer", answer=typed)
     (trial,) = rows(of, "SELECT * FROM trial")
     assert (trial["raw"], trial["answer"], trial["correct"]) == (typed, code, 1)
 
 
-def test_what_people_type_is_shown_as_text(tmp_path: Path) -> None:
+def test_typed_text_is_escaped(tmp_path: Path) -> None:
     of = study(tmp_path, title="<script>alert(1)</script>", people={"purpose": "<b onclick=x>"})
     (tmp_path / "pilot-information.md").write_text("# Hi\n\n<script>alert(2)</script> [x](javascript:alert(3))")
     with browsing(of) as browser:
@@ -192,18 +192,18 @@ def test_forms_of_other_sites_are_refused(headers: dict[str, str], browser: Brow
 @pytest.mark.parametrize(
     "headers", [{"sec-fetch-site": "same-origin"}, {"referer": f"{HOST}/pilot/p/x"}, {"origin": HOST.upper()}], ids=str
 )
-def test_forms_of_our_own_pages_are_taken(headers: dict[str, str], browser: Browser) -> None:
+def test_forms_of_the_same_site_are_accepted(headers: dict[str, str], browser: Browser) -> None:
     browser.start()
     if "origin" not in headers:
         del browser.client.headers["origin"]
     assert browser.post(*browser.filled("answer", answer="abc"), headers=headers).status_code == 200
 
 
-def test_behind_a_proxy_the_site_is_the_one_that_people_use(of: Study) -> None:
+def test_behind_a_proxy_the_site_is_the_base_url(of: Study) -> None:
     with browsing(of, without_limits(base_url="https://study.example")) as browser:
         browser.get("/pilot")
         action, data = browser.filled("enter", agree="1")
-        assert browser.post(action, data).status_code == 403  # of http://study.example
+        assert browser.post(action, data).status_code == 403  # sent from http://study.example
         assert browser.post(action, data, headers={"origin": "https://study.example"}).status_code == 200
 
 
@@ -238,7 +238,7 @@ OTHER_SITES = [
 
 
 @pytest.mark.parametrize(("base", "origin"), SAME_SITES)
-def test_one_site_may_be_written_in_several_ways(base: str, origin: str) -> None:
+def test_spellings_of_one_site_are_equal(base: str, origin: str) -> None:
     serving = Serving(base_url=base)
     assert is_same_site({"origin": origin}, base)
     assert is_same_site({"referer": f"{origin}/pilot?id=1"}, base)
@@ -247,7 +247,7 @@ def test_one_site_may_be_written_in_several_ways(base: str, origin: str) -> None
 
 
 @pytest.mark.parametrize(("base", "origin"), OTHER_SITES)
-def test_other_sites_stay_others(base: str, origin: str) -> None:
+def test_different_sites_are_not_equal(base: str, origin: str) -> None:
     assert not is_same_site({"origin": origin}, base)
 
 
@@ -263,7 +263,7 @@ def test_other_sites_stay_others(base: str, origin: str) -> None:
         ("http://evil.example", "", False),
     ],
 )
-def test_without_a_base_the_site_is_the_host_that_was_asked(origin: str, host: str, same: bool) -> None:
+def test_without_a_base_url_the_site_is_the_host_of_the_request(origin: str, host: str, same: bool) -> None:
     assert is_same_site({"origin": origin, "host": host}) is same
 
 
@@ -303,7 +303,7 @@ def test_forms_without_their_token_are_refused(token: str | None, browser: Brows
     assert rows(of, "SELECT state FROM trial") == [{"state": "open"}]
 
 
-def test_the_page_of_information_is_good_for_a_day(tmp_path: Path) -> None:
+def test_the_information_page_is_valid_for_a_day(tmp_path: Path) -> None:
     clock = Clock()
     of = study(tmp_path, clock)
     with browsing(of) as browser:
@@ -315,8 +315,8 @@ def test_the_page_of_information_is_good_for_a_day(tmp_path: Path) -> None:
     assert row["first_seen"] < row["consented"]
 
 
-def test_reading_is_not_doing(browser: Browser, of: Study) -> None:
-    """A link to an action does nothing."""
+def test_get_requests_do_not_act(browser: Browser, of: Study) -> None:
+    """A GET request for the address of an action does nothing."""
     browser.start()
     before = rows(of, "SELECT * FROM game")
     for action in ("answer", "next", "withdraw", "add"):
@@ -333,11 +333,11 @@ def test_large_and_strange_requests_are_refused(browser: Browser) -> None:
     assert browser.post(form.action, {**form.fields, **many}).status_code == 400
     files = {"answer": ("name.txt", b"x")}
     assert browser.client.post(form.action, data=form.fields, files=files).status_code == 400
-    assert browser.client.post(form.action, json={"answer": "x"}).status_code == 403  # which has no token
+    assert browser.client.post(form.action, json={"answer": "x"}).status_code == 403  # it has no token
     assert browser.client.put(form.action).status_code == 405
 
 
-def test_remarks_have_a_length(browser: Browser, of: Study) -> None:
+def test_the_length_of_remarks_is_limited(browser: Browser, of: Study) -> None:
     browser.start()
     browser.play()
     browser.send("feedback", text="é" * 2500)
@@ -369,12 +369,12 @@ def test_every_reply_has_the_headers(browser: Browser) -> None:
     )
 
 
-def test_the_policy_lets_nothing_in_from_elsewhere() -> None:
+def test_the_policy_allows_no_other_sites() -> None:
     assert set(POLICY.values()) == {"'none'", "'self'"}
     assert "unsafe" not in str(POLICY)
 
 
-def test_no_page_asks_third_parties(browser: Browser) -> None:
+def test_no_page_loads_from_third_parties(browser: Browser) -> None:
     browser.finish()
     texts = [text for _, text in browser.seen]
     texts += [browser.client.get(f"/static/{name}").text for name in ("study.css", "study.js")]
@@ -387,7 +387,7 @@ def test_no_page_asks_third_parties(browser: Browser) -> None:
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
-def test_one_person_cannot_ask_for_everything(of: Study) -> None:
+def test_requests_of_a_person_are_limited(of: Study) -> None:
     time = [0.0]
     web = without_limits(person=Limit(rate=1, burst=30, clock=lambda: time[0]))
     with browsing(of, web) as browser:
@@ -410,24 +410,24 @@ def test_newcomers_cannot_flood_a_study(of: Study) -> None:
         assert [browser.post(action, data).status_code for _ in range(3)] == [200, 200, 429]
 
 
-def test_limits_forget_who_came_long_ago() -> None:
+def test_limits_drop_the_oldest_buckets() -> None:
     limit = Limit(rate=1, burst=1, clock=lambda: 0.0)
     for number in range(10_050):
         limit.allows(str(number))
     assert len(limit._buckets) == 10_000
 
 
-def test_programs_are_told_from_people(tmp_path: Path) -> None:
+def test_bots_are_refused(tmp_path: Path) -> None:
     clock = Clock()
     of = study(tmp_path, clock, pages={"least_seconds": 2})
     with browsing(of) as browser:
         browser.get("/pilot")
         action, data = browser.filled("enter", agree="1")
-        assert browser.post(action, data).status_code == 400  # at once
+        assert browser.post(action, data).status_code == 400  # sent at once
         assert "very fast" in browser.text
         clock.wait(seconds=3)
-        assert browser.post(action, {**data, "website": "x"}).status_code == 400  # a field that people do not see
-        assert browser.post(action, {**data, "agree": ""}).status_code == 400  # without agreeing
+        assert browser.post(action, {**data, "website": "x"}).status_code == 400  # a field that is invisible to people
+        assert browser.post(action, {**data, "agree": ""}).status_code == 400  # without consent
         assert rows(of, "SELECT * FROM person") == []
         assert browser.post(action, data).status_code == 200
 
@@ -446,7 +446,7 @@ def test_the_researchers_page_is_off_by_default(of: Study) -> None:
         assert client.get("/pilot/researcher").status_code == 404
 
 
-def test_without_a_password_it_is_for_this_machine(of: Study) -> None:
+def test_without_a_password_only_this_machine_sees_the_researchers_page(of: Study) -> None:
     web = without_limits(researcher=True)
     finish(of, started(of))
     with served(of, web, **LOCAL) as client:
@@ -458,7 +458,7 @@ def test_without_a_password_it_is_for_this_machine(of: Study) -> None:
         assert client.get("/pilot/researcher").status_code == 404
 
 
-def test_with_a_password_it_is_for_who_knows_it(of: Study) -> None:
+def test_the_researchers_page_needs_its_password(of: Study) -> None:
     with served(of, without_limits(researcher=True, password="open sésame")) as client:
         found = client.get("/pilot/researcher")
         assert (found.status_code, found.headers["www-authenticate"][:5]) == (401, "Basic")
@@ -469,7 +469,7 @@ def test_with_a_password_it_is_for_who_knows_it(of: Study) -> None:
         assert codes[-1] == 429
 
 
-def test_it_tells_of_nobody(of: Study) -> None:
+def test_the_researchers_page_has_no_data_of_single_persons(of: Study) -> None:
     who = started(of, "WORKER")
     with served(of, without_limits(researcher=True), **LOCAL) as client:
         text = client.get("/pilot/researcher").text
@@ -477,7 +477,7 @@ def test_it_tells_of_nobody(of: Study) -> None:
 
 
 def test_other_names_of_the_machine_are_refused(of: Study) -> None:
-    """A page of another site cannot have its name lead here (DNS rebinding)."""
+    """A site cannot point its own name at this machine (DNS rebinding)."""
     with TestClient(make_app([of], without_limits(), Serving().hosts)) as client:
         assert client.get("/pilot", headers={"host": "evil.example"}).status_code == 400
         assert client.get("/pilot", headers={"host": "localhost:8000"}).status_code == 200
@@ -492,7 +492,7 @@ def test_no_address_and_no_browser_name_is_stored(of: Study) -> None:
         browser.finish()
     of.database.scrub()
     held = b"".join(path.read_bytes() for path in of.database.path.parent.iterdir())
-    for trace in (b"198.51.100.23", b"Unlikely", b"Strange"):  # not the port: a time may hold the same digits
+    for trace in (b"198.51.100.23", b"Unlikely", b"Strange"):  # without the port: a time may contain the same digits
         assert trace not in held
 
 
@@ -502,23 +502,23 @@ def test_no_cookie_is_set(browser: Browser) -> None:
     assert dict(browser.client.cookies) == {}
 
 
-def test_consent_tells_what_the_law_wants(browser: Browser, of: Study) -> None:
+def test_consent_has_the_information_that_the_law_requires(browser: Browser, of: Study) -> None:
     browser.get("/pilot")
     people = of.plan.people
-    for told in (people.purpose, people.controller, people.contact, people.retention, "have your data deleted"):
-        assert told in browser.text
+    for text in (people.purpose, people.controller, people.contact, people.retention, "have your data deleted"):
+        assert text in browser.text
     browser.send("enter", agree="1")
     (row,) = rows(of, "SELECT consent_version, consented, text FROM person JOIN consent ON version = consent_version")
     assert (row["consent_version"], row["text"]) == (of.plan.consent_version, of.plan.information_text)
 
 
-def test_faults_tell_nothing_of_the_inside(of: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_pages_reveal_no_internals(of: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ValueError("secret inside")
 
     with browsing(of, raise_server_exceptions=False) as browser:
         browser.start()
-        monkeypatch.setattr(pages, "told", broken)
+        monkeypatch.setattr(pages, "result_text", broken)
         reply = browser.post(*browser.filled("answer", answer="abc"))
         assert reply.status_code == 500
         assert "secret" not in reply.text
@@ -529,7 +529,7 @@ def test_faults_tell_nothing_of_the_inside(of: Study, monkeypatch: pytest.Monkey
 # -- money -------------------------------------------------------------------------------------------------------------
 
 
-def test_points_after_the_end_count_nothing(of: Study) -> None:
+def test_answers_after_the_end_give_no_points(of: Study) -> None:
     who = started(of)
     finish(of, who)
     (before,) = rows(of, "SELECT score, finished, completion_code FROM game")

@@ -1,4 +1,4 @@
-"""The look of the pages, as far as it can be computed: contrast, sizes, names, and whether HTML is well formed."""
+"""The look of the pages: contrast, sizes, accessible names and well-formed HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.study.service.helpers import study
 from tests.study.service.web.helpers import RIGHT, browsing, without_limits
 
 CSS = (STATIC / "study.css").read_text()
-TEXT, PARTS = 4.5, 3.0  # least contrast of text, and of what is not text (WCAG 2.2, 1.4.3 and 1.4.11)
+TEXT, PARTS = 4.5, 3.0  # least contrast of text and of other parts (WCAG 2.2, 1.4.3 and 1.4.11)
 PAIRS = [
     ("ink", "page", TEXT),
     ("ink", "panel", TEXT),
@@ -34,7 +34,7 @@ VOID = {"img", "input", "link", "meta", "br", "hr"}
 
 
 def colours(scheme: str) -> dict[str, str]:
-    """The colours of a scheme; those of the dark one replace the light ones."""
+    """The colours of a scheme; colours of the dark scheme replace the light ones."""
     light, dark = re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)
     found = dict(re.findall(r"--([\w-]+): (#\w{6});", light))
     return found | (dict(re.findall(r"--([\w-]+): (#\w{6});", dark)) if scheme == "dark" else {})
@@ -53,7 +53,7 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_contrast_is_computed_as_by_the_rule() -> None:
+def test_contrast_is_computed_as_in_wcag() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
 
@@ -67,7 +67,7 @@ def test_contrast_is_high_enough() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_colour_stands_outside_the_schemes() -> None:
+def test_all_colours_belong_to_the_schemes() -> None:
     rules = re.sub(r":root \{.*?\}", "", CSS, flags=re.DOTALL)
     assert re.findall(r"#[0-9a-f]{3,8}\b|rgb|hsl", rules) == []
     assert set(re.findall(r"var\(--([\w-]+)\)", CSS)) <= set(colours("light"))
@@ -84,7 +84,7 @@ def test_targets_are_of_44_pixels_and_motion_can_be_reduced() -> None:
 
 
 class Outline(HTMLParser):
-    """The elements of a page, with what is open when they begin."""
+    """The elements of a page, each with its open ancestors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -176,14 +176,14 @@ def test_everything_has_a_name(pages: dict[str, str]) -> None:
         assert all(after <= before + 1 for before, after in pairwise(levels)), name
 
 
-def test_fields_of_codes_are_left_alone_by_keyboards(pages: dict[str, str]) -> None:
+def test_keyboards_do_not_correct_code_fields(pages: dict[str, str]) -> None:
     (field,) = [given for _, given, _ in Outline(pages["after game 7"]).found if given.get("name") == "answer"]
     wanted = {"autocapitalize": "none", "autocorrect": "off", "autocomplete": "off", "spellcheck": "false"}
     assert {name: field[name] for name in wanted} == wanted
     assert "autofocus" in field
 
 
-def test_what_is_said_can_be_heard(pages: dict[str, str]) -> None:
+def test_feedback_is_announced_to_screen_readers(pages: dict[str, str]) -> None:
     for text in pages.values():
         assert '<div id="live" class="unseen" role="status"></div>' in text
     assert "data-live" in pages["after answer 10"]

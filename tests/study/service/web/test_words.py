@@ -1,4 +1,4 @@
-"""The words of the pages: every language has the same, with the same gaps."""
+"""The texts of the pages: every language has the same keys and the same placeholders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of(language: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("language", languages())
-def test_every_language_has_all_words_with_the_same_gaps(language: str) -> None:
+def test_every_language_has_all_texts_with_the_same_placeholders(language: str) -> None:
     english, found = of("en"), of(language)
     assert list(found) == list(english)
     gaps = {name: sorted(re.findall(r"\{\w+\}", text)) for name, text in found.items()}
@@ -42,7 +42,7 @@ def test_every_language_has_all_words_with_the_same_gaps(language: str) -> None:
     assert all(found.values())
 
 
-def test_every_word_is_used() -> None:
+def test_every_text_is_used() -> None:
     source = "\n".join(path.read_text() for path in (*HERE.glob("*.py"), *HERE.glob("templates/*.html")))
     for name in of("en"):
         parts = [part for part in name.split(".") if part and not part.isdigit()]
@@ -54,23 +54,23 @@ def test_documents_are_in_the_same_languages() -> None:
     assert new.languages() == languages()
 
 
-def test_other_languages_are_told() -> None:
+def test_unknown_languages_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="No language of the pages is called 'fr'"):
         words("fr")
 
 
-def test_markdown_has_no_tags_of_its_own() -> None:
+def test_html_in_markdown_is_escaped() -> None:
     assert block("<script>x</script> **b**") == "<p>&lt;script&gt;x&lt;/script&gt; <strong>b</strong></p>\n"
     assert inline("a **b** <i>") == "a <strong>b</strong> &lt;i&gt;"
     assert "href" not in block("[x](javascript:alert(1))")
 
 
-def test_headings_are_lowered_where_the_page_has_its_own() -> None:
+def test_headings_are_lowered_to_the_top_level() -> None:
     text = "# a\n\n## b\n"
     assert block(text) == "<h1>a</h1>\n<h2>b</h2>\n"
     assert block(text, top=2) == "<h2>a</h2>\n<h3>b</h3>\n"
     assert block("## b", top=2) == "<h2>b</h2>\n"
 
 
-def test_one_is_singular() -> None:
+def test_counts_of_one_are_singular() -> None:
     assert [counted(n, words("en").counts.card) for n in (0, 1, 2)] == ["0 codes", "1 code", "2 codes"]

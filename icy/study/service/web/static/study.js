@@ -1,18 +1,18 @@
-// Makes the pages smoother; everything works without it. Forms are sent and the new page is put in place of the old one,
-// so that the focus stays where it belongs, tones can sound, and the time from picture to answer is measured.
+// Makes the pages smoother; everything works without this script. It sends forms and replaces the old page by the new one.
+// So it can set the focus, play tones, and measure the time from picture to answer.
 
 const TONES = {
   right: [523.25, 659.25, 783.99],
   wrong: [311.13, 293.66],
   end: [523.25, 659.25, 783.99, 1046.5],
 };
-const LONG = 0.14; // seconds of a tone
+const LONG = 0.14; // length of a tone in seconds
 
-const firstShown = new Map(); // by item, when its picture was first there
-const drafts = new Map(); // by item, what was typed, for when the item comes back
-let sounds = null; // made at the first key or click, as browsers want it
+const firstShown = new Map(); // time when the picture of an item was first shown, by item
+const drafts = new Map(); // unsent answers, by item; they are restored when the item is shown again
+let sounds = null; // created at the first key or click, as browsers require
 let busy = false;
-let turning = false; // Escape was pressed while a page was on its way
+let turning = false; // Escape was pressed while a page was loading
 
 const game = () => document.querySelector(".game");
 const answer = () => document.querySelector("input[name=answer]");
@@ -39,7 +39,7 @@ function play(name) {
   });
 }
 
-// -- a page that is there ---------------------------------------------------------------------------------------------
+// -- setup of a page --------------------------------------------------------------------------------------------------
 
 function noteTime() {
   const trial = game()?.dataset.trial;
@@ -75,7 +75,7 @@ function put(text) {
   const main = next.querySelector("main");
   if (!main) return false;
   for (const wanted of main.querySelectorAll("[autofocus]")) {
-    wanted.removeAttribute("autofocus"); // which browsers heed only as a page loads
+    wanted.removeAttribute("autofocus"); // browsers apply autofocus only when a page loads
     wanted.dataset.focus = "";
   }
   document.title = next.title;
@@ -86,7 +86,7 @@ function put(text) {
   return true;
 }
 
-function tell() {
+function announce() {
   const tone = document.querySelector("[data-tone]");
   if (tone && game()?.dataset.sound !== "off") play(tone.dataset.tone);
   const live = document.querySelector("[data-live]");
@@ -103,7 +103,7 @@ async function send(form) {
   const found = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
   if (!put(await found.text())) throw new Error("no page");
   arrive();
-  tell();
+  announce();
 }
 
 async function onSubmit(event) {
@@ -115,14 +115,14 @@ async function onSubmit(event) {
   try {
     await send(form);
   } catch {
-    form.submit(); // the plain way, which tells what is wrong
+    form.submit(); // without the script: the browser shows what is wrong
   } finally {
     busy = false;
   }
   if (turning) turn();
 }
 
-// -- what is noted ----------------------------------------------------------------------------------------------------
+// -- reports to the server --------------------------------------------------------------------------------------------
 
 function note(kind) {
   const place = game();

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import icy
 from icy.core.errors import DuplicateNameError, IncompatibleError
 from icy.core.registry import registry
-from icy.experiments.given_models import FreshCopies, model_names
+from icy.experiments.user_models import FreshCopies, model_names
 from icy.languages.meanings import MeaningSpace
 
 pytestmark = pytest.mark.usefixtures("forgetting")
@@ -56,7 +56,7 @@ def test_names_are_left_as_they_are() -> None:
     assert model_names(["sender/FC2L", "RNN*"]) == ["sender/FC2L", "RNN*"]
 
 
-def test_a_trial_says_which_side_a_class_is() -> None:
+def test_a_trial_determines_the_side_of_a_class() -> None:
     assert model_names([Speaks, "sender/FC2L", Understands]) == ["sender/Speaks", "sender/FC2L", "receiver/Understands"]
     assert registry.get("Speaks").description == "A sender of one layer."
     assert model_names(Speaks) == "sender/Speaks"  # once more
@@ -74,13 +74,13 @@ def test_the_random_numbers_of_the_caller_are_untouched() -> None:
 
 
 @pytest.mark.parametrize("model", [nn.Linear(2, 3), int, lambda space: space])
-def test_what_is_no_model_is_refused(model: object) -> None:
-    with pytest.raises(IncompatibleError, match=r"is no sender and no receiver .*: .* Give a class or function"):
+def test_classes_that_are_not_models_are_refused(model: object) -> None:
+    with pytest.raises(IncompatibleError, match=r"is not a sender or a receiver .*: .* Give a class or function"):
         model_names(model)  # type: ignore[arg-type]
 
 
-def test_a_receiver_is_no_sender() -> None:
-    with pytest.raises(IncompatibleError, match="'Understands' is no sender"):
+def test_a_receiver_is_not_accepted_as_a_sender() -> None:
+    with pytest.raises(IncompatibleError, match="'Understands' is not a sender"):
         model_names(Understands, "sender")
 
 
@@ -120,7 +120,7 @@ def test_a_module_has_the_sizes_of_the_run(tmp_path: Path) -> None:
 
 
 def test_a_family_needs_a_cell() -> None:
-    with pytest.raises(IncompatibleError, match="HierZero takes a cell; name one, as in 'sender/HierZero:"):
+    with pytest.raises(IncompatibleError, match="HierZero takes a cell: name the cell, as in 'sender/HierZero:"):
         model_names(registry.get("sender/HierZero:GRU").load())
 
 

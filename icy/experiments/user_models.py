@@ -1,4 +1,4 @@
-"""Models that users give in place of names: classes, functions and modules, registered while the program runs."""
+"""Models that users pass in place of names: classes, functions and modules, registered while the program runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icy.languages.meanings import MeaningSpace
 if TYPE_CHECKING:
     from torch import nn
 
-Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; or what makes a module, or a module
+Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; a class or function that makes a module; a module
 Models: TypeAlias = Model | Iterable[Model]
 Sizes: TypeAlias = tuple[MeaningSpace, int, int, int]  # meanings, message length, vocabulary, hidden size
 SMALL: Sizes = (MeaningSpace(3, 4), 6, 4, 8)
@@ -27,10 +27,10 @@ S = TypeVar("S", ProbeSpec, SweepSpec, EndToEndSpec, ChainSpec)
 
 
 def with_model_names(spec: S, *fields: str) -> S:
-    """Return a spec in which models that are not names have been registered, and are names.
+    """Register the models of a spec that are not names, and return the spec with their names.
 
     Args:
-        spec: of a probe, a sweep or an end-to-end run; modules must have its sizes.
+        spec: spec of a probe, a sweep or an end-to-end run; modules must have its sizes.
         *fields: "model"; or "sender" and "receiver".
 
     Raises:
@@ -45,26 +45,26 @@ def with_model_names(spec: S, *fields: str) -> S:
 
 
 def _sizes_of(spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Sizes:
-    """Return the sizes of a run; where it has several, or a language has others, small ones."""
-    asked: Any = spec  # each field may have several values
+    """Return the sizes of a run; if it has several, or if a language determines them, return small sizes."""
+    fields: Any = spec  # each field may have several values
     try:
-        space, hidden = MeaningSpace.of(asked.meanings), hidden_list(asked.hidden)
-        length, vocab_size = int(asked.word_length), int(asked.vocab_size)
+        space, hidden = MeaningSpace.of(fields.meanings), hidden_list(fields.hidden)
+        length, vocab_size = int(fields.word_length), int(fields.vocab_size)
     except (IcyError, TypeError, ValueError):
         return SMALL
     return space, space.attributes * length, vocab_size, hidden[0]
 
 
 def model_names(models: Models, *sides: str, sizes: Sizes = SMALL) -> str | list[str]:
-    """Return names of models; what is not a name is registered, and gets the name of its class or function.
+    """Return names of models. Classes, functions and modules are registered under their names.
 
     Args:
         models: names, classes, functions or modules, one or several.
-        *sides: "sender" or "receiver"; if both, a trial says which a model is.
-        sizes: of the trial.
+        *sides: "sender" or "receiver"; if both, a trial call determines the side of a model.
+        sizes: sizes in the trial call.
 
     Raises:
-        IncompatibleError: a class or function makes no sender and no receiver.
+        IncompatibleError: a class or function makes neither a sender nor a receiver.
         DuplicateNameError: another model has the name already.
 
     Example:
@@ -85,11 +85,11 @@ def model_names(models: Models, *sides: str, sizes: Sizes = SMALL) -> str | list
 
 
 def _name(model: Any, sides: tuple[str, ...], sizes: Sizes) -> str:
-    """Return the name under which a model is registered, now or before."""
-    known = registry.made_by(model, *sides)
+    """Return the name of a model; register the model if it is new."""
+    known = registry.entries_of_factory(model, *sides)
     if len(known) > 1:
         raise IncompatibleError(
-            f"{known[0].name.partition(':')[0]} takes a cell; name one, as in '{known[0].qualified}'."
+            f"{known[0].name.partition(':')[0]} takes a cell: name the cell, as in '{known[0].qualified}'."
         )
     if known:
         return known[0].qualified
@@ -109,17 +109,17 @@ def _is_module(thing: Any) -> bool:
 
 
 def _digest(model: Any) -> str:
-    """Return a hash of the source of a class or function; of a module, of its class and its layers."""
+    """Return a hash of the source of a class or function; for a module, of its class and its layers."""
     if not _is_module(model):
         return source_digest(model, "__main__")
     return source_digest(type(model), "__main__") + hashlib.blake2b(repr(model).encode(), digest_size=4).hexdigest()
 
 
 class FreshCopies:
-    """A factory of copies of a module, each with initial weights of its own; its sizes are those of the module.
+    """A factory of copies of a module. The copies have its sizes and new initial weights.
 
     Args:
-        module: every layer of it that has parameters must have the method `reset_parameters`, as PyTorch's have.
+        module: the module. Its layers with parameters must have the method `reset_parameters`, as PyTorch's have.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -145,14 +145,14 @@ class FreshCopies:
 
 
 def _side(entry: Entry, sides: tuple[str, ...], sizes: Sizes) -> str:
-    """Return whether a model is a sender or a receiver, by its output for meanings and for messages.
+    """Return whether a model is a sender or a receiver, by the shape of its output for meanings and for messages.
 
     Raises:
-        IncompatibleError: it is neither.
+        IncompatibleError: the model is neither.
     """
     import torch
 
-    said = ""
+    cause = ""
     for side in sides:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             try:
@@ -161,9 +161,9 @@ def _side(entry: Entry, sides: tuple[str, ...], sizes: Sizes) -> str:
             except IncompatibleError:
                 raise
             except Exception as error:
-                said = said or f" ({type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')})"
+                cause = cause or f" ({type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')})"
     raise IncompatibleError(
-        f"'{entry.name}' is no {' and no '.join(sides)}{said}. Give a class or function that icy can call with "
+        f"'{entry.name}' is not a {' or a '.join(sides)}{cause}. Give a class or function that icy can call with "
         "(space, message_length, vocab_size, hidden_size), or a module of the sizes of the run; a sender maps meanings "
         "[batch, attributes] to scores [batch, length, vocabulary + 1], and a receiver maps messages to scores "
         "[batch, attributes, values]."
@@ -171,7 +171,7 @@ def _side(entry: Entry, sides: tuple[str, ...], sizes: Sizes) -> str:
 
 
 def _fits(model: nn.Module, side: str, sizes: Sizes) -> bool:
-    """Return whether a model gives scores of the shape that its side gives."""
+    """Return whether the scores of a model have the shape that its side requires."""
     import torch
 
     space, length, vocab_size, _ = sizes

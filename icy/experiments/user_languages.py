@@ -1,4 +1,4 @@
-"""Languages that users give in place of grammars: Language objects, files, and names of languages in results."""
+"""Languages that users pass in place of grammars: Language objects, files, and names of languages in results."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LEAST_VOCABULARY = 2  # of grammars
 
 
 @dataclass(frozen=True)
-class GivenGrammars:
-    """Grammars that a user asked for.
+class UserGrammars:
+    """Grammars that a user passes.
 
     Attributes:
-        names: of grammars, patterns and languages, in the order given.
+        names: names of grammars, patterns and languages, in the given order.
         languages: the languages among them, by name.
     """
 
@@ -39,24 +39,23 @@ class GivenGrammars:
     languages: Mapping[str, Language] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, asked: Grammars, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> GivenGrammars:
-        """Read the languages among the grammars that a user asked for. Equal content under two names is one language.
+    def of(cls, grammars: Grammars, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> UserGrammars:
+        """Read the languages among the grammars of a user. Equal languages with two names are read as one.
 
         Args:
-            asked: names, files and languages.
-            spec: with one value along each axis, and with the results folder and the packs, which may hold a language
-                that is asked for by name.
+            grammars: names, files and languages.
+            spec: a spec with one value along each axis. Languages are found by name in its results folder and packs.
 
         Raises:
             StoreError: a file cannot be read, or a language is not in the results.
-            InvalidSettingError: a file does not hold one message for every meaning, or something of another type.
+            InvalidSettingError: a file does not hold one message for every meaning, or an argument has another type.
         """
         names: list[str] = []
         languages: dict[str, Language] = {}
-        for one in _each(asked):
-            language = _language(one, spec)
+        for item in _each(grammars):
+            language = _language(item, spec)
             if language is None:
-                names.append(str(one))
+                names.append(str(item))
                 continue
             name = grammar_name(language.name, language.digest())
             if content_name(name) not in map(content_name, names):
@@ -69,16 +68,16 @@ class GivenGrammars:
     ) -> tuple[MeaningSpace, int, int]:
         """Return the meanings, the vocabulary size and the word length of a run.
 
-        Given languages decide them. They may use fewer tokens than the vocabulary that the user asks for, or than
-        another language has.
+        Languages of the user determine them. A language may use fewer tokens than the vocabulary size of the spec or
+        of another language.
 
         Args:
             spec: with one value along each axis.
             with_concat: whether concat is trained too, so that the vocabulary must be large enough for it.
 
         Raises:
-            InvalidSettingError: languages that do not fit together, sizes that were asked for and do not fit them, or a
-                vocabulary that is too small for concat.
+            InvalidSettingError: the languages have different sizes, the sizes of the spec differ from theirs, or the
+                vocabulary is too small for concat.
         """
         space = MeaningSpace.of(cast(Meanings, spec.meanings))
         vocab_size, word_length = cast(int, spec.vocab_size), cast(int, spec.word_length)
@@ -90,7 +89,7 @@ class GivenGrammars:
             if shape != shapes[first]:
                 raise InvalidSettingError(
                     f"The languages {_sized(first, self.languages[first])} and {_sized(name, self.languages[name])} "
-                    "need runs of their own: all grammars of a run have the same meanings and message length."
+                    "need separate runs: all grammars of a run have the same meanings and message length."
                 )
         own_space, own_length = shapes[first]
         most = max(self.languages, key=lambda name: self.languages[name].vocab_size)
@@ -109,32 +108,32 @@ class GivenGrammars:
             raise InvalidSettingError(
                 f"{BASELINE}, which languages are compared with, needs {words} words of "
                 f"{counted(own_length, 'token')}, more than a vocabulary of {vocab_size} has: give vocab_size "
-                f"(--vocab-size) {enough} or more; '{first}' then uses a part of it."
+                f"(--vocab-size) {enough} or more. '{first}' then uses a part of the vocabulary."
             )
         return own_space, vocab_size, own_length
 
 
-def _each(asked: Any) -> list[Any]:
-    """Return the grammars that were asked for one by one; text with commas is several, unless it is a file."""
-    if isinstance(asked, str):
-        return [asked] if Path(asked).is_file() else words(asked) or [asked]
-    one = isinstance(asked, (Path, Language)) or not isinstance(asked, Iterable)
-    return [asked] if one else [each for each_of in asked for each in _each(each_of)]
+def _each(grammars: Any) -> list[Any]:
+    """Return the list of grammars of a user. Text is split at commas, unless it is the name of a file."""
+    if isinstance(grammars, str):
+        return [grammars] if Path(grammars).is_file() else words(grammars) or [grammars]
+    single = isinstance(grammars, (Path, Language)) or not isinstance(grammars, Iterable)
+    return [grammars] if single else [each for each_of in grammars for each in _each(each_of)]
 
 
 def read_language(path: Path) -> Language:
-    """Read the language in a file, and call it by the name of the file.
+    """Read the language in a file, and name it after the file.
 
     Raises:
         StoreError: the file cannot be read.
-        InvalidSettingError: it does not give one message for every meaning.
+        InvalidSettingError: the file does not give one message for every meaning.
     """
     if not path.exists():
         raise StoreError(f"No grammar is called '{path}', and no file has this name.")
     if path.is_dir():
         return _read.__wrapped__(path, b"")
     content = b""
-    with suppress(OSError):  # which reading it as a language reports
+    with suppress(OSError):  # reported when it is read as a language
         content = path.read_bytes()
     return _read(path, hashlib.sha256(content).digest())
 
@@ -145,27 +144,27 @@ def _read(path: Path, content_hash: bytes) -> Language:
     return replace(Language.read(path), name=path.stem)
 
 
-def _language(one: Any, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Language | None:
-    """Return the language that a user means by something; None if it is the name or pattern of grammars."""
-    if isinstance(one, Language):
-        return one
-    if isinstance(one, Path):
-        return read_language(one)
-    if not isinstance(one, str):
-        raise InvalidSettingError(f"A grammar is a name, a file or a Language, not {quoted(one)}.")
-    if is_language(one):
-        return _language_in_results(one, (spec.out, *spec.start_files))
-    path = Path(one)
-    if not (path.suffix or len(path.parts) > 1 or (one.strip() and path.is_file())) or is_grammar(one):
+def _language(item: Any, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Language | None:
+    """Return the language that an argument refers to; None if the argument is the name or pattern of grammars."""
+    if isinstance(item, Language):
+        return item
+    if isinstance(item, Path):
+        return read_language(item)
+    if not isinstance(item, str):
+        raise InvalidSettingError(f"A grammar is a name, a file or a Language, not {quoted(item)}.")
+    if is_language(item):
+        return _language_in_results(item, (spec.out, *spec.start_files))
+    path = Path(item)
+    if not (path.suffix or len(path.parts) > 1 or (item.strip() and path.is_file())) or is_grammar(item):
         return None
     return read_language(path)
 
 
 def _language_in_results(name: str, places: Iterable[str | Path]) -> Language:
-    """Return a language that a record of some results was trained on.
+    """Return a language that models in some results were trained on, by its name.
 
     Raises:
-        StoreError: none of the results holds it.
+        StoreError: none of the results holds the language.
     """
     for place in places:
         with suppress(StoreError):
@@ -183,7 +182,7 @@ def _language_in_results(name: str, places: Iterable[str | Path]) -> Language:
 
 
 def _word_length(name: str, language: Language) -> int:
-    """Return the tokens per attribute of a language, which models and concat need.
+    """Return the number of tokens per attribute of a language, which models and concat need.
 
     Raises:
         InvalidSettingError: the message length is not a multiple of the number of attributes.
@@ -201,8 +200,8 @@ def _sized(name: str, language: Language) -> str:
     return f"'{name}' ({language.space}, messages of {counted(language.message_length, 'token')})"
 
 
-def _conflict(option: str, asked: object, name: str, language: Language, right: object) -> InvalidSettingError:
+def _conflict(option: str, value: object, name: str, language: Language, required: object) -> InvalidSettingError:
     return InvalidSettingError(
-        f"{option} is {asked}, but the language {_sized(name, language)} needs {right}: leave {option} "
+        f"{option} is {value}, but the language {_sized(name, language)} needs {required}: leave {option} "
         f"(--{option.replace('_', '-')}) out."
     )

@@ -98,14 +98,14 @@ def test_workers_learn_the_same(tmp_path: Path) -> None:
     assert all_numbers(tmp_path / "1") == all_numbers(tmp_path / "2")
 
 
-def test_what_was_killed_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+def test_a_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
     job = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "r", **SIZES)).rows[0].job
     ended = killed(job, Run, 3)
     whole = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "w", **SIZES)).rows[0].job
     assert numbers(resumed(job, ended)) == numbers(list(whole.train()))
 
 
-def test_more_seeds_train_only_what_is_missing(tmp_path: Path) -> None:
+def test_more_seeds_train_only_the_missing_replicates(tmp_path: Path) -> None:
     icy.probe("sender/FC2L", perm(), out=tmp_path / "two", **{**SIZES, "seeds": 1})
     icy.probe("sender/FC2L", perm(), out=tmp_path / "two", **SIZES)
     icy.probe("sender/FC2L", perm(), out=tmp_path / "one", **SIZES)
@@ -256,15 +256,13 @@ def test_sizes_that_do_not_fit_the_language(given: dict[str, Any], sentence: str
 
 @pytest.mark.parametrize("other", [perm(space="2x4"), Language("2x3", np.repeat(perm().messages, 2, axis=1), 4)])
 def test_languages_that_do_not_fit_together(other: Language, tmp_path: Path) -> None:
-    with pytest.raises(
-        InvalidSettingError, match=r"'perm@\w+' \(2x3, messages of 4 tokens\) and '.* runs of their own"
-    ):
+    with pytest.raises(InvalidSettingError, match=r"'perm@\w+' \(2x3, messages of 4 tokens\) and '.* separate runs"):
         icy.probe("sender/FC2L", [perm(), "rot", other], out=tmp_path)
 
 
 def test_a_vocabulary_that_is_too_small_for_concat(tmp_path: Path) -> None:
     language = Language("2x3", [[a, b] for a in range(3) for b in range(3)], 3, name="reused")
-    with pytest.raises(InvalidSettingError, match=r"concat, .* needs 6 words of 1 token, .* 6 or more; 'reused@"):
+    with pytest.raises(InvalidSettingError, match=r"concat, .* needs 6 words of 1 token, .* 6 or more\. 'reused@"):
         icy.probe("sender/FC2L", language, out=tmp_path)
     assert not icy.probe("sender/FC2L", language, vocab_size=6, out=tmp_path, **SIZES).failures
 
@@ -286,7 +284,7 @@ def test_messages_that_are_not_words(tmp_path: Path) -> None:
         (pd.concat([ROWS, ROWS.iloc[:1]]), "1 row repeats one"),
         (ROWS.assign(b=["w0", "w1", "w2", "w0"]), "same number of values"),
         (ROWS.assign(message=["xx", "x", "yx", "yy"]), "same length"),
-        (ROWS.drop(columns="message"), "meanings and which messages"),
+        (ROWS.drop(columns="message"), "choose columns of meanings"),
         (pd.DataFrame(), "emerged.csv"),
     ],
 )
@@ -386,7 +384,7 @@ def test_pairs_start_from_models_that_a_probe_kept(tmp_path: Path) -> None:
         sender="FC1L", receiver="FC1L", pretrain=other, pretrained=tmp_path / "probe", steps=4, out=tmp_path, **given
     )
     job: Any = make_plan(spec).rows[0].job
-    assert {r.condition for _, r in job.learnt} == {f"other@{perm().digest()}"}
+    assert {r.condition for _, r in job.saved_sides} == {f"other@{perm().digest()}"}
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
