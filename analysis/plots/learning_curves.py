@@ -28,12 +28,8 @@ PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
 THIN: Facts = {"linewidth": 0.6, "alpha": 0.6}
 DOTTED: Facts = {"color": style.GREY, "linewidth": style.LINE, "linestyle": ":"}
-<<<<<<< HEAD
-RECONSTRUCTED = "reconstructed"  # column of the curves of S2B agents
-=======
 SURVIVAL = "survival"  # the measure of chains of learners
-RECONSTRUCTED = "reconstructed"  # a number of a point of the curves of agents of S2B
->>>>>>> f49
+RECONSTRUCTED = "reconstructed"  # column of the curves of S2B agents
 TARGET: Facts = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
 
 

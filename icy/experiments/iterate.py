@@ -18,13 +18,13 @@ from icy.training.job import Replicate
 from icy.training.tasks import Task
 
 from .display import with_progress
-from .given_languages import GivenGrammars
-from .given_models import Models, with_model_names
 from .plan import make_plan
 from .probe import parameter_counts, usable_models
 from .results import ProbeResult
 from .run import run_plan
 from .trackers.make import watching
+from .user_languages import UserGrammars
+from .user_models import Models, with_model_names
 from .watcher import Watcher
 
 NO_TARGET = "none"
@@ -83,7 +83,7 @@ def _jobs(spec: ChainSpec) -> list[ChainJob]:
     """Return the jobs of a spec with one value along each axis."""
     from icy.core.representations import get_representation  # imports torch
 
-    seeds, given = seed_list(spec.chains), GivenGrammars.of(spec.grammar, spec)
+    seeds, given = seed_list(spec.chains), UserGrammars.of(spec.grammar, spec)
     space, vocab_size, word_length = given.sizes(spec, with_concat=False)
     representation = get_representation(str(spec.representation)).name
     target = None if str(spec.target).lower() == NO_TARGET else cast(float, spec.target)

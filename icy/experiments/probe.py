@@ -139,13 +139,8 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | 
     return None
 
 
-<<<<<<< HEAD
-def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
-    """Return the models that match. Models of a wildcard that do not work with the representation are left out."""
-=======
 def usable_models(models: str | Iterable[str], representation: str, sides: Sequence[str] = SIDES) -> list[Entry]:
-    """Return the models of some sides that match; of a wildcard, only those that work with the representation."""
->>>>>>> f49
+    """Return the models of some sides that match. Those of a wildcard must work with the representation."""
     entries: dict[str, Entry] = {}
     for pattern in words(models):
         found = registry.match(pattern, *sides)

@@ -39,13 +39,8 @@ class UserGrammars:
     languages: Mapping[str, Language] = field(default_factory=dict)
 
     @classmethod
-<<<<<<< HEAD:icy/experiments/user_languages.py
-    def of(cls, grammars: Grammars, spec: ProbeSpec | EndToEndSpec) -> UserGrammars:
+    def of(cls, grammars: Grammars, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> UserGrammars:
         """Read the languages among the grammars of a user. Equal languages with two names are read as one.
-=======
-    def of(cls, asked: Grammars, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> GivenGrammars:
-        """Read the languages among the grammars that a user asked for. Equal content under two names is one language.
->>>>>>> f49:icy/experiments/given_languages.py
 
         Args:
             grammars: names, files and languages.
@@ -149,8 +144,7 @@ def _read(path: Path, content_hash: bytes) -> Language:
     return replace(Language.read(path), name=path.stem)
 
 
-<<<<<<< HEAD:icy/experiments/user_languages.py
-def _language(item: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:
+def _language(item: Any, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Language | None:
     """Return the language that an argument refers to; None if the argument is the name or pattern of grammars."""
     if isinstance(item, Language):
         return item
@@ -162,20 +156,6 @@ def _language(item: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:
         return _language_in_results(item, (spec.out, *spec.start_files))
     path = Path(item)
     if not (path.suffix or len(path.parts) > 1 or (item.strip() and path.is_file())) or is_grammar(item):
-=======
-def _language(one: Any, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Language | None:
-    """Return the language that a user means by something; None if it is the name or pattern of grammars."""
-    if isinstance(one, Language):
-        return one
-    if isinstance(one, Path):
-        return read_language(one)
-    if not isinstance(one, str):
-        raise InvalidSettingError(f"A grammar is a name, a file or a Language, not {quoted(one)}.")
-    if is_language(one):
-        return _language_in_results(one, (spec.out, *spec.start_files))
-    path = Path(one)
-    if not (path.suffix or len(path.parts) > 1 or (one.strip() and path.is_file())) or is_grammar(one):
->>>>>>> f49:icy/experiments/given_languages.py
         return None
     return read_language(path)
 

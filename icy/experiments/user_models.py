@@ -44,15 +44,9 @@ def with_model_names(spec: S, *fields: str) -> S:
     return replace(spec, **named).with_given(spec.given) if named else spec
 
 
-<<<<<<< HEAD:icy/experiments/user_models.py
-def _sizes_of(spec: ProbeSpec | EndToEndSpec) -> Sizes:
+def _sizes_of(spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Sizes:
     """Return the sizes of a run; if it has several, or if a language determines them, return small sizes."""
     fields: Any = spec  # each field may have several values
-=======
-def _sizes_of(spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Sizes:
-    """Return the sizes of a run; where it has several, or a language has others, small ones."""
-    asked: Any = spec  # each field may have several values
->>>>>>> f49:icy/experiments/given_models.py
     try:
         space, hidden = MeaningSpace.of(fields.meanings), hidden_list(fields.hidden)
         length, vocab_size = int(fields.word_length), int(fields.vocab_size)

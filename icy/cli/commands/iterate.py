@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import SHOWN, given_by_user, plot_option, spec_options
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, plot_option, spec_options
 from icy.cli.output import checked_plot, save_figure
 from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.config.specs import ChainSpec
@@ -31,7 +31,7 @@ LAST = ("options", "preset", "settings")
 
 @command("iterate", epilog=EPILOG)
 @spec_options(ChainSpec, FIRST, LAST)
-@SHOWN
+@OUTPUT_OPTIONS
 @plot_option("Draw survival over generations.")
 @click.pass_context
 def iterate_command(ctx: click.Context, /, plot: str | None, **given: object) -> int:
