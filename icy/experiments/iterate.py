@@ -54,8 +54,8 @@ def iterate(
         **options: the other fields of ChainSpec.
 
     Returns:
-        The results of this call's chains. The value of a chain is its survival: the share of the tokens of the last
-        language that are those of the first. Its curve has a point per generation.
+        The results of this call's chains. The value of a chain is its survival: the share of the tokens that are the
+        same in the first and the last language. Its curve has a point per generation.
 
     Raises:
         IcyError: an unknown name, or a value that is not accepted.

@@ -19,8 +19,8 @@ Examples:
   icy iterate --model FC2L --grammar mine.csv --transmission sampled --plot chains.png
 
 \b
-The table shows survival: the share of the tokens of the last language that are those of the first. Learners stop at
-the target, an accuracy on the meanings that they see, so that equally trained learners are compared. Finished chains
+The table shows survival: the share of the tokens that are the same in the first and the last language. Learners stop
+at the target, an accuracy on the meanings that they see, so that equally trained learners are compared. Finished chains
 are kept in the results folder: after Ctrl-C, a crash, or with more languages or chains, the same command trains only
 missing chains. The folder also keeps the language of every generation, languages/KEY-NN.npz, which `icy metrics` reads.
 """

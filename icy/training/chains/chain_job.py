@@ -203,7 +203,7 @@ class ChainJob(LanguageJob):
         """Return the result of a chain in a few words."""
         last = record["curve"][-1]
         return (
-            f"after {last[0]} generations {record['accuracy']:.0%} of the tokens are those of the first language; "
+            f"after {last[0]} generations {record['accuracy']:.0%} of the tokens are still the same; "
             f"{last[3]:.0%} of the messages are distinct"
         )
 

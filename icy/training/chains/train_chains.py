@@ -30,7 +30,7 @@ class Chain:
 
     Attributes:
         replicate: its first language and its seed.
-        languages: the first language, then those of the learners so far.
+        languages: the first language, then the languages of the learners so far.
         curve: a row of measures per generation, in the order of CURVE.
         updates: of all learners.
         seconds: of all learners.
@@ -77,7 +77,7 @@ def measures(languages: Sequence[Language], lesson: Lesson | None = None) -> lis
     """Return the row of CURVE for the last of some languages.
 
     Args:
-        languages: the first language, then those of the learners so far.
+        languages: the first language, then the languages of the learners so far.
         lesson: of the last learner; None if there is none yet.
     """
     first, before, now = languages[0], languages[-2:][0], languages[-1]
