@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -108,6 +109,11 @@ class GameModel(nn.Module):
             return self._perceive(self.sender_sees, self._slice(shown, 0, targets)).mean(-2)
         seen = self._perceive(self.sender_sees, shown)
         return torch.cat([seen[..., :targets, :].mean(-2), seen[..., targets:, :].mean(-2)], -1)
+
+    def described(self, shown: Objects) -> Float[Tensor, "*stack turn size"]:
+        """Return `describe(shown)`; the name of versions before 0.3."""
+        warnings.warn("GameModel.described is now GameModel.describe.", DeprecationWarning, stacklevel=2)
+        return self.describe(shown)
 
     def _run_part(self, part: nn.Module, inputs: Tensor, noise: Noise | None = None) -> Tensor:
         """Return the output of a part; in a stack, by vmap unless the part broadcasts itself."""

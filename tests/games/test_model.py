@@ -99,6 +99,8 @@ def test_agents_may_see_different_objects() -> None:
     setup = replace(SETUP, turns=replace(SETUP.turns, same_objects=False))
     model, seen = make_game_model(setup, 1), objects(4, setup=setup)
     assert torch.equal(model.describe(seen[:, :5]), make_game_model(SETUP, 1).describe(seen[:, :5]))
+    with pytest.warns(DeprecationWarning, match="now GameModel.describe"):
+        assert torch.equal(model.described(seen), model.describe(seen))
     mixed = torch.cat([seen[:, :5], seen[:, :5]], 1)
     assert torch.equal(played(model, mixed)[0], played(make_game_model(SETUP, 1), seen[:, :5])[0])
     changed = torch.cat([seen[:, :5], seen[:, 5:].flip(1)], 1)
