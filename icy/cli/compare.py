@@ -100,7 +100,7 @@ def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
     rows = to_long([row.job.failure(row.job.replicates[0], IcyError()) for row in plan.rows])
     settings = rows.drop_duplicates(SETTING)
     if plot is not None and len(settings) > 1:
-        raise InvalidSettingError("--plot draws rows of one side and setting; draw each in its own run.")
+        raise InvalidSettingError("--plot can only draw rows of one side and one setting; use a separate run for each.")
     for place in range(len(settings)):
         atlas.alike(settings.iloc[[place]])
     return atlas

@@ -378,7 +378,7 @@ class ChainSpec(RunSpec):
         transmission: the messages that a learner passes on: "greedy", the most probable tokens; "sampled", tokens
             drawn from its probabilities; or several.
         target: the accuracy on the meanings seen at which a learner stops; "none" trains `updates` in any case.
-        updates: the most updates of a learner.
+        updates: maximum number of updates of a learner.
         meanings: the space, "attributes x values", or several: ["3x4", "4x5"] or "3x4,4x5".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.

@@ -61,7 +61,7 @@ class Rule:
 
     @property
     def pads_missing(self) -> bool:
-        """Whether missing values pad messages."""
+        """Whether messages are padded with missing values."""
         return self.pad is not None and (is_missing(self.pad) or (isinstance(self.pad, str) and self.pad == ""))
 
 

@@ -24,7 +24,7 @@ def require_one_each(given: Entries, rows: int) -> None:
     """
     if len(given) != rows:
         raise InvalidSettingError(
-            f"Every row has one weight; {counted(len(given), 'weight')} for {counted(rows, 'row')} were given."
+            f"Each row needs one weight, but there are {counted(rows, 'row')} and {counted(len(given), 'weight')}."
         )
 
 

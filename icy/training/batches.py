@@ -109,7 +109,7 @@ class Batches:
             first: index of the first batch in the stream.
             count: number of batches.
             size: number of meanings in a batch.
-            which: places of the replicates in the stack; by default all.
+            which: indices of the replicates in the stack; by default all.
         """
         seed_of, first_row = self._seed_of, self._first_row
         if which is not None:

@@ -175,7 +175,7 @@ class Run(Lockstep):
             self.save_if_due()
 
     def rehearse(self, updates: int, look: bool = True) -> None:
-        """Train some updates and, with `look`, evaluate; replicates do not end."""
+        """Train some updates and, if `look` is true, evaluate. No replicate ends, even at its target."""
         self.advance(self.updates + updates)
         if look:
             self._check()

@@ -196,7 +196,7 @@ class GradientLearner:
         return tuple(x[:count] for x in outputs) if isinstance(outputs, tuple) else outputs[:count]
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """Return a copy of the weights at a place of the stack, for `load_state_dict`."""
+        """Return a copy of the weights at this index of the stack, for `load_state_dict`."""
         return self._stack.state(place)
 
     def losses(self) -> Tensor | None:
@@ -204,7 +204,7 @@ class GradientLearner:
         return self._last
 
     def state(self, place: int) -> State:
-        """Return a copy of the training state of the replicate at a place of the stack, for `resume`."""
+        """Return a copy of the training state of the replicate at this index of the stack, for `resume`."""
         moments = {
             moment: {name: view[place].clone() for name, view in self._stack.views(flat).items()}
             for moment, flat in self._optimizer.moments.items()

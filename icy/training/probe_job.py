@@ -90,7 +90,7 @@ class ProbeJob(LanguageJob):
         }
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the most updates of a grammar; None while concat's updates are not known."""
+        """Return the maximum number of updates of a grammar; None while concat's updates are not known."""
         if self.protocol.max_updates is not None:
             return self.protocol.max_updates
         return None if baseline is None else self.protocol.limit(baseline)

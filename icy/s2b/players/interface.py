@@ -146,7 +146,7 @@ def seated(player: str | Player, role: str, game: BatchedGame) -> Player:
     seated_player: Player = registry.get(player, role).create() if isinstance(player, str) else player
     if not isinstance(seated_player, Player):
         raise InvalidSettingError(
-            f"A {role} is the name of a player, or an icy.s2b.Player; not {quoted(seated_player)}."
+            f"A {role} must be the name of a player or an icy.s2b.Player, not {quoted(seated_player)}."
         )
     streams = EpisodeStreams.of_seeds(game.seeds).within("player", role)
     own = game if game.device is None else cast(BatchedGame, GameOnCpu(game))

@@ -269,8 +269,8 @@ class HttpModel(TextModel):
             raise InvalidSettingError(f"The environment variable {variable} is not set, or is empty.")
         if not (key.isascii() and key.isprintable() and " " not in key):
             raise InvalidSettingError(
-                f"The environment variable {variable} does not hold a key: its value has blanks or characters that no "
-                "key has."
+                f"The environment variable {variable} does not hold a key: its value has blanks, or characters "
+                "that cannot be in a key."
             )
         return key
 

@@ -103,12 +103,12 @@ class Visit:
 
 
 def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id_pattern: str = "") -> Visit:
-    """Parse the parameters of an address; parameters that the platform does not have are ignored.
+    """Parse the parameters of a URL; parameters that the platform does not have are ignored.
 
     Args:
         platform: name of the platform.
         id_parameter: parameter that holds the person's id; "" for the platform's default.
-        parameters: the parameters of the address.
+        parameters: the parameters of the URL.
         id_pattern: regular expression of ids; "" for the platform's default.
 
     Example:

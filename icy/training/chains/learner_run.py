@@ -66,7 +66,7 @@ class LearnerJob(ProbeJob):
 
 
 class LearnerRun(Run):
-    """Training of one generation. Each learner stops at the target, or after the most updates.
+    """Training of one generation. Each learner stops at the target, or after the maximum number of updates.
 
     Args:
         job: the chains.
