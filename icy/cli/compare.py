@@ -45,7 +45,7 @@ class ProbeComparison:
 
     @classmethod
     def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> ProbeComparison:
-        """Return the comparison of a command line. An impossible one fails now, not after hours of training.
+        """Return the comparison of a command line. Check it before the training, which may take hours.
 
         Raises:
             IcyError: an unknown table, file or folder, or an atlas without the settings of the plan.

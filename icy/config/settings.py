@@ -172,8 +172,8 @@ class TrainingSettings:
     def _last_evenly_spaced(self, updates: int, steps: float) -> int:
         """Return the last check before `steps` up to which the checks from `updates` are evenly spaced.
 
-        One by one, the checks of a record with a tiny growth would take as long as a training; a record may come from
-        anyone.
+        This avoids counting the checks one by one: with a tiny growth, that would take as long as a training, and
+        records may come from anyone.
         """
         apart = max(1, int(updates * self.check_growth))
         end = min(steps, (apart + 1) / self.check_growth, self.max_steps if updates < self.max_steps else math.inf)

@@ -365,7 +365,7 @@ class EndToEndSpec(RunSpec):
 
 @dataclass(frozen=True)
 class ChainSpec(RunSpec):
-    """Which language is passed from learner to learner, and how: the arguments of `icy.iterate`.
+    """The arguments of `icy.iterate`: the languages to pass from learner to learner, and how they are passed on.
 
     Attributes:
         model: names or wildcards of senders.

@@ -114,7 +114,7 @@ class Turns:
             first: number of the first step.
             count: number of steps.
             size: turns per step.
-            which: places of replicates to return turns for; by default all.
+            which: indices of the replicates to return turns for; by default all.
 
         Raises:
             UnknownNameError: the purpose is unknown.
@@ -128,7 +128,7 @@ class Turns:
         return TurnBatch.joined(found, place)
 
     def keep(self, which: Sequence[int]) -> None:
-        """Keep only these replicates, given by their places in the stack."""
+        """Keep only these replicates, given by their indices in the stack."""
         self._place = self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
 
 

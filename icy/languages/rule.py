@@ -17,7 +17,7 @@ Names = tuple[Hashable, ...]
 
 
 def row_number(row: int) -> str:
-    """Return the place of a row of a container, in words."""
+    """Return the position of a row as text, as in "row 3 (counted from 0)"."""
     return f"row {row} (counted from 0)"
 
 

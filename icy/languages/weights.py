@@ -33,7 +33,7 @@ def read_weights(given: Entries, rule: Rule) -> Array:
 
     Args:
         given: result of `icy.languages.containers.unpacked`.
-        rule: rule with the words for the place of a row.
+        rule: rule that names the row in errors, by its `place`.
 
     Raises:
         InvalidSettingError: weights that are negative, not finite, all 0, or too large.

@@ -135,7 +135,7 @@ class Batches:
         return counter_hash(self._keys["noise"], updates[:, None])[:, self._seed_of]
 
     def keep(self, which: list[int]) -> None:
-        """Keep only these replicates, given by their places in the stack."""
+        """Keep only these replicates, given by their indices in the stack."""
         index = torch.tensor(which, device=self.device, dtype=torch.int64)
         self._seed_of, self._first_row = self._seed_of[index], self._first_row[index]
 

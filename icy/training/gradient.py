@@ -28,7 +28,7 @@ def label_of(model: nn.Module) -> str:
 
 
 def with_copies(places: Sequence[int], copies: int) -> list[int]:
-    """Return the places of some replicates, followed by copies of the last place."""
+    """Return the indices of some replicates, followed by copies of the last index."""
     return [*places, *[places[-1]] * copies]
 
 
@@ -167,7 +167,7 @@ class GradientLearner:
         return scores
 
     def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return the number of positions with the largest score at the target, per replicate."""
+        """Return the number of positions where the target has the largest score, per replicate."""
         return count_right(self.scores(inputs, which), targets)
 
     def run(self, *inputs: Tensor) -> Any:

@@ -246,7 +246,7 @@ class MemoryLearner:
         return torch.stack(scores).to(self._device)
 
     def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return the number of positions with the largest score at the target, per replicate."""
+        """Return the number of positions where the target has the largest score, per replicate."""
         return count_right(self.scores(inputs, which), targets)
 
     def weights(self, place: int) -> dict[str, Tensor]:

@@ -117,7 +117,7 @@ class ProbeJob(LanguageJob):
         return ExpectedSteps(steps, baseline is not None, self.protocol.cap, apart=True)
 
     def limit_text(self) -> str:
-        """Return the words before the time left."""
+        """Return the words before the remaining time."""
         return "at most" if self.protocol.stops_at_target and self.protocol.max_updates is None else "about"
 
     def estimate_text(self, steps: str) -> str:

@@ -84,7 +84,7 @@ class Player:
         raise NotImplementedError
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return the speaker's present messages for stimuli of one episode, [n, tokens], without changing its state.
+        """Return the speaker's current messages for stimuli of one episode, [n, tokens], without changing its state.
 
         Args:
             stimuli: the stimuli, [n, W].

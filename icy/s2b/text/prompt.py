@@ -220,7 +220,7 @@ def _phases() -> str:
 
 
 def question(settings: GameSettings, role: str, choices: Choices) -> str:
-    """Return the present questions, and the form of the answer."""
+    """Return the current questions, and the form of the answer."""
     asked, form = [], {}
     if "decision" in choices:
         what = _decision_question(settings) if role == LISTENER else "does your partner understand you?"

@@ -178,7 +178,7 @@ class ChainJob(LanguageJob):
         return self.protocol.generations * self.protocol.updates
 
     def limit_text(self) -> str:
-        """Return the phrase before the time left."""
+        """Return the words before the remaining time: "at most" or "about"."""
         return "at most" if self.protocol.target is not None else "about"
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
@@ -188,7 +188,7 @@ class ChainJob(LanguageJob):
 
     @property
     def alike(self) -> str:
-        """Return what rows have in common whose updates cost the same."""
+        """Return a key that rows share if their updates cost the same."""
         return f"{self.task} {self.settings.under(self.task.representation)} {self.engine} {len(self.replicates)}"
 
     def work(self) -> Work | None:
