@@ -82,8 +82,8 @@ class TrainingSettings:
         soft_feedback: in an end-to-end run, a sender reads its symbols as probabilities for any representation of the
             link.
         training_readings: in an end-to-end run, compute accuracy and topsim on training batches.
-        tf32: on a GPU, multiply matrices in TF32, which is faster, but has 10 bits of mantissa instead of 23. Runs with
-            TF32 never count as published settings.
+        tf32: on a GPU, multiply matrices in TF32, which is faster, but has 10 bits of mantissa instead of 23. The
+            preset "published" does not allow it.
         optimizer: "adam", or another of `torch.optim` by its name in lower case: "rmsprop", which Perkins21 tried
             too (section 3.2), "adadelta", "adagrad", "adamax", "adamw", "asgd", "nadam", "radam", "rprop" or "sgd".
             Native cores have Adam and RMSprop.
