@@ -41,7 +41,7 @@ def undefined_notes(long: pd.DataFrame) -> list[str]:
 
 
 def conventions_of(long: pd.DataFrame, kind: str = "probe") -> dict[str, Convention]:
-    """Return the conventions of each metric in a long table; without the column, the default of its kind of job.
+    """Return the conventions of each metric in a long table; if it has none, the defaults of its kind of job.
 
     Args:
         long: a long table, or curves; newer versions have the column `conventions`.

@@ -35,12 +35,12 @@ def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor,
 
 
 class _Attend(Fused):
-    """One step of attention over a cache, which gets one row from the step.
+    """One step of attention over a cache. The step first adds its own row to the cache.
 
     Each step takes the cache that the previous step returned. In the backward pass, the gradient of the cache is
-    therefore a single buffer to which the steps add in reverse. When step t has added its part, row t is complete and
-    can be read. The cost of a step is then its reads. Stacking the rows at each step would copy all rows, forward and
-    backward.
+    therefore a single buffer, to which the steps add their parts in reverse order. After step t has added its part, row
+    t is complete. So a step only costs the rows that it reads. Stacking the rows at each step would instead copy all
+    rows, forward and backward.
     """
 
     @staticmethod

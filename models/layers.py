@@ -75,7 +75,7 @@ class MeaningEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(attributes * values, size))
 
     def forward(self, meanings: Meanings) -> Float[Tensor, "*lead_out hidden"]:
-        """Return the sum of the rows of the attribute values, or of all rows, weighted."""
+        """Return the sum of the rows of the attribute values; for weights over values, the weighted sum of all rows."""
         return rows_times(flat_one_hot(meanings, self.values, self.weight.dtype), self.weight)
 
 
@@ -87,7 +87,7 @@ class SymbolEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(symbols, size))
 
     def forward(self, message: Float[Tensor, "*#lead vocab"]) -> Float[Tensor, "*lead hidden"]:
-        """Return the sum of the rows, weighted."""
+        """Return the weighted sum of the rows."""
         return rows_times(message, self.weight)
 
 
@@ -102,5 +102,5 @@ def flat_one_hot(meanings: Meanings, values: int, dtype: torch.dtype) -> Float[T
 def as_symbol_weights(
     message: Message, symbols: int, dtype: torch.dtype
 ) -> Float[Tensor, "*stack batch length vocab={symbols}"]:
-    """Return a message as weights over symbols: tokens become one-hot vectors, weights are kept."""
+    """Return a message as weights over symbols: tokens become one-hot vectors; weights do not change."""
     return message.to(dtype) if message.is_floating_point() else one_hot(message, symbols, dtype)

@@ -123,7 +123,7 @@ def judge_agents(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.
         reference: rows of `icy.analysis.published`.
 
     Returns:
-        As `judge_cells`, in per cent; the number of values is in `representation`, shots and samples are in `grammar`.
+        As `judge_cells`, in percent; the number of values is in `representation`, shots and samples are in `grammar`.
     """
     runs = [_runs(long, cell) for cell in reference.to_dict("records")]
     cells = reference.rename(columns={"agent": "model"})
@@ -145,7 +145,7 @@ def _verdict(cell: Series) -> str:
 
 
 def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
-    """Return the results of a cell, in per cent."""
+    """Return the results of a cell, in percent."""
     name = COLUMN.get(cell["measure"], cell["measure"])
     if (STIMULI not in cell and pd.isna(cell["shots"])) or name not in long or not len(long):
         return long[:0]

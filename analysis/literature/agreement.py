@@ -60,7 +60,9 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
 
 
 def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
-    """Compare pairs trained end to end, as long as in the papers, with published values; see `agreement`.
+    """Compare pairs trained end to end with published values; see `agreement`.
+
+    Only pairs that were trained for as long as in the papers are compared.
 
     Returns:
         As `agreement`, with a row per pair, link, grammar of pre-training and measure.
@@ -151,7 +153,7 @@ def _as_published(long: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _at_published_lengths(long: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether each end-to-end run is as long as in the papers."""
+    """Return whether each end-to-end run was trained for as long as in the papers."""
     steps, most = (pd.to_numeric(long[name], errors="coerce") for name in ("game_steps", "most"))
     scratch = long["grammar"].eq(SCRATCH) & steps.ge(SCRATCH_STEPS)
     drift = long["grammar"].ne(SCRATCH) & steps.isna() & long["cap"].eq(DRIFT_CAP) & most.eq(DRIFT_MOST)

@@ -119,7 +119,7 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict_of(cell: Series) -> str:
-    """Return the verdict on a cell with its counts and the probability of its distance; see `judge_cells`."""
+    """Return the verdict on a cell, from its counts and the p-value of its distance; see `judge_cells`."""
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
     if cell["measure"] == "ratio" and cell["tried"] < cell["row_tried"]:

@@ -21,8 +21,8 @@ ERROR = {"elinewidth": 1}
 def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """Draw a panel per metric with a bar per language and its standard deviation over seeds.
 
-    A single language has a bar per metric, with its value: a panel for values from -1 to 1, and a panel for others. The
-    conventions of a metric are below its axis.
+    If there is only one language, draw a bar per metric, labeled with its value. Values from -1 to 1 are in one panel,
+    and other values are in a second panel. The conventions of a metric are below its axis.
 
     Args:
         scores: rows of `icy.metrics.evaluate`, with the column `name`.

@@ -222,7 +222,7 @@ def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
 
 
 def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: bool) -> tuple[float, float]:
-    """Return the limits of an axis for lines with their errors; for ratios it includes 1, the ratio of concat."""
+    """Return axis limits that include all lines and error bars and, for ratios, 1 (the ratio of concat)."""
     names = list(grammars)
     cells = [(line, line.cell(grammar, spread)) for line in lines for grammar in names]
     found = [(cell.mean, *line.bar(cell)) for line, cell in cells if cell is not None and cell.seeds]

@@ -55,7 +55,7 @@ class Point:
 
     @property
     def place(self) -> tuple[float, float]:
-        """Data coordinates."""
+        """The data coordinates of the point, (x, y)."""
         return self.noise, self.compositional
 
 

@@ -17,5 +17,5 @@ PITFALLS = {
     "absolute speed: the number of updates is below the ratio.",
     "Accuracy": "Only the protocol generalise measures on meanings that were not trained on. Senders are right about "
     "tokens (chance 1/V), receivers about attributes (chance 1/K): 80 % accuracy is not equally hard for both.",
-    "Presets": "The preset published has those defects of the authors' programs on which the printed numbers depend.",
+    "Presets": "The preset published reproduces the defects of the authors' programs that changed printed numbers.",
 }

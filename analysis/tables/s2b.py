@@ -48,7 +48,7 @@ def evaluation_table(
         labels: columns that identify rows of the table, and their headings.
         spread: "sd", "sem" or "ci95".
         notes: sentences below the table.
-        shares: measures that are shown in per cent, and their headings.
+        shares: measures that are shown in percent, and their headings.
         means: measures that are shown as they are, and their headings.
         further: rows to add at the end, such as published values.
         title: title of the table.
@@ -113,7 +113,7 @@ def _published(name: str, measure: str, games: Sequence[tuple[int, int]], labels
     ]
 
 
-TRAINED = {  # columns of the long table of trained agents, in per cent, and their headings
+TRAINED = {  # columns of the long table of trained agents, in percent, and their headings
     "value": QUERY,
     "floor": DEAF,
     "support": "support",
@@ -186,7 +186,7 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
     return [*notes, *failures(long)]
 
 
-RECALL_SCORES = {  # columns of the long table of agents of the recall task, in per cent, and their headings
+RECALL_SCORES = {  # columns of the long table of agents of the recall task, in percent, and their headings
     "value": "second shot",
     "first_shot": "first shot",
     "chance": "chance",

@@ -45,7 +45,7 @@ class ProbeComparison:
 
     @classmethod
     def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> ProbeComparison:
-        """Return the comparison of a command line. An impossible one fails now, not after hours of training.
+        """Return the comparison of a command line. Check it before the training, which may take hours.
 
         Raises:
             IcyError: an unknown table, file or folder, or an atlas without the settings of the plan.
@@ -100,7 +100,7 @@ def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
     rows = to_long([row.job.failure(row.job.replicates[0], IcyError()) for row in plan.rows])
     settings = rows.drop_duplicates(SETTING)
     if plot is not None and len(settings) > 1:
-        raise InvalidSettingError("--plot draws rows of one side and setting; draw each in its own run.")
+        raise InvalidSettingError("--plot can only draw rows of one side and one setting; use a separate run for each.")
     for place in range(len(settings)):
         atlas.alike(settings.iloc[[place]])
     return atlas

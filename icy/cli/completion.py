@@ -62,7 +62,7 @@ def files_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: s
 
 
 def checkable(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete the names of everything that `icy check` checks. A name shared by two kinds gets its kind."""
+    """Complete the names of everything that `icy check` checks, with the kind if two kinds share a name."""
     first = [name for entry in _entries(ctx, *SIDES, "grammar") for name in (entry.name, *entry.aliases)]
     others = _entries(ctx, "cell", "metric", *PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER)
     names = [*first, *(entry.name for entry in others)]

@@ -1,7 +1,7 @@
 """Reaction of a command to signals that end it: Ctrl-C, the end of a batch job, a lost connection.
 
-All three interrupt in the same way, with KeyboardInterrupt: finished results are saved, and tables are written. While
-the command ends, further signals have no effect. If the end takes long, another signal interrupts it too.
+All three raise KeyboardInterrupt: finished results are saved, and tables are written. Meanwhile, further signals have
+no effect for PATIENCE_SECONDS. After that, another signal interrupts the saving as well.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
         sizes = str(sizes)
         if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
             raise InvalidSettingError(
-                f"--one-hot must be a number of values, several as in 4,3,2, or no; not {quoted(sizes)}."
+                f"--one-hot must be a number of values, a list of numbers such as 4,3,2, or no; not {quoted(sizes)}."
             )
         numbers = [int(size) for size in sizes.split(",")]
         chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers

@@ -238,12 +238,12 @@ def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
 
 
 def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
-    """Check and return a file to write, before hours of work.
+    """Check the path of an output file and return it. A command calls this before the work starts.
 
     Args:
         given: path of the file.
-            suffixes: allowed suffixes.
-            what: start of the error, such as "A plot is".
+        suffixes: allowed suffixes.
+        what: start of the error, such as "A plot is".
 
     Raises:
         InvalidSettingError: another suffix, or the folder does not exist.

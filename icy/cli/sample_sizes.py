@@ -39,13 +39,13 @@ def require_cbm(names: Sequence[str], others: Mapping[str, object]) -> None:
 def show_sample_sizes(
     tables: Iterable[tuple[str, int | None, Table, Mapping[str, Any]]], format_: str, target: Path | None, quiet: bool
 ) -> None:
-    """Print the scores of segments of samples and of all samples up to their ends, and write them to a file.
+    """Print cbm for each segment of rows and for all rows up to its end, and write the scores to a file.
 
     Args:
-        tables: for each language its name, seed, table and the conventions of cbm, also `segment` and `seed`.
+        tables: for each language its name, its seed, its table and the arguments of `cbm_by_sample_size`.
         format_: format of the output.
         target: a csv or parquet file, or None.
-        quiet: whether to print no line about the file.
+        quiet: if true, no line about the file is printed.
 
     Raises:
         InvalidSettingError: fewer rows than one segment, or an error of cbm.

@@ -1,4 +1,4 @@
-"""Presets: named departures of the authors' programs from their papers."""
+"""Presets: named sets of settings in which the authors' programs differ from their papers."""
 
 from __future__ import annotations
 

@@ -51,20 +51,20 @@ class TrainingSettings:
         batch_size: meanings per update, each attribute drawn uniformly.
         learning_rate: learning rate of the optimizer; its other settings are PyTorch's.
         clip_norm: largest norm of the gradient of each replicate; None for no clipping.
-        check_growth: updates between two evaluations, as a fraction of the updates so far, and at least one: a
-            geometric grid, the same for every replicate, never the wall clock. The step at which a target is crossed
-            is interpolated between the checks around it.
+        check_growth: updates between two evaluations, as a fraction of the updates so far, and at least one. This grid
+            is geometric and the same for every replicate; it does not depend on the clock. The step at which a target
+            is crossed is interpolated between the check before it and the check after it.
         check_every: updates between two evaluations on a fixed grid, instead of the geometric grid; the check that
             reads the target then counts, as in the papers.
-        evaluation_size: meanings per evaluation; 1024 instead of the papers' 128: a reading's standard deviation falls
-            to a third, so that chance readings stop fewer runs early. Checks that follow each other closely read fewer
-            (`check_size`).
+        evaluation_size: meanings per evaluation. The default is 1024; the papers have 128. This divides the standard
+            deviation of an accuracy by 2.8, so fewer runs stop early by chance. Checks that follow each other closely
+            use fewer meanings (`check_size`).
         steps_from_zero: count steps as in the authors' loop: the first evaluation is after one update and called step
             0.
         fresh_reading: report the accuracy on newly drawn meanings at the stop. The reading that crossed the target is
             biased upwards, because it was selected for being high.
         round_ratio: round acquisition ratios to one decimal before they are averaged.
-        max_steps: a baseline that has not reached its target by then is a failed run.
+        max_steps: maximum number of updates of a baseline; if it has not reached its target by then, the run failed.
         published_models: build models with the errors that the published numbers depend on (Entry.published).
         temperature: temperature of GUMB's softmax.
         least_squares: GUMB receivers learn by the squared error of their raw scores, without sampling.
@@ -78,12 +78,13 @@ class TrainingSettings:
         normalise: function that maps the scores of QT to [0, 1] before they are rounded: "sigmoid"; or "batch", by the
             smallest and the largest score over batch and digits.
         codes: number of codes of a CB link; None for the number of tokens.
-        commitment: of CB's loss over a link, the weight of the term that draws scores to their codes.
+        commitment: weight of the term of CB's loss that draws scores to their codes, over a link.
         soft_feedback: in an end-to-end run, a sender reads its symbols as probabilities for any representation of the
             link.
-        training_readings: in an end-to-end run, read accuracy and topsim from training batches.
-        tf32: on a GPU, multiply matrices in TF32: 10 bits of mantissa instead of 23, and faster. Never as published.
-        optimizer: "adam", or another of `torch.optim` by its name in small letters: "rmsprop", which Perkins21 tried
+        training_readings: in an end-to-end run, compute accuracy and topsim on training batches.
+        tf32: on a GPU, multiply matrices in TF32, which is faster, but has 10 bits of mantissa instead of 23. The
+            preset "published" does not allow it.
+        optimizer: "adam", or another of `torch.optim` by its name in lower case: "rmsprop", which Perkins21 tried
             too (section 3.2), "adadelta", "adagrad", "adamax", "adamw", "asgd", "nadam", "radam", "rprop" or "sgd".
             Native cores have Adam and RMSprop.
     """
@@ -171,8 +172,8 @@ class TrainingSettings:
     def _last_evenly_spaced(self, updates: int, steps: float) -> int:
         """Return the last check before `steps` up to which the checks from `updates` are evenly spaced.
 
-        One by one, the checks of a record with a tiny growth would take as long as a training; a record may come from
-        anyone.
+        This avoids counting the checks one by one: with a tiny growth, that would take as long as a training, and
+        records may come from anyone.
         """
         apart = max(1, int(updates * self.check_growth))
         end = min(steps, (apart + 1) / self.check_growth, self.max_steps if updates < self.max_steps else math.inf)

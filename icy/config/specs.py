@@ -365,7 +365,7 @@ class EndToEndSpec(RunSpec):
 
 @dataclass(frozen=True)
 class ChainSpec(RunSpec):
-    """Which language is passed from learner to learner, and how: the arguments of `icy.iterate`.
+    """The arguments of `icy.iterate`: the languages to pass from learner to learner, and how they are passed on.
 
     Attributes:
         model: names or wildcards of senders.
@@ -378,7 +378,7 @@ class ChainSpec(RunSpec):
         transmission: the messages that a learner passes on: "greedy", the most probable tokens; "sampled", tokens
             drawn from its probabilities; or several.
         target: the accuracy on the meanings seen at which a learner stops; "none" trains `updates` in any case.
-        updates: the most updates of a learner.
+        updates: maximum number of updates of a learner.
         meanings: the space, "attributes x values", or several: ["3x4", "4x5"] or "3x4,4x5".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.

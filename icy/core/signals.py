@@ -63,7 +63,7 @@ def interrupt_with(kept: str) -> KeyboardInterrupt:
 
 @contextlib.contextmanager
 def interrupted_with(kept: str) -> Iterator[None]:
-    """Replace interrupts in the block by `interrupt_with(kept)`. Also a decorator of functions."""
+    """Replace interrupts in the block by `interrupt_with(kept)`. It also works as a function decorator."""
     try:
         yield
     except KeyboardInterrupt as error:

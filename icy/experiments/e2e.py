@@ -135,7 +135,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
 def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
     steps = SCRATCH_STEPS if spec.steps is None and grammars == [SCRATCH] else spec.steps
     if not isinstance(spec.most, int) or spec.most < 0:
-        raise InvalidSettingError(f"most is a number of updates, or 0 for no limit; not {spec.most}.")
+        raise InvalidSettingError(f"most must be a number of updates, or 0 for no limit, not {spec.most}.")
     return EndToEndProtocol(spec.target, spec.cap, spec.most or None, steps, spec.report_every)
 
 
@@ -144,9 +144,9 @@ def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
     if patterns == [SCRATCH]:
         return patterns
     if SCRATCH in patterns:
-        raise InvalidSettingError(f"pretrain is '{SCRATCH}' or grammars, not both; use two runs.")
+        raise InvalidSettingError(f"pretrain must be '{SCRATCH}' or grammars, not both; use two runs.")
     if not patterns:
-        raise InvalidSettingError(f"pretrain is '{SCRATCH}' or names of grammars; none was given.")
+        raise InvalidSettingError(f"pretrain must be '{SCRATCH}' or names of grammars, but it is empty.")
     names = expand_grammars(patterns, "sender")
     if spec.steps is not None:
         return names

@@ -18,8 +18,9 @@ def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
         cells: the cells, with the names of their rows (`icy.analysis.literature.games.with_names`).
 
     Returns:
-        A row per row of the table, with these columns: `row`, its name; `printed`, the published cbm; `chance`, the
-        floor of random words, and its rates; and `holistic`, the floor of a random message for every phrase.
+        One row for each row of the published table. The columns are: `row`, its name; `printed`, the published cbm;
+        `chance`, the cbm of random words; the rates of cbm for random words; and `holistic`, the cbm if every phrase
+        has a random message.
     """
     rows = []
     for name, row in cells.groupby("row", sort=False):

@@ -261,7 +261,7 @@ class Reproduction:
 
     @property
     def cell_by_cell(self) -> bool:
-        """Whether to show a line per cell, since the table of the models does not hold the published numbers."""
+        """Whether to show a line per cell. The models' table lacks published numbers of updates or of languages."""
         return self.of_steps or self.of_languages
 
     def _repr_html_(self) -> str:

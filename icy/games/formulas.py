@@ -68,7 +68,7 @@ class Formulas(RuleSource):
         self._list_groups()
 
     def _list_groups(self) -> None:
-        """List, for each group of each rule, the values that its objects may have of each attribute."""
+        """For the objects of each group of each rule, list the allowed values of each attribute."""
         sizes = self.world.sizes
         parts = [_parts(self.literals, row, sizes) for row in self.table.tolist()]
         distinct = list(dict.fromkeys(values for groups in parts for values in itertools.chain(*groups)))

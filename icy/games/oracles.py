@@ -62,7 +62,7 @@ class Ideal:
         return Answers(words, match_candidates(self.understood(words), batch))
 
     def words(self, demanded: Demanded) -> Integer[Tensor, "*stack turn length"]:
-        """Return the numbers of the demanded concepts."""
+        """Return the indices of the demanded concepts."""
         first = torch.tensor(self.rules.world.first_concepts, device=demanded.device, dtype=torch.int64)
         words = (demanded + first)[demanded != FREE].view(*demanded.shape[:-1], self.rules.length)
         return words[..., : self.known]

@@ -117,7 +117,7 @@ def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, s
 
 
 def batches(turns: Turns, purpose: str, count: int, size: int) -> Iterator[TurnBatch]:
-    """Yield the first turns of a purpose for the first replicate, in batches of one step."""
+    """Yield the first `count` turns for a purpose, such as "test", for the first replicate. A batch is one step."""
     for step in range(max(1, count // size)):
         yield turns.batch(purpose, step, 1, min(size, count), [0])
 

@@ -36,13 +36,13 @@ class TurnBatch:
     """Turns of some steps and replicates.
 
     Attributes:
-        rules: row of each turn's rule in the table of rules. For conjunctions, the demanded value of each attribute, or
-            -1.
-        numbers: number of each turn's rule among all rules.
+        rules: each turn's rule, as a row of the table of rules. For conjunctions, the demanded value of each attribute;
+            -1 if any value is allowed.
+        numbers: index of each turn's rule among all rules of the game.
         objects: candidates as values of attributes: first the targets, then the distractors.
-        keys: key of each candidate's look.
+        keys: key of each candidate, which determines its look.
         sender_objects: objects of the sender, if it does not see the objects of the receiver.
-        sender_keys: keys of the looks of `sender_objects`.
+        sender_keys: keys of `sender_objects`.
     """
 
     rules: Integer[Tensor, "step replicate turn column"]
@@ -54,7 +54,7 @@ class TurnBatch:
 
     @classmethod
     def joined(cls, parts: Sequence["TurnBatch"], which: Integer[Tensor, " chosen"]) -> "TurnBatch":
-        """Concatenate batches over replicates, and return the replicates at these places."""
+        """Concatenate batches over replicates, and return the replicates at these indices."""
         members = zip(*(vars(part).values() for part in parts), strict=True)
         chosen: list[Any] = [None if some[0] is None else torch.cat(some, 1)[:, which] for some in members]
         return cls(*chosen)
@@ -114,7 +114,7 @@ class Turns:
             first: number of the first step.
             count: number of steps.
             size: turns per step.
-            which: places of replicates to return turns for; by default all.
+            which: indices of the replicates to return turns for; by default all.
 
         Raises:
             UnknownNameError: the purpose is unknown.
@@ -128,7 +128,7 @@ class Turns:
         return TurnBatch.joined(found, place)
 
     def keep(self, which: Sequence[int]) -> None:
-        """Keep only these replicates, given by their places in the stack."""
+        """Keep only these replicates, given by their indices in the stack."""
         self._place = self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
 
 

@@ -17,7 +17,7 @@ Names = tuple[Hashable, ...]
 
 
 def row_number(row: int) -> str:
-    """Return the place of a row of a container, in words."""
+    """Return the position of a row as text, as in "row 3 (counted from 0)"."""
     return f"row {row} (counted from 0)"
 
 
@@ -61,7 +61,7 @@ class Rule:
 
     @property
     def pads_missing(self) -> bool:
-        """Whether missing values pad messages."""
+        """Whether messages are padded with missing values."""
         return self.pad is not None and (is_missing(self.pad) or (isinstance(self.pad, str) and self.pad == ""))
 
 

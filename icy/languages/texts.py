@@ -75,12 +75,12 @@ def letters(text: str) -> list[str]:
 
 
 def listed_texts(texts: Sequence[str], what: str, rule: Rule) -> list[list[str]] | None:
-    """Return the entries of lists that are texts in brackets; None for other texts.
+    """Split each text in brackets, such as "[10, 1]", into its entries; return None if no text is in brackets.
 
     Args:
         texts: texts of all rows.
         what: "message" or "meaning", for errors.
-        rule: rule with the words for the place of a row.
+        rule: rule that names the row in errors, by its `place`.
 
     Raises:
         InvalidSettingError: some texts are in brackets and others are not, all are sets or dictionaries, or a list

@@ -24,7 +24,7 @@ def require_one_each(given: Entries, rows: int) -> None:
     """
     if len(given) != rows:
         raise InvalidSettingError(
-            f"Every row has one weight; {counted(len(given), 'weight')} for {counted(rows, 'row')} were given."
+            f"Each row needs one weight, but there are {counted(rows, 'row')} and {counted(len(given), 'weight')}."
         )
 
 
@@ -33,7 +33,7 @@ def read_weights(given: Entries, rule: Rule) -> Array:
 
     Args:
         given: result of `icy.languages.containers.unpacked`.
-        rule: rule with the words for the place of a row.
+        rule: rule that names the row in errors, by its `place`.
 
     Raises:
         InvalidSettingError: weights that are negative, not finite, all 0, or too large.

@@ -274,7 +274,7 @@ def _ragged(given: object) -> bool:
 
 
 def _items(meanings: object, messages: object, eos: object) -> tuple[Table, _Side]:
-    """Return the table of messages, and the items of phrases as concepts."""
+    """Return the table of messages, and the concepts of their phrases as items to match."""
     if messages is None and isinstance(meanings, (tuple, list)) and len(meanings) == 2:
         meanings, messages = meanings
     if messages is None:

@@ -96,7 +96,10 @@ def crossing_uncertainty(record: Record | None, crossing: float, settings: Train
 
 
 def _around(record: Record, crossing: float, settings: TrainingSettings) -> dict[int, float] | None:
-    """Return the uncertainty from each of the two readings around the crossing; None if the curve lacks one."""
+    """Return the uncertainty from the reading before the crossing and from the reading after it, by their steps.
+
+    None if the curve lacks one of the two readings.
+    """
     target = float(record["target"])
     points = [(float(p[0]), float(p[1])) for p in record.get("curve", ()) if p[0] is not None and p[1] is not None]
     last = next((place for place, (_, accuracy) in enumerate(points) if accuracy >= target), None)

@@ -28,7 +28,7 @@ def library_of(array: Array) -> ModuleType:
 
 
 def regular(tokens: Int[Array, "batch length"]) -> Int[Array, "batch length"]:
-    """Set everything after a sentence's first end to the end, [B, L]."""
+    """Replace all tokens after the first end token of a sentence by the end token, [B, L]."""
     columns, going = [tokens[:, 0]], True
     for place in range(1, tokens.shape[1]):  # by column, because reducing along this short axis is slower
         going = going & (tokens[:, place - 1] != END)

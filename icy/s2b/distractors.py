@@ -113,7 +113,7 @@ def widened(
 ) -> Candidates:
     """Add the eligible meanings' stimuli [B, M] that the episodes in `short` lack to their candidates.
 
-    The present candidates remain, each as often as it was, so that no episode depends on another.
+    The candidates so far stay, each as often as before, so that no episode depends on another.
     """
     if not len(short):
         return candidates

@@ -283,7 +283,7 @@ class BatchedGame:
     # -- observations --------------------------------------------------------------------------------------------------
 
     def _observe(self, decided: Array, correct: Array, reward: Array) -> Turn:
-        """Create the turn of the present state."""
+        """Create the turn of the current state."""
         speaker, listener = self._stimuli()
         settings, query = self.settings, self._data.query[self._at]
         going = ~self._done
@@ -387,12 +387,12 @@ class BatchedGame:
 
     @property
     def game_number(self) -> OfEpisodes:
-        """Number of the present game in its episode, from 0, [B]."""
+        """Number of the current game in its episode, from 0, [B]."""
         return self._at - self._data.first[self._episode]
 
     @property
     def episode_number(self) -> OfEpisodes:
-        """Number of the present episode within its seed, from 0, [B]."""
+        """Number of the current episode within its seed, from 0, [B]."""
         return self._data.numbers[self._episode]
 
     @property

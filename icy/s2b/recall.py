@@ -242,7 +242,7 @@ class BatchedRecall:
 
     @property
     def game_number(self) -> Int64[Wholes, "batch={self.episodes}"]:
-        """Number of the present game in its episode, from 0, [B]."""
+        """Number of the current game in its episode, from 0, [B]."""
         return self._at.copy()
 
     def accuracy(self, shot: int = -1) -> Float64[Reals, "batch={self.episodes}"]:
@@ -251,7 +251,7 @@ class BatchedRecall:
         return found
 
     def dealt(self) -> RecallDeal:
-        """Return all games of the present episodes. Privileged."""
+        """Return all games of the current episodes. Privileged."""
         now, settings = self._schedule, self.settings
         place, rows = np.arange(int(now.games.max())), np.arange(self.episodes)[:, None]
         dimension = now.dimension[:, : len(place)]
@@ -298,7 +298,7 @@ class BatchedRecall:
         self._done = self._done & ~rows
 
     def _draw_episodes(self, which: Wholes) -> _Schedule:
-        """Draw the present episodes of some slots."""
+        """Draw the current episodes of some slots."""
         settings = self.settings
         streams = EpisodeStreams.of_seeds(self.seeds[which]).within("recall").nth(self.number[which])
         spaces = Spaces.draw(streams, settings.dimensions, settings.least, settings.most)
@@ -318,7 +318,7 @@ class BatchedRecall:
         return _Schedule(meanings, dimension, settings.shots * per_shot, per_shot, samples)
 
     def _values(self) -> Wholes:
-        """Return the meaning of the present game, [B, N]."""
+        """Return the meaning of the current game, [B, N]."""
         number = self._schedule.meanings[np.arange(self.episodes), self._at]
         return all_meanings(self.settings.most, self.settings.dimensions)[number]
 

@@ -247,7 +247,7 @@ class GameSettings(CompatSettings):
             raise InvalidSettingError("games, split and space_seed are settings of common games; take kind 'common'.")
         if self.kind == "meta" and self.threshold == 1:
             raise InvalidSettingError(
-                "With a threshold of 1 the support has no test values, and cannot show every value; take 2 or more."
+                "The threshold must be at least 2: with 1, the support has no test values, and cannot show every value."
             )
         if self.threshold > self.dimensions and not (self.kind == "common" and self.split == "all"):
             raise InvalidSettingError(

@@ -267,7 +267,7 @@ def check_every_family(case: CellCase) -> str:
 
 
 class _Net(nn.Module):
-    """A cell with input and a cell without, with the same initial numbers: [*stack, batch, E] to [..., 2 E]."""
+    """Two cells with the same initial weights, one with input and one without: [*stack, batch, E] to [..., 2 E]."""
 
     broadcasts = True
 

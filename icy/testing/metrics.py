@@ -57,7 +57,7 @@ class MetricCase:
         return meanings, self._messages(meanings, draw)
 
     def language(self) -> Language:
-        """Make a language of every meaning, with messages of the same kind."""
+        """Make a language that has every meaning once, with messages that are drawn as in `rows`."""
         space = MeaningSpace(ATTRIBUTES, VALUES)
         return Language(space, self._messages(space.all()), vocab_size=TOKENS)
 
@@ -129,7 +129,7 @@ def require_same_score(found: Score, expected: Score, what: str) -> None:
 
 
 def require_score(score: Score, rows: int, where: str) -> None:
-    """Fail the check unless a score has a finite value or NaN, counts its rows, and names the meaning of its error."""
+    """Fail the check if the value is infinite, the number of rows is wrong, or the error lacks a valid description."""
     require(
         not math.isinf(score.value),
         f"{where} the value is {score.value}; if it is undefined, return NaN and give the reason.",

@@ -109,7 +109,7 @@ class Batches:
             first: index of the first batch in the stream.
             count: number of batches.
             size: number of meanings in a batch.
-            which: places of the replicates in the stack; by default all.
+            which: indices of the replicates in the stack; by default all.
         """
         seed_of, first_row = self._seed_of, self._first_row
         if which is not None:
@@ -135,7 +135,7 @@ class Batches:
         return counter_hash(self._keys["noise"], updates[:, None])[:, self._seed_of]
 
     def keep(self, which: list[int]) -> None:
-        """Keep only these replicates, given by their places in the stack."""
+        """Keep only these replicates, given by their indices in the stack."""
         index = torch.tensor(which, device=self.device, dtype=torch.int64)
         self._seed_of, self._first_row = self._seed_of[index], self._first_row[index]
 

@@ -207,7 +207,7 @@ class Checkpoints:
         return Resumed(learner, updates, [state["own"] for state in states])
 
     def _how(self, learner: Learner) -> str:
-        """Return the engine and device of a stack, which affect the last bits of its numbers."""
+        """Return a phrase with the engine and device of a stack. Both affect the last bits of its results."""
         assert self._job is not None
         return f"by the engine '{learner.engine.partition('+')[0]}' on {self._job.device.partition(':')[0]}"
 

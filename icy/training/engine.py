@@ -93,7 +93,7 @@ def rehearse(job: ProbeJob, updates: int) -> float:
 
     Args:
         job: the job.
-        updates: number of timed updates; as many are made before, since the first few are slower.
+        updates: number of timed updates. As many updates run before them, because the first updates are slower.
 
     Returns:
         Seconds for one update of the stack.
@@ -175,7 +175,7 @@ class Run(Lockstep):
             self.save_if_due()
 
     def rehearse(self, updates: int, look: bool = True) -> None:
-        """Train some updates and, with `look`, evaluate; replicates do not end."""
+        """Train some updates and, if `look` is true, evaluate. No replicate ends, even at its target."""
         self.advance(self.updates + updates)
         if look:
             self._check()
@@ -310,7 +310,8 @@ class Run(Lockstep):
 def _without_baseline(outcome: Outcome) -> Outcome:
     """Return the outcome of a replicate after its baseline failed, without results of its own training.
 
-    These would depend on whether the baseline was trained in the same stack or was on file. A record must not.
+    Its own results depend on whether the baseline was trained in the same stack or was on file; a record must not
+    depend on this.
     """
     return Outcome(outcome.replicate, "no_baseline", 0, math.nan, engine=outcome.engine, seconds=outcome.seconds)
 

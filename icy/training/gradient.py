@@ -28,7 +28,7 @@ def label_of(model: nn.Module) -> str:
 
 
 def with_copies(places: Sequence[int], copies: int) -> list[int]:
-    """Return the places of some replicates, followed by copies of the last place."""
+    """Return the indices of some replicates, followed by copies of the last index."""
     return [*places, *[places[-1]] * copies]
 
 
@@ -167,7 +167,7 @@ class GradientLearner:
         return scores
 
     def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return the number of positions with the largest score at the target, per replicate."""
+        """Return the number of positions where the target has the largest score, per replicate."""
         return count_right(self.scores(inputs, which), targets)
 
     def run(self, *inputs: Tensor) -> Any:
@@ -196,7 +196,7 @@ class GradientLearner:
         return tuple(x[:count] for x in outputs) if isinstance(outputs, tuple) else outputs[:count]
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """Return a copy of the weights at a place of the stack, for `load_state_dict`."""
+        """Return a copy of the weights at this index of the stack, for `load_state_dict`."""
         return self._stack.state(place)
 
     def losses(self) -> Tensor | None:
@@ -204,7 +204,7 @@ class GradientLearner:
         return self._last
 
     def state(self, place: int) -> State:
-        """Return a copy of the training state of the replicate at a place of the stack, for `resume`."""
+        """Return a copy of the training state of the replicate at this index of the stack, for `resume`."""
         moments = {
             moment: {name: view[place].clone() for name, view in self._stack.views(flat).items()}
             for moment, flat in self._optimizer.moments.items()

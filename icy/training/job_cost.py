@@ -34,7 +34,7 @@ class ExpectedSteps:
 
 @dataclass(frozen=True, kw_only=True)
 class JobCost(JobTraining):
-    """The part of a job that estimates use; see `Job`."""
+    """The methods of a job that estimate its cost; see `Job`."""
 
     @property
     def update_cost(self) -> float:
@@ -66,7 +66,7 @@ class JobCost(JobTraining):
 
     @property
     def rehearsal(self) -> Self:
-        """The job that an estimate times instead: it has baselines, since training may need them."""
+        """The job to time for an estimate. It has baselines, because training may need them."""
         return replace(self, baselines={r.seed: 1 for r in self.replicates})
 
     @property

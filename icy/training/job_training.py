@@ -114,7 +114,7 @@ class JobTraining(ABC):
         return {r["seed"]: _steps_or_reason(r) for r in records if self.is_baseline(Replicate(r["grammar"], r["seed"]))}
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the most updates of a replicate, given the baseline's updates at its seed; None if not known."""
+        """Return the maximum number of updates of a replicate, given its baseline's updates; None if not known."""
         return None
 
 

@@ -59,20 +59,20 @@ class Learner(Interface):
     def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
         """Return scores [replicate, batch, ..., choice] in evaluation mode, without gradients.
 
-        `which` gives the places of the replicates of `inputs`; by default all.
+        `which` holds the indices of the replicates of `inputs` in the stack; by default all.
         """
 
     def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return the number of positions with the largest score at the target, [replicate]."""
+        """Return the number of positions where the target has the largest score, [replicate]."""
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """Return a copy of the learned state of the replicate at a place of the stack, as tensors by name."""
+        """Return a copy of the learned state of the replicate at this index of the stack, as tensors by name."""
 
     def losses(self) -> Tensor | None:
         """Return the loss [replicate] at the last update, or None."""
 
     def state(self, place: int) -> State:
-        """Return a copy of the training state of the replicate at a place of the stack, for `resume`."""
+        """Return a copy of the training state of the replicate at this index of the stack, for `resume`."""
 
     def resume(self, states: Sequence[State]) -> None:
         """Resume from the `state` of each replicate; all states have the same number of updates."""
@@ -86,8 +86,9 @@ def accuracy(
 ) -> Float[Tensor, " replicate"]:
     """Return the accuracy of each replicate: over tokens for a sender, over attribute values for a receiver.
 
-    `which` gives the places of the replicates of `inputs` and `targets`; by default all. Correct positions are counted
-    in whole numbers and divided once, in double precision, so that an accuracy equal to the target reaches the target.
+    `which` holds the indices of the replicates of `inputs` and `targets` in the stack; by default all. Correct
+    positions are counted in whole numbers and divided once, in double precision, so that an accuracy equal to the
+    target reaches the target.
     """
     step = examples_at_once(inputs)
     right = [
@@ -165,7 +166,7 @@ def make_learner(
 
 
 def _native(models: Sequence[nn.Module], seeds: Sequence[int], loss: Loss, *how: Any) -> Learner:
-    """Return a learner with native cores. In a pair they run both sides, and PyTorch the rest.
+    """Return a learner with native cores. In a pair, native cores run both sides, and PyTorch runs the rest.
 
     Raises:
         IncompatibleError: there is no compiled code, or it cannot train the model.
@@ -245,7 +246,7 @@ class MemoryLearner:
         return torch.stack(scores).to(self._device)
 
     def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
-        """Return the number of positions with the largest score at the target, per replicate."""
+        """Return the number of positions where the target has the largest score, per replicate."""
         return count_right(self.scores(inputs, which), targets)
 
     def weights(self, place: int) -> dict[str, Tensor]:

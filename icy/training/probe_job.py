@@ -90,7 +90,7 @@ class ProbeJob(LanguageJob):
         }
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the most updates of a grammar; None while concat's updates are not known."""
+        """Return the maximum number of updates of a grammar; None while concat's updates are not known."""
         if self.protocol.max_updates is not None:
             return self.protocol.max_updates
         return None if baseline is None else self.protocol.limit(baseline)
@@ -117,7 +117,7 @@ class ProbeJob(LanguageJob):
         return ExpectedSteps(steps, baseline is not None, self.protocol.cap, apart=True)
 
     def limit_text(self) -> str:
-        """Return the words before the time left."""
+        """Return the words before the remaining time."""
         return "at most" if self.protocol.stops_at_target and self.protocol.max_updates is None else "about"
 
     def estimate_text(self, steps: str) -> str:

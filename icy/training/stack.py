@@ -136,7 +136,7 @@ class Stack:
             inputs: arguments of the modules, each [replicate, ...].
             engine: "broadcast", "vmap", "vmap+layers" (with `StockLayers`) or "loop".
             keys: noise key of each replicate [replicate] in training; None in evaluation.
-            which: places of the replicates of `inputs` and `keys`; by default all.
+            which: indices in the stack of the replicates of `inputs` and `keys`; by default all.
         """
         if which is not None and list(which) == list(range(len(self.modules))):
             which = None

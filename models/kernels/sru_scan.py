@@ -292,7 +292,10 @@ class _Backward:
         to_after[:, :-1].addcmul_(to_r[:, 1:], self.v[1])
 
     def _through_states(self, run: _Run, to_before: Tensor, to_after: Tensor, to_f: Tensor, factor: Tensor) -> None:
-        """Complete the gradient of states, step by step from the last; `to_before` is r's part for the state before."""
+        """Complete the gradients of the states, from the last step to the first.
+
+        `to_before` starts with the gradient that reaches the state before the first step through the gate r.
+        """
         torch.sub(run.before, run.after, out=to_f).mul_(run.f)
         torch.addcmul(run.f, to_f, self.v[0], out=factor)
         to_after[:, -1].add_(self.to_c)

@@ -365,7 +365,7 @@ class Builder:
                 left, right = right, left
                 target = [at, matrix.by_column, 0]
             else:
-                raise NotNativeError("a matrix with rows and columns that are both spread out")
+                raise NotNativeError("a matrix without contiguous rows or contiguous columns")
         else:
             panel = matrix.panel if isinstance(matrix, Turned) else matrix
             assert isinstance(panel, RowPanel)

@@ -1,4 +1,4 @@
-"""Programs: the lowered trace of a model in the form of the compiled code."""
+"""Programs: the traced and lowered operations of a model, in the layout that the compiled code reads."""
 
 import ctypes
 from dataclasses import dataclass

@@ -66,8 +66,8 @@ def read_table(
             entries; see `icy.languages.rule.Rule`.
 
     Returns:
-        The table, named after the language or the file. Its `read_as` describes how the file was read. A column read as
-        an attribute by default that has another value in every row, like an id, causes a warning.
+        The table, named after the language or the file. Its `read_as` describes how the file was read. A warning is
+        logged if a column is read as an attribute by default, but has a different value in every row, like an id.
 
     Raises:
         StoreError: the file cannot be read.

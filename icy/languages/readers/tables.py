@@ -156,19 +156,19 @@ def _count(table: Table, attribute: int) -> str:
 
 
 def _warn_of_numbering(table: Table) -> None:
-    """Warn of attributes with another value in every row, like an id, if there are other attributes."""
+    """Warn of attributes with a different value in every row, like an id, if there are other attributes."""
     for a, name in enumerate(table.attribute_names):
         real = _count(table, a) == "real numbers"
         if table.attributes > 1 and len(table) > 2 and not real and len(np.unique(table.meanings[:, a])) == len(table):
             others = ",".join(other for other in table.attribute_names if other != name)
             log.warning(
-                "The column '%s' has another value in every row, like an id, and is read as an attribute; if it is "
+                "The column '%s' has a different value in every row, like an id, and is read as an attribute; if it is "
                 "not one, leave it out by --meaning-columns %s (in Python, meaning_columns=).", name, others,
             )  # fmt: skip
 
 
 def _warn_of_counts(table: Table) -> None:
-    """Warn of attributes with a usual name of weights."""
+    """Warn of attributes with a name that suggests weights, such as "count"."""
     for name in table.attribute_names:
         if len(table.attribute_names) > 1 and name.lower() in WEIGHTS:
             log.warning(

@@ -21,7 +21,7 @@ PUBLISHED_STEPS, PUBLISHED_RATE = 1000, 0.01
 
 
 def fit_linear(target: Target, distance: TensorDistance, fit: FitSettings) -> ReconstructionErrors:
-    """Train the linear composition, a map over positions per attribute, with all restarts in one batch.
+    """Train the linear composition: one linear map over positions per attribute. All restarts are in one batch.
 
     Raises:
         InvalidSettingError: the distance returns the wrong shape, or every restart diverged.

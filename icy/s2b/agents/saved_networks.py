@@ -93,8 +93,8 @@ class SavedAgent(SavedModel):
         player = training.listener() if role == LISTENER else training.speaker()
         if isinstance(player, str):
             raise StoreError(
-                f"{self.label} is a listener without a trained speaker. It was trained with the speaker '{player}'; "
-                "give that name."
+                f"{self.label} has a trained listener, but no trained speaker. It was trained with the speaker "
+                f"'{player}': give '{player}' as the speaker."
             )
         return player
 

@@ -58,7 +58,7 @@ Every reset and every step has the same infos, and no NaN:
 | Key                | Meaning                                                                                       |
 |--------------------|-----------------------------------------------------------------------------------------------|
 | `action_mask`      | legal actions of the agent                                                                    |
-| `game`             | number of the present game in its episode, from 0                                             |
+| `game`             | number of the current game in its episode, from 0                                             |
 | `illegal_actions`  | number of illegal actions of the agent in this episode                                        |
 | `zsct`             | zero-shot compositional test accuracy: share of right decisions in the query                  |
 | `support_accuracy` | share of right decisions in the support                                                       |

@@ -84,7 +84,7 @@ class Player:
         raise NotImplementedError
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return the speaker's present messages for stimuli of one episode, [n, tokens], without changing its state.
+        """Return the speaker's current messages for stimuli of one episode, [n, tokens], without changing its state.
 
         Args:
             stimuli: the stimuli, [n, W].
@@ -146,7 +146,7 @@ def seated(player: str | Player, role: str, game: BatchedGame) -> Player:
     seated_player: Player = registry.get(player, role).create() if isinstance(player, str) else player
     if not isinstance(seated_player, Player):
         raise InvalidSettingError(
-            f"A {role} is the name of a player, or an icy.s2b.Player; not {quoted(seated_player)}."
+            f"A {role} must be the name of a player or an icy.s2b.Player, not {quoted(seated_player)}."
         )
     streams = EpisodeStreams.of_seeds(game.seeds).within("player", role)
     own = game if game.device is None else cast(BatchedGame, GameOnCpu(game))

@@ -14,7 +14,7 @@ class NearestListener(Decider):
     """Gives each number the token of the nearest known number, without inference of sections.
 
     In every dimension it remembers the numbers at the end of games, with their tokens. A stimulus has the target's
-    meaning if in every dimension the nearest known number has the present token. A new token matches a new number.
+    meaning if in every dimension the nearest known number has the current token. A new token matches a new number.
     """
 
     def begin(self, seat: Seat) -> None:
@@ -53,7 +53,7 @@ class NearestListener(Decider):
         return np.where(total.max(1) == settings.dimensions, best, settings.slots) if settings.descriptive else best
 
     def _agrees(self, numbers: np.ndarray, heard: Wholes, known: np.ndarray) -> np.ndarray:
-        """Return a mask of the dimensions that match: the nearest known number has the present token, [B, N]."""
+        """Return a mask of the dimensions that match: the nearest known number has the current token, [B, N]."""
         if not self.numbers.shape[1]:
             return ~known
         distance = np.nan_to_num(np.abs(self.numbers - numbers[:, None]), nan=np.inf)

@@ -137,7 +137,7 @@ class HolisticSpeaker(LanguageSpeaker):
         return number[:, None] // self._tokens ** np.arange(length) % self._tokens + 1
 
     def _sentences(self) -> Wholes:
-        """Return the number of every meaning's sentence in the present episodes, [B, M]."""
+        """Return the number of every meaning's sentence in the current episodes, [B, M]."""
         episode = self.game.cpu(self.game.episode_number)
         if self._episode is None or not np.array_equal(episode, self._episode):
             count = self._tokens ** self.sentence_length()

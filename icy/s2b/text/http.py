@@ -56,7 +56,7 @@ class _Empty(_Busy):
 
 
 class _Filtered(Exception):
-    """A prompt that the server's content filter refuses, now and later."""
+    """A prompt that the server's content filter refuses, also on a retry."""
 
 
 class _Differently(Exception):
@@ -260,7 +260,7 @@ class HttpModel(TextModel):
     # -- the key -------------------------------------------------------------------------------------------------------
 
     def _key(self) -> str:
-        """Return the key, read from the environment each time so that nothing holds it."""
+        """Return the key. It is read from the environment each time, so that it is not stored."""
         variable = self.settings.key_variable
         if variable is None:
             return ""
@@ -269,8 +269,8 @@ class HttpModel(TextModel):
             raise InvalidSettingError(f"The environment variable {variable} is not set, or is empty.")
         if not (key.isascii() and key.isprintable() and " " not in key):
             raise InvalidSettingError(
-                f"The environment variable {variable} does not hold a key: its value has blanks or characters that no "
-                "key has."
+                f"The environment variable {variable} does not hold a key: its value has blanks, or characters "
+                "that cannot be in a key."
             )
         return key
 

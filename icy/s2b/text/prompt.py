@@ -1,8 +1,9 @@
 """Prompts and answers as text: the rules, all games so far and a question; and the reading of an answer.
 
 Both forms of a prompt have the parts that MetaRG24 prints (appendix B): rules, history (stimuli with three decimals,
-messages as the player hears them, decisions, whether they were right, the partner's stimulus), the present game, and
-multiple-choice questions. The form "metarg24" also has the printed structure, step by step. The words are icy's.
+messages as the player hears them, decisions, whether they were right, the partner's stimulus), the current game, and
+multiple-choice questions. The form "metarg24" also has the step-by-step structure of the printed prompts. The words
+are icy's.
 """
 
 import copy
@@ -59,12 +60,12 @@ class Script:
         form: one of FORMS.
 
     Attributes:
-        printed: whether the form has the printed structure, step by step.
-        letters: number of letters of the games so far.
-        tokens: an estimate of their tokens, see `estimated_tokens`.
+        printed: whether the prompt has the structure that MetaRG24 prints, with a heading for each step.
+        letters: number of characters of the games so far.
+        tokens: an estimate of their number of tokens; see `estimated_tokens`.
         phase: 1 in the support, 2 in the query; 0 before the first game.
-        game: number of the present game in its phase, from 1.
-        step: number of the present step in its game, from 1.
+        game: number of the current game in its phase, from 1.
+        step: number of the current step in its game, from 1.
     """
 
     def __init__(self, settings: GameSettings, role: str, form: str = "icy") -> None:
@@ -219,7 +220,7 @@ def _phases() -> str:
 
 
 def question(settings: GameSettings, role: str, choices: Choices) -> str:
-    """Return the present questions, and the form of the answer."""
+    """Return the current questions, and the form of the answer."""
     asked, form = [], {}
     if "decision" in choices:
         what = _decision_question(settings) if role == LISTENER else "does your partner understand you?"

@@ -1,4 +1,4 @@
-"""Thoughts of reasoning models in their answers: a decision is read only in the text after them."""
+"""Thoughts of reasoning models in their answers. Decisions are read from the text after the last thought."""
 
 import re
 from collections.abc import Iterator

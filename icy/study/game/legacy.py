@@ -1,4 +1,4 @@
-"""Draws of the authors' service, by NumPy's legacy generator (spycodes-facts 2)."""
+"""Random draws as in the authors' service, with NumPy's legacy generator (spycodes-facts 2)."""
 
 from typing import Any, cast
 

@@ -125,8 +125,8 @@ class StudyGameSettings:
         values, count = self.content.values, len(self.held_out_at)
         if self.held_out == "apart" and count > values:
             raise InvalidSettingError(
-                f"Held-out items differ in colour and in shape, so {values} values allow at most {values} held-out "
-                f"items, not {count}."
+                f"No two held-out items may have the same color or the same shape, so {values} values allow at most "
+                f"{values} held-out items, not {count}."
             )
         whole_number("number of cards at the start", self.start, LEAST_CARDS, max(self.cap, LEAST_CARDS))
         if self.cap < LEAST_CARDS:

@@ -219,7 +219,7 @@ class Recruiting:
         return known.link.replace(f"{known.id_parameter}=", f"{self.parameter}=", 1)
 
     def visit(self, parameters: Mapping[str, str]) -> Visit:
-        """Parse the parameters of the address or of a form."""
+        """Parse the parameters of a URL or of a form, such as the id of a participant."""
         return visit_of(self.name, self.id_parameter, parameters, self.id_pattern)
 
     def needs_id_now(self, state: State) -> bool:

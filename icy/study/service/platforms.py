@@ -103,12 +103,12 @@ class Visit:
 
 
 def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id_pattern: str = "") -> Visit:
-    """Parse the parameters of an address; parameters that the platform does not have are ignored.
+    """Parse the parameters of a URL; parameters that the platform does not have are ignored.
 
     Args:
         platform: name of the platform.
         id_parameter: parameter that holds the person's id; "" for the platform's default.
-        parameters: the parameters of the address.
+        parameters: the parameters of the URL.
         id_pattern: regular expression of ids; "" for the platform's default.
 
     Example:
@@ -131,7 +131,7 @@ def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id
 
 
 def parameters_of(platform: str, id_parameter: str, visit: Visit) -> dict[str, str]:
-    """Return the parameters of an address from which `visit_of` reads this visit."""
+    """Return the parameters of a URL from which `visit_of` returns this visit."""
     known = PLATFORMS[platform]
     parameters = {parameter: visit.extra[name] for parameter, name in known.extra.items() if name in visit.extra}
     name = id_parameter or known.id_parameter
@@ -139,7 +139,7 @@ def parameters_of(platform: str, id_parameter: str, visit: Visit) -> dict[str, s
 
 
 def clean_parameter(text: str) -> str:
-    """Return a parameter of an address without control characters, line separators and surrounding space."""
+    """Return a parameter of a URL without control characters, line separators and surrounding space."""
     letters = (letter for letter in text if unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029")
     return "".join(letters).strip()
 
@@ -203,10 +203,10 @@ def checked_pattern(pattern: str) -> str:
 
 
 def checked_address(address: str) -> str:
-    """Check the address to which people return, and return it.
+    """Check the URL that participants return to at the end, and return it.
 
     Raises:
-        InvalidSettingError: the text is not an https address.
+        InvalidSettingError: the text is not an https URL.
     """
     parts = urlsplit(address)
     if parts.scheme != "https" or not parts.netloc or set(address) & set(" \"'<>\\"):
@@ -215,7 +215,7 @@ def checked_address(address: str) -> str:
 
 
 def return_address(platform: str, return_to: str, code: str, external: str) -> str:
-    """Return the address to which a person returns at the end; "" for none.
+    """Return the URL that a participant returns to at the end; "" for none.
 
     Example:
         >>> return_address("prolific", "", "C1AB", "5f1")
@@ -229,7 +229,7 @@ def return_address(platform: str, return_to: str, code: str, external: str) -> s
 
 
 def hand_in_address(submit_to: str) -> str:
-    """Return the address for submitting an MTurk assignment; "" if `submit_to` is not an address of MTurk.
+    """Return the URL for submitting an MTurk assignment; "" if `submit_to` is not a URL of MTurk.
 
     Example:
         >>> hand_in_address("https://workersandbox.mturk.com")

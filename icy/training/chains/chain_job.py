@@ -32,12 +32,12 @@ class ChainProtocol:
     """How a language is passed on.
 
     Attributes:
-        generations: learners of a chain.
+        generations: number of learners in a chain.
         bottleneck: share of the meanings that a learner sees, above 0 and at most 1.
         transmission: one of TRANSMISSIONS.
         target: accuracy on the meanings seen at which a learner stops; None to train all updates.
-        updates: the most updates of a learner.
-        version: raised whenever a change could move results.
+        updates: maximum number of updates of a learner.
+        version: raised whenever the code changes in a way that could change results.
     """
 
     generations: int = 10
@@ -77,16 +77,17 @@ class ChainProtocol:
             seen = round(self.bottleneck * space.size)
             raise InvalidSettingError(
                 f"A bottleneck of {self.bottleneck:g} shows {seen} of the {space.size} meanings of {space}. A learner "
-                f"must see at least {space.values}, for every value to be among them, and fewer than all; 1 shows all."
+                f"must see at least {space.values} meanings, so that every value occurs, and fewer than all. To show "
+                "all meanings, set the bottleneck to 1."
             ) from None
         return split
 
 
 def bottleneck_share(given: object, space: MeaningSpace) -> float:
-    """Return the share of the meanings for a share, or for a number of meanings above 1.
+    """Return the bottleneck as a share of the meanings. A value above 1 is a number of meanings.
 
     Raises:
-        InvalidSettingError: it is neither.
+        InvalidSettingError: not a share or a number of meanings.
     """
     try:
         number = float(given)  # type: ignore[arg-type]
@@ -165,7 +166,7 @@ class ChainJob(LanguageJob):
 
     @property
     def learner_settings(self) -> TrainingSettings:
-        """The settings of one learner: its last evaluation is after the most updates."""
+        """The settings of one learner: its last evaluation is after the maximum number of updates."""
         return with_budget(self.settings, self.protocol.updates)
 
     def is_baseline(self, replicate: Replicate) -> bool:
@@ -173,11 +174,11 @@ class ChainJob(LanguageJob):
         return False
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the most updates of a chain."""
+        """Return the maximum number of updates of a chain."""
         return self.protocol.generations * self.protocol.updates
 
     def limit_text(self) -> str:
-        """Return the phrase before the time left."""
+        """Return the words before the remaining time: "at most" or "about"."""
         return "at most" if self.protocol.target is not None else "about"
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
@@ -187,7 +188,7 @@ class ChainJob(LanguageJob):
 
     @property
     def alike(self) -> str:
-        """Return what rows have in common whose updates cost the same."""
+        """Return a key that rows share if their updates cost the same."""
         return f"{self.task} {self.settings.under(self.task.representation)} {self.engine} {len(self.replicates)}"
 
     def work(self) -> Work | None:

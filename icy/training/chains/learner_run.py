@@ -29,16 +29,16 @@ LEARNING = Protocol("iterated", "", "", target=1.0, cap=math.inf, stops_at_targe
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a learner of one generation learned and said.
+    """Results of a learner of one generation, and its language.
 
     Attributes:
-        accuracy: on the meanings that it saw, at its last evaluation.
-        updates: that it trained for.
+        accuracy: accuracy on the meanings that it saw, at its last evaluation.
+        updates: number of its updates.
         reached: whether it reached the target.
         language: its messages for all meanings.
         seen: numbers of the meanings that it saw.
         seconds: its share of the time.
-        engine: how it was trained.
+        engine: engine that trained it.
     """
 
     accuracy: float
@@ -66,7 +66,7 @@ class LearnerJob(ProbeJob):
 
 
 class LearnerRun(Run):
-    """Training of one generation. Each learner stops at the target, or after the most updates.
+    """Training of one generation. Each learner stops at the target, or after the maximum number of updates.
 
     Args:
         job: the chains.

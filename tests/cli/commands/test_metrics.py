@@ -124,7 +124,7 @@ def test_it_is_said_which_columns_of_a_file_were_taken_for_what(tmp_path: Path) 
     assert (
         "mine.csv: attributes id (3 values) and colour (2 values); message in message, a letter each." in result.stderr
     )
-    assert "The column 'id' has another value in every row" in result.stderr
+    assert "The column 'id' has a different value in every row" in result.stderr
     assert [line.partition(",")[0] for line in result.stdout.splitlines()] == ["language", "mine"]
     assert not run(str(file), "-m", "topsim", "-q").stderr
     file.write_text("colour,shape,message\nred,,ab\n")

@@ -158,7 +158,7 @@ def test_a_column_with_a_value_of_its_own_in_every_row_is_warned_of(
 ) -> None:
     file = write(tmp_path / "t.csv", ONE_EACH)
     assert read_table(file).attributes == 3
-    assert "The column 'id' has another value in every row" in caplog.text
+    assert "The column 'id' has a different value in every row" in caplog.text
     assert "--meaning-columns colour,shape" in caplog.text
     caplog.clear()
     assert read_table(file, meaning_columns=["id", "colour"]).attributes == 2  # as was asked for

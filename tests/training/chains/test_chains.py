@@ -165,7 +165,7 @@ def test_a_learner_stops_at_the_target_or_after_the_most_updates(tmp_path: Path)
         ({"bottleneck": 2.5}, "share above 0 and at most 1, or a number of meanings"),
         ({"bottleneck": 0.1}, "must see at least 3"),
         ({"transmission": "loud"}, "transmission"),
-        ({"target": 2}, "target is an accuracy"),
+        ({"target": 2}, "target must be an accuracy"),
         ({"model": "receiver/FC2L"}, "FC2L"),
         ({"generations": 0}, "number of generations"),
     ],

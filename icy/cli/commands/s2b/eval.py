@@ -64,9 +64,9 @@ def eval_command(
 ) -> None:
     """Evaluate pairs of players: one row per pair and game.
 
-    query is the zero-shot compositional test accuracy (ZSCT), in per cent; "says yes" is how often the listener says
-    that it sees the target's meaning, and "is yes" how often it does see it. deaf is the highest query score of the
-    listeners that never listen, in the same games: only a higher score shows communication.
+    The column "query" is the zero-shot compositional test accuracy (ZSCT), in percent. "says yes" is how often the
+    listener says that it sees the target's meaning, and "is yes" is how often it sees it. "deaf" is the highest query
+    score of the listeners that never listen, in the same games: only a higher score shows communication.
     """
     from icy.analysis.tables.s2b import with_deaf
 

@@ -110,13 +110,13 @@ def text_command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Evaluate text models as the listener of a speaker (MetaRG24) or, with --role speaker, as the speaker.
+    """Evaluate text models as the listener of a speaker (MetaRG24). With --role speaker, they are the speaker.
 
-    There is one row per model and game. A prompt holds the rules and all games of the episode so far. query is the
-    accuracy in the query phase (ZSCT), in per cent; invalid is how often an answer was not one of the choices and was
-    replaced by 0; cut is how often --max-tokens cut an answer, if the model reports it. Without invalid and "says
-    yes", a score far below chance cannot be distinguished from unread answers. form is the form of the prompts.
-    Published rows of the same game are below.
+    There is one row per model and game. A prompt holds the rules and all games of the episode so far. The column
+    "query" is the accuracy in the query phase (ZSCT), in percent; "form" is the form of the prompts; "invalid" is how
+    often an answer was not one of the choices and was replaced by 0; "cut" is how often --max-tokens cut an answer,
+    if the model reports it. A score far below chance can come from inverted or from unreadable answers: "says yes" and
+    "invalid" show which. Published rows of the same game are below the measured rows.
     """
     from icy.s2b.text.cache import keeping
     from icy.s2b.text.text_evaluation import game_of_prompt

@@ -15,7 +15,7 @@ study_argument: Decorator = click.argument("study", type=click.Path(), metavar="
 pilot_option: Decorator = click.option(
     "--pilot/--no-pilot",
     default=None,
-    help="Use the data of the pilot, or of the main study; by default the study's present state decides.",
+    help="Use the data of the pilot, or of the main study; by default, the current state of the study decides.",
 )
 
 

@@ -138,6 +138,6 @@ def all_rows(results: tuple[str, ...], rows: tuple[str, ...], published: bool) -
     parts = [part for part in parts if len(part)]
     if not parts:
         raise InvalidSettingError(
-            "There is nothing to report: name results of `icy study simulate`, or --rows of people."
+            "There is nothing to report: give results of `icy study simulate`, or a file of people's games (--rows)."
         )
     return pd.concat([part.astype(object) for part in parts], ignore_index=True)

@@ -159,7 +159,7 @@ class PermutedCounts:
         if others.size and not 0 <= int(others.min()) <= int(others.max()) < self.rows:
             raise IncompatibleError(f"Pairs must have rows 0 to {self.rows - 1}.")
         if int(x.max(initial=0)) + self.largest >= self.cells:
-            raise IncompatibleError(f"Sums of keys must be below {self.cells} here.")
+            raise IncompatibleError(f"The sum of a key of x and a key of y must be below {self.cells}.")
         found = np.zeros((len(self.permutations), self.cells), dtype=np.int64)
         pairs = address(others, "int32", len(others), "others"), address(x, "uint16", len(others), "x")
         of_y = self._y, self.y.itemsize, self.rows, self._permutations, len(self.permutations)

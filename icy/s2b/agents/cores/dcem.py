@@ -1,7 +1,7 @@
 """Dual-coding episodic memory (Hill et al. 2020), in the version of MetaRG22 (s2b-facts 10.5).
 
-There is a memory of stimuli and a memory of messages, with one entry each per step. The present message is compared
-with earlier messages and retrieves the stimuli of the same steps. The present stimulus is compared with earlier stimuli
+There is a memory of stimuli and a memory of messages, with one entry each per step. The current message is compared
+with earlier messages and retrieves the stimuli of the same steps. The current stimulus is compared with earlier stimuli
 and retrieves the messages of the same steps.
 """
 

@@ -38,7 +38,7 @@ def view(
 
     Args:
         count: number of steps of each episode before the sequence.
-        resets: mask of the steps with which an episode begins; None if there are none.
+        resets: mask of the first steps of episodes; None if no episode begins in the sequence.
         steps: number of steps, T.
         capacity: number of entries of the memory, C.
     """

@@ -1,6 +1,6 @@
 """Emergent symbol binding network (Webb, Sinha and Cohen 2021): the original, and the version of MetaRG22.
 
-The memory holds a pair per step: a value, which is the input, and a key, which the controller produced. The present
+The memory holds a pair per step: a value, which is the input, and a key, which the controller produced. The current
 value is compared with earlier values and retrieves their keys, which the controller reads.
 """
 

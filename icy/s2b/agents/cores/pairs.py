@@ -1,7 +1,7 @@
 """Memory of pairs of a stimulus component and a token, with the interface of cores.
 
 An entry joins the stimulus of a step with the message of the step before: at the end of a game, the target and its
-message. At each step the memory scores whether the present stimulus matches the present message.
+message. At each step the memory scores whether the current stimulus matches the current message.
 """
 
 import torch

@@ -83,7 +83,7 @@ class TransformerCore(SequenceCore):
         super().__init__(width, size, size)
         self.capacity, self.size = whole_number("capacity", capacity), size
         if whole_number("size of a layer", size) % (2 * whole_number("number of heads", heads)):
-            raise InvalidSettingError(f"A layer of size {size} does not give each of {heads} heads an even width.")
+            raise InvalidSettingError(f"The size of a layer must be a multiple of 2 * {heads} (heads), not {size}.")
         self.embed, self.last = nn.Linear(self.width, size), nn.LayerNorm(size)
         self.layers = nn.ModuleList(Layer(size, heads) for _ in range(whole_number("number of layers", layers)))
 

@@ -76,7 +76,7 @@ class MemoryPlayer(Decider):
         if shape != made or settings.vocab_size > words:
             raise IncompatibleError(
                 "This memory was created for stimuli of {} numbers, {} tokens per game and a vocabulary of {}; the "
-                "game has {}, {} and {} (dimensions, rounds times length, vocab_size).".format(
+                "game has {} numbers, {} tokens (rounds times length) and a vocabulary of {} (vocab_size).".format(
                     *made, words, *shape, settings.vocab_size
                 )
             )

@@ -168,7 +168,7 @@ class MemorySpeaker(nn.Module):
         """Return the attention weights of earlier games. One minus their sum is the weight of "new number".
 
         Args:
-            inputs: features of the present game.
+            inputs: features of the current game.
             stored: features of earlier games.
             known: mask of games that may be used; it broadcasts against [batch, position, head, query, stored].
         """
@@ -206,7 +206,7 @@ class MemorySpeaker(nn.Module):
             read: sum of the earlier games' one-hot tokens, weighted by attention, [..., V].
             used: 1 for tokens that were used before, [..., V].
             attended: sum of the attention weights of earlier games, [...].
-            guess: score of each token for the present input, [..., V].
+            guess: score of each token for the current input, [..., V].
         """
         fresh = 0.0
         if self.settings.memory:

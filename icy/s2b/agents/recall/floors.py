@@ -22,8 +22,8 @@ def recall_floors(settings: RecallSettings, episodes: int = 250, seed: int = 123
         seed: seed of the evaluation, see `icy.s2b.evaluate`.
 
     Returns:
-        `no_memory`: an agent that does not remember the present stimulus either, and always gives the answer that is
-        right most often; `one_game`: an agent that remembers the stimulus of the present game, and gives the answer
+        `no_memory`: an agent that does not remember the current stimulus either, and always gives the answer that is
+        right most often; `one_game`: an agent that remembers the stimulus of the current game, and gives the answer
         that is right most often for its number in the requested dimension.
 
     Example:

@@ -90,7 +90,7 @@ class RecallGames:
 class RecallMemory(nn.Module):
     """Attention memory of pairs of a number and an answer, each with the result of the answer.
 
-    It has the same inputs as the listener's memory of pairs: the present stimulus's number in the requested dimension,
+    It has the same inputs as the listener's memory of pairs: the current stimulus's number in the requested dimension,
     and all earlier numbers of this dimension with the memory's answers and their results. It does not know the number
     of values of a dimension or the value of a number.
 

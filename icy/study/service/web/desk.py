@@ -44,11 +44,11 @@ class Web:
     newcomers: Limit = field(default_factory=lambda: Limit(rate=10.0, burst=100.0))
 
     def address(self, *parts: str) -> str:
-        """Return an address on this server."""
+        """Return the path of a URL on this server."""
         return "/".join([self.root_path.rstrip("/"), *parts])
 
     def static(self, file: str) -> str:
-        """Return the address of a static file; it changes with the content of the file."""
+        """Return the path of the URL of a static file; it changes with the content of the file."""
         return f"{self.address('static', file)}?v={digest_of(file)}"
 
 
@@ -97,11 +97,11 @@ class Desk:
         return words.words(self.study.plan.language)
 
     def address(self, *parts: str) -> str:
-        """Return an address of the study."""
+        """Return the path of the URL of a page of the study."""
         return self.web.address(self.study.name, *parts)
 
     def private(self, token: str, *parts: str) -> str:
-        """Return an address of a person's pages."""
+        """Return the path of the URL of a page that belongs to one participant."""
         return self.address("p", token, *parts)
 
     def money(self, cents: int) -> str:

@@ -37,7 +37,7 @@ def test_capacity_is_passed_to_cores_with_this_argument() -> None:
         ("DNC", {"slots": 0}, InvalidSettingError, "slots"),
         ("DCEM", {"parts": Parts(4, 3)}, InvalidSettingError, "does not fit an input of 6"),
         ("DCEM", {"parts": Parts(0, 3)}, InvalidSettingError, "does not fit an input of 6"),
-        ("Transformer", {"heads": 3}, InvalidSettingError, "each of 3 heads an even width"),
+        ("Transformer", {"heads": 3}, InvalidSettingError, r"must be a multiple of 2 \* 3 \(heads\)"),
         ("ESBN", {"capacity": 0}, InvalidSettingError, "capacity"),
     ],
 )
