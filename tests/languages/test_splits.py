@@ -91,8 +91,8 @@ def test_all_meanings_are_equally_likely_to_be_held_out(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "share", "space", "words"),
     [
-        ("random", 0.2, (1, 10), "only one"),
-        ("combinations", 0.2, (1, 10), "only one"),
+        ("random", 0.2, (1, 10), "has one attribute"),
+        ("combinations", 0.2, (1, 10), "has one attribute"),
         ("random", 0.01, (2, 3), "is less than one"),
         ("combinations", 0.002, (5, 10), "0.002 of the 100 pairs of values"),
         ("random", 0.9, (2, 3), "1 would remain"),

@@ -34,7 +34,7 @@ def test_marks_are_the_means(report: pd.DataFrame) -> None:
 def test_an_empty_report_is_refused(report: pd.DataFrame) -> None:
     with pytest.raises(InvalidSettingError, match="Cannot draw an empty report"):
         draw_study(report[:0])
-    with pytest.raises(InvalidSettingError, match="no items"):
+    with pytest.raises(InvalidSettingError, match="without items"):
         draw_course(pd.DataFrame())
 
 
