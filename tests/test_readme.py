@@ -46,6 +46,7 @@ PRINTED = {
 TRAINED = {
     "docs/s2b-agents.md": "s2b train --quick --deaf",
     "docs/end-to-end.md": "e2e -s RNNAutoReg:GRU -r RNN:GRU --pretrain concat --pretrain perm --pretrain rot --quick",
+    "docs/iterated-learning.md": "iterate --model FC2L --grammar perm --grammar hol --quick",
     README: "probe --model HierZero:GRU --grammar shufdet",
 }
 PLUG_IN = "probe --plugin mine.py --model Bottleneck --grammar all --quick"
