@@ -64,9 +64,7 @@ class Model(nn.Module):
         Args:
             convention: "true" counts the parameters of this model. "published" adds parameters that the papers' totals
                 also count: input weights of cells with an input that is always zero, layers that are never called, and
-                a
-                    second
-                copy of an embedding (Icy22 tables 3-6 and 12-15; see the docstring of each model).
+                a second copy of an embedding (Icy22 tables 3-6 and 12-15; see the docstring of each model).
 
         Raises:
             InvalidSettingError: unknown convention.

@@ -220,8 +220,9 @@ def _body(atlas: Atlas, settings: list[Facts]) -> str:
     made = f"{about['runs']:,} runs, {' to '.join(dict.fromkeys(about['made']))}; {'; '.join(about['versions'])}"
     count = len({model["label"] for one in settings for model in one["models"]})
     intro = (
-        f"{count} senders and receivers under {counted(len(settings), 'setting')}. Each model is a point: near points "
-        "learn the same grammars easily. "
+        f"{count} senders and receivers under {counted(len(settings), 'setting')}. "
+        "Models of one setting were measured in the same way. Each model is a point: "
+        "near points learn the same grammars easily. "
         "Choose a setting, point at a model or choose it in the table, or place your own results."
     )
     ratio_rows = atlas.table[atlas.table["measure"].eq("ratio")]

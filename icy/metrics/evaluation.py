@@ -247,8 +247,7 @@ def values_by_chance(
 
     Returns:
         The mean over several orders by metric (over one order from 200 rows, where orders hardly differ). Only biases
-        of
-            at least NOTABLE, and none for tables of more than FEW_ROWS rows.
+        of at least NOTABLE, and none for tables of more than FEW_ROWS rows.
     """
     if table.total_weight > FEW_ROWS or not table.has_whole_weights:
         return {}

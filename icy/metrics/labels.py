@@ -29,9 +29,8 @@ def ami(
 
     AMI = (I - E[I]) / (F(H(messages), H(meanings)) - E[I]), with E[I] expected under fixed marginals and F an average
     (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it shows
-    nothing: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0 for any messages,
-        because
-    chance explains as much; the details then have a note. If messages are constant it is 0.
+    nothing: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0, because chance
+    explains as much. The details then have a note. If messages are constant it is 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.

@@ -63,7 +63,7 @@ def permuted_topsim(
 
     Returns:
         The values of `topsim` on the permuted tables, up to rounding. None if pairs are drawn, or if distances are real
-            numbers and each row is also compared with itself: then call `topsim` for each permutation.
+        numbers and each row is also compared with itself: then call `topsim` for each permutation.
 
     Raises:
         InvalidSettingError: the distances do not fit in memory: N^2 bytes (twice as many for more than 256 different

@@ -93,7 +93,10 @@ def test_default_settings_of_probe_come_first(settings: list[dict[str, object]])
 @pytest.mark.slow
 def test_only_models_of_one_setting_are_said_to_be_measured_alike(settings: list[dict[str, object]]) -> None:
     text = explorer_page(icy.atlas())
-    assert f"senders and receivers under {len(settings)} settings; models of one setting were measured alike" in text
+    assert (
+        f"senders and receivers under {len(settings)} settings. Models of one setting were measured in the same way"
+        in text
+    )
 
 
 def test_updates_are_shown_only_for_ratios() -> None:

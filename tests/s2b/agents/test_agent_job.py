@@ -387,7 +387,7 @@ def test_saved_agents_equal_the_trained_agents(tmp_path: Path) -> None:
     result = train(tmp_path, keep_models=True)
     found = kept_agents(tmp_path)
     assert sorted(agent.label for agent in found) == ["pairs+ppo, seed 123", "pairs+ppo, seed 124"]
-    with pytest.raises(StoreError, match="a choice of 2, which differ in seed"):
+    with pytest.raises(StoreError, match="has 2 saved models that match, which differ in seed"):
         one_agent(tmp_path)
     with pytest.raises(StoreError, match="seed=9"):
         kept_agents(tmp_path, seed=9)

@@ -40,7 +40,7 @@ def test_published_rows_are_shown_for_similar_games() -> None:
     assert [line.split()[-5] for line in shown.splitlines() if line.startswith("LSTM (MetaRG24)")] == [
         "50.6±8.8", "50.6±5.8"
     ]  # fmt: skip
-    assert "published, of pairs that learned both sides" in shown
+    assert "published values of pairs that learned both sides" in shown
     assert "MetaRG24" not in run("eoa", *QUICK, "--samples", "4").stdout  # of fewer values
     assert "MetaRG24" not in run("eoa", *quick).stdout
 

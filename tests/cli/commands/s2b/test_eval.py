@@ -48,7 +48,7 @@ def test_beside_a_score_stands_what_silence_is_worth(tmp_path: Path) -> None:
     table = pd.read_csv(out)
     assert (table["deaf"] == table["order"]).all()  # the best: it is always right where the query is shown whole
     assert row["deaf"]["mean"] == pytest.approx(100 * table["order"].mean())
-    assert "never listen" in run("eval", *QUICK).stdout
+    assert "ignores all messages" in run("eval", *QUICK).stdout
 
 
 def test_an_interrupted_evaluation_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_trained_agents_play_speak_and_are_recorded(folder: Path, tmp_path: Path
     assert watched.exit_code == 0, watched.output
     several = run("play", "--listener", str(folder), "--values", "2")
     assert several.exit_code == 1
-    assert "a choice of 2, which differ in seed (123, 124)" in several.output
+    assert "has 2 saved models that match, which differ in seed (123, 124)" in several.output
     spoken = run("language", "--speaker", str(folder), *which, "--episodes", "2", "--metric", "posdis")
     assert "pairs+pair, seed 123" in spoken.stdout
     quick = ["--episodes", "1", "--seeds", "1", "--epochs", "2"]
