@@ -55,7 +55,7 @@ def iterate(
 
     Returns:
         The results of this call's chains. The value of a chain is its survival: the share of the tokens that are the
-        same in the first and the last language. Its curve has a point per generation.
+        same in the first and the last language. Its curve has a point for the first language and one per generation.
 
     Raises:
         IcyError: an unknown name, or a value that is not accepted.
@@ -65,7 +65,7 @@ def iterate(
         >>> import icy, tempfile
         >>> result = icy.iterate("FC2L", ["perm", "hol"], quick=True, workers=1, out=tempfile.mkdtemp())
         >>> [(record["grammar"], record["seed"], len(record["curve"])) for record in result.records]
-        [('perm', 123, 3), ('perm', 124, 3), ('hol', 123, 3), ('hol', 124, 3)]
+        [('perm', 123, 4), ('perm', 124, 4), ('hol', 123, 4), ('hol', 124, 4)]
     """
     spec = with_model_names(ChainSpec.asked(model=model, grammar=grammar, **options), "model")
     return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
