@@ -63,7 +63,7 @@ class ChainProtocol:
             checked_target(self.target)
 
     def split(self, space: MeaningSpace) -> Split | None:
-        """Return the split of the meanings into those that a learner sees and the others; None if it sees all.
+        """Return the split into meanings that a learner sees and held-out meanings; None if it sees all.
 
         Raises:
             InvalidSettingError: the learner would see no meaning, or not every value.

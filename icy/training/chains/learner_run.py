@@ -23,7 +23,7 @@ from icy.training.probe_job import ProbeJob
 
 from .chain_job import ChainJob, learner_seed
 
-MOST_READ = 4096  # meanings seen of which an evaluation reads all
+MOST_READ = 4096  # an evaluation reads all meanings seen up to this number, and a sample of more
 LEARNING = Protocol("iterated", "", "", target=1.0, cap=math.inf, stops_at_target=True, measure="accuracy")
 
 
@@ -32,7 +32,6 @@ class Lesson:
     """Results of a learner of one generation, and its language.
 
     Attributes:
-        accuracy: accuracy on the meanings that it saw, at its last evaluation.
         updates: number of its updates.
         reached: whether it reached the target.
         language: its messages for all meanings.
@@ -41,7 +40,6 @@ class Lesson:
         engine: engine that trained it.
     """
 
-    accuracy: float
     updates: int
     reached: bool
     language: Language
@@ -52,7 +50,7 @@ class Lesson:
 
 @dataclass(frozen=True)
 class LearnerJob(ProbeJob):
-    """The learners of one generation, as replicates of a probe whose grammars are the teachers' languages.
+    """The learners of one generation, as replicates of a probe that learn the languages of the teachers.
 
     Attributes:
         taught: the language of each replicate.
@@ -78,7 +76,7 @@ class LearnerRun(Run):
 
     def __init__(self, job: ChainJob, generation: int, taught: Mapping[Replicate, Language]) -> None:
         self.chain_of = {replace(r, seed=learner_seed(r.seed, generation)): r for r in taught}
-        self.chains, self.generation = job, generation
+        self.chains = job
         split = job.protocol.split(job.task.space)
         self.lessons: dict[Replicate, Lesson] = {}
         everything = np.arange(job.task.space.size)
@@ -127,7 +125,7 @@ class LearnerRun(Run):
         outcome = super()._outcome(replicate, reason, steps, accuracy, **extra)
         if reason != "diverged":
             self.lessons[self.chain_of[replicate]] = Lesson(
-                *(accuracy, steps, reason == "target", self._speak(place), self.seen[replicate], seconds),
+                *(steps, reason == "target", self._speak(place), self.seen[replicate], seconds),
                 engine=self.learner.engine,
             )
         return outcome

@@ -109,16 +109,13 @@ def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcom
     """
     if job.checkpoints:
         sweep_checkpoints(job.folder)
-    checkpoints = {
-        r: Checkpoint(job.folder, job.key(r), f"{job.name} on {r.condition}, seed {r.seed}", job.checkpoints)
-        for r in job.replicates
-    }
+    checkpoints = {replicate: _checkpoint(job, replicate) for replicate in job.replicates}
     chains = [_begun(job, replicate, checkpoints[replicate]) for replicate in job.replicates]
     while chains:
         generation = max(chain.generation for chain in chains)
         group = [chain for chain in chains if chain.generation == generation]
         while group and group[0].generation < job.protocol.generations:
-            for chain in _next_generation(job, group, report):  # chains whose learner failed
+            for chain in _next_generation(job, group, report):  # chains in which the learner failed
                 group.remove(chain)
                 chains.remove(chain)
                 checkpoints[chain.replicate].forget()
@@ -139,9 +136,9 @@ def _checkpoint(job: ChainJob, replicate: Replicate) -> Checkpoint:
 
 def _begun(job: ChainJob, replicate: Replicate, checkpoint: Checkpoint) -> Chain:
     first, state = job.language(replicate), checkpoint.load()
-    return (
-        Chain(replicate, [first], [measures([first])]) if state is None else Chain.from_state(replicate, first, state)
-    )
+    if state is not None:
+        return Chain.from_state(replicate, first, state)
+    return Chain(replicate, [first], [measures([first])])
 
 
 def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | None) -> list[Chain]:
