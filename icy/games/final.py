@@ -14,7 +14,7 @@ from torch import Tensor
 
 from icy.core.provenance import git_revision, software
 from icy.core.surroundings import standard_state
-from icy.records.record import as_json
+from icy.records.record import LANGUAGES, as_json
 from icy.training.job import Outcome, Replicate
 from icy.training.weights import pack_weights, restore
 
@@ -27,8 +27,6 @@ from .turns import TEST, TEST_SEEN, Turns
 
 if TYPE_CHECKING:
     from .game_job import GameJob
-
-LANGUAGES = "languages"  # folder of the messages of evaluations, next to the records
 
 
 @dataclass

@@ -88,6 +88,11 @@ class Split:
         chosen = np.isin(drawn.index(space.all()[:, pair]), _draw(drawn, self._count(drawn), generator))
         return np.flatnonzero(chosen)
 
+    def parts(self, space: MeaningSpace, seed: int) -> tuple[IntArray, IntArray]:
+        """Return the numbers of the meanings to train on, and of the held-out meanings. Errors as for `check`."""
+        held_out = self.held_out(space, seed)
+        return np.setdiff1d(np.arange(space.size), held_out), held_out
+
     def _population(self, space: MeaningSpace) -> MeaningSpace:
         """Return the space to draw a share from: the space, or the pairs of values as a space of two attributes."""
         return space if self.kind == "random" else MeaningSpace(2, space.values)

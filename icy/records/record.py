@@ -151,6 +151,7 @@ class Record(TypedDict, total=False):
 
 CROSSINGS = ("crossing", "baseline_crossing")
 MODELS = "models"  # folder of saved models in a results folder
+LANGUAGES = "languages"  # folder of emergent languages and messages in a results folder
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_BASELINE = "no_baseline"
 FAILURES = ("max_steps", "not_learnt", NO_BASELINE, "diverged")

@@ -144,6 +144,5 @@ def _pools(
     space: MeaningSpace, seeds: Sequence[int], split: Split, device: torch.device
 ) -> tuple[MeaningPool, MeaningPool]:
     """Return the meanings for training and the held-out meanings, per seed."""
-    held_out = [split.held_out(space, seed) for seed in seeds]
-    trained_on = [np.setdiff1d(np.arange(space.size), numbers) for numbers in held_out]
+    trained_on, held_out = zip(*(split.parts(space, seed) for seed in seeds), strict=True)
     return MeaningPool(trained_on, device), MeaningPool(held_out, device)

@@ -24,7 +24,45 @@ from .work import Work
 
 
 @dataclass(frozen=True)
-class ProbeJob(LanguageJob):
+class ModelJob(LanguageJob):
+    """Replicates of one row that train one model at a time.
+
+    Attributes:
+        task: the model and its setting.
+        protocol: when to stop, and what is measured.
+        settings: how to train.
+    """
+
+    task: Task
+    checkpoints: bool = field(default=True, kw_only=True)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries of the model, of its cell, and of the languages."""
+        entry = self.task.entry
+        return [entry, *([entry.cell] if entry.cell else []), *super().entries]
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of model, grammar and protocol."""
+        return {
+            "model": self.task.entry.full_version,
+            "grammar": grammar_version(replicate.condition),
+            "protocol": str(self.protocol.version),
+        }
+
+    def work(self) -> Work | None:
+        """Count the operations of an update; None for a model that learns without gradients."""
+        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
+        return counted
+
+    @property
+    def alike(self) -> str:
+        """Key of model, settings and stack; without the protocol, as it does not change the cost of an update."""
+        return str((self.task, self.settings, self.engine, len(self.replicates)))
+
+
+@dataclass(frozen=True)
+class ProbeJob(ModelJob):
     """Supervised training of one model on several grammars, each compared with concat.
 
     Attributes:
@@ -35,12 +73,10 @@ class ProbeJob(LanguageJob):
         word_seed: seed of the words of all replicates; by default (None) the words depend on each replicate's seed.
     """
 
-    task: Task
     protocol: Protocol
     settings: TrainingSettings
     split: Split | None = None
     word_seed: int | None = None
-    checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "probe"
 
@@ -49,12 +85,6 @@ class ProbeJob(LanguageJob):
         if self.protocol.holds_out != (self.split is not None):
             needs = "needs a split" if self.split is None else "has no held-out meanings, so it does not take a split"
             raise InvalidSettingError(f"The protocol '{self.protocol.name}' {needs}.")
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The entries of the model, of its cell, and of the languages."""
-        entry = self.task.entry
-        return [entry, *([entry.cell] if entry.cell else []), *super().entries]
 
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a replicate."""
@@ -81,33 +111,15 @@ class ProbeJob(LanguageJob):
         """Settings that may distinguish rows of one model."""
         return super().facts | ({} if self.word_seed is None else {"word seed": str(self.word_seed)})
 
-    def versions(self, replicate: Replicate) -> dict[str, str]:
-        """Return the versions of model, grammar and protocol."""
-        return {
-            "model": self.task.entry.full_version,
-            "grammar": grammar_version(replicate.condition),
-            "protocol": str(self.protocol.version),
-        }
-
     def length(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a grammar; None while concat's updates are not known."""
         if self.protocol.max_updates is not None:
             return self.protocol.max_updates
         return None if baseline is None else self.protocol.limit(baseline)
 
-    def work(self) -> Work | None:
-        """Count the operations of an update; None for a model that learns without gradients."""
-        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
-        return counted
-
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the whole stack, without the first few updates, which are slower."""
         return float(job_kind(self.kind).function("rehearse")(self, updates))
-
-    @property
-    def alike(self) -> str:
-        """Key of model, settings and stack; without the protocol, as it does not change the cost of an update."""
-        return str((self.task, self.settings, self.engine, len(self.replicates)))
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return concat's steps, and the cap of the protocol; or the common budget."""

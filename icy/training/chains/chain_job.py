@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from icy.config.protocols import checked_target
 from icy.config.settings import TrainingSettings, with_budget
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
-from icy.core.registry import Entry
 from icy.core.streams import stream_key
 from icy.core.types import Choices
-from icy.grammars import grammar_version
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
-from icy.records.kinds import job_kind
-from icy.records.record import Record
+from icy.records.record import LANGUAGES, Record
 from icy.training.job import Replicate
 from icy.training.job_cost import ExpectedSteps
-from icy.training.language_job import LanguageJob
-from icy.training.tasks import Task
-from icy.training.work import Work
+from icy.training.probe_job import ModelJob
 
 TRANSMISSIONS = ("greedy", "sampled")
 ASSUMED_UPDATES = 500  # of a learner that stops at a target, in estimates
-LANGUAGES = "languages"  # folder of the languages in the results folder
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,7 @@ def bottleneck_share(given: object, space: MeaningSpace) -> float:
 
 
 @dataclass(frozen=True)
-class ChainJob(LanguageJob):
+class ChainJob(ModelJob):
     """Chains of one sender, from several first languages and with several seeds.
 
     Attributes:
@@ -111,18 +105,10 @@ class ChainJob(LanguageJob):
         settings: how a learner trains.
     """
 
-    task: Task
     protocol: ChainProtocol  # type: ignore[assignment]
     settings: TrainingSettings
-    checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "chain"
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The kind of job, the model and its cell, and the grammars."""
-        entry = self.task.entry
-        return [entry, *([entry.cell] if entry.cell else []), *super().entries]
 
     @property
     def facts(self) -> dict[str, str]:
@@ -156,14 +142,6 @@ class ChainJob(LanguageJob):
             "settings": self.settings.under(self.task.representation),
         }
 
-    def versions(self, replicate: Replicate) -> dict[str, str]:
-        """Return the versions of model, grammar and protocol."""
-        return {
-            "model": self.task.entry.full_version,
-            "grammar": grammar_version(replicate.condition),
-            "protocol": str(self.protocol.version),
-        }
-
     @property
     def learner_settings(self) -> TrainingSettings:
         """The settings of one learner: its last evaluation is after the maximum number of updates."""
@@ -185,16 +163,6 @@ class ChainJob(LanguageJob):
         """Return how many updates a chain may take."""
         updates = self.protocol.updates if self.protocol.target is None else min(ASSUMED_UPDATES, self.protocol.updates)
         return ExpectedSteps(self.protocol.generations * updates, False)
-
-    @property
-    def alike(self) -> str:
-        """Return a key that rows share if their updates cost the same."""
-        return f"{self.task} {self.settings.under(self.task.representation)} {self.engine} {len(self.replicates)}"
-
-    def work(self) -> Work | None:
-        """Count an update of the model; None for a model that learns without gradients."""
-        counted: Work | None = job_kind("probe").function("work")(self.task, self.settings)
-        return counted
 
     def waiting_text(self) -> str:
         """Return a phrase for the time in which the length is not known."""

@@ -79,11 +79,9 @@ class LearnerRun(Run):
         self.chains = job
         split = job.protocol.split(job.task.space)
         self.lessons: dict[Replicate, Lesson] = {}
-        everything = np.arange(job.task.space.size)
+        space = job.task.space
         self.seen: dict[Replicate, IntArray] = {
-            learner: everything
-            if split is None
-            else np.setdiff1d(everything, split.held_out(job.task.space, learner.seed))
+            learner: np.arange(space.size) if split is None else split.parts(space, learner.seed)[0]
             for learner in self.chain_of
         }
         super().__init__(

@@ -12,16 +12,12 @@ import numpy as np
 from icy import metrics
 from icy.core.types import State
 from icy.languages.language import Language
+from icy.records.kinds import job_kind
 from icy.training.checkpoints import Checkpoint, sweep_checkpoints
 from icy.training.job import Outcome, Reading, Replicate, Report
 
 from .chain_job import ChainJob
 from .learner_run import LearnerRun, Lesson
-
-CURVE = (
-    *("generation", "accuracy", "agreement", "distinct", "seen_accuracy", "unseen_accuracy", "updates"),
-    *("topsim", "posdis", "bosdis"),
-)
 
 
 @dataclass
@@ -31,7 +27,7 @@ class Chain:
     Attributes:
         replicate: its first language and its seed.
         languages: the first language, then the languages of the learners so far.
-        curve: a row of measures per generation, in the order of CURVE.
+        curve: a row of measures per generation, in the order of the curve of the kind "chain".
         updates: of all learners.
         seconds: of all learners.
         reached: learners that reached the target.
@@ -74,7 +70,7 @@ class Chain:
 
 
 def measures(languages: Sequence[Language], lesson: Lesson | None = None) -> list[float]:
-    """Return the row of CURVE for the last of some languages.
+    """Return the point of the curve for the last of some languages.
 
     Args:
         languages: the first language, then the languages of the learners so far.
@@ -161,15 +157,15 @@ def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | No
 
 
 def _outcome(job: ChainJob, chain: Chain) -> Outcome:
-    last = dict(zip(CURVE, chain.curve[-1], strict=True))
-    names = ("agreement", "distinct", "seen_accuracy", "unseen_accuracy", "topsim", "posdis", "bosdis")
+    kind = job_kind(job.kind)
+    last = dict(zip(kind.curve, chain.curve[-1], strict=True))
     files = {
         job.language_path(chain.replicate, number): language.to_bytes()
         for number, language in enumerate(chain.languages)
     }
     return Outcome(
         *(chain.replicate, "steps", chain.updates, last["accuracy"], chain.curve, chain.engine, chain.seconds),
-        extra={**{name: last[name] for name in names}, "reached": chain.reached},
+        extra={name: last[name] for name in kind.measures if name in last} | {"reached": chain.reached},
         files=files,
     )
 

@@ -24,7 +24,7 @@ from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
-from icy.records.record import Record
+from icy.records.record import LANGUAGES, Record
 from icy.training.batches import Batches, draw_meanings
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
@@ -39,7 +39,6 @@ from .pair_job import GAME, PairJob
 
 # The game uses the streams of pre-training from this batch on, so that it does not repeat the batches of pre-training.
 FAR = 2**30
-LANGUAGES = "languages"  # folder of the languages that emerged, in the results folder
 MEANINGS_COMPARED = 512  # most meanings in topsim; its cost grows with their square
 RESUMED = ("steps", "before", "curve", "seconds", "baseline")  # attributes of `PlayingPair` saved in a checkpoint
 Row = list[float | None]  # a point of a curve

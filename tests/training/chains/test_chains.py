@@ -13,9 +13,9 @@ import icy
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
+from icy.records.kinds import job_kind
 from icy.training.chains import train_chains
 from icy.training.chains.chain_job import ChainProtocol, bottleneck_share
-from icy.training.chains.train_chains import CURVE
 from tests.training.chains import bayes
 
 TINY: dict[str, Any] = {
@@ -28,6 +28,7 @@ TINY: dict[str, Any] = {
     "workers": 1,
     "progress": False,
 }
+CURVE = job_kind("chain").curve
 NUMBERS = ("accuracy", "curve", "steps", *("agreement", "distinct", "seen_accuracy", "unseen_accuracy", "reached"))
 
 
