@@ -45,7 +45,7 @@ def test_side_options_and_registration_are_found() -> None:
         testing.check("my_own", options={"gain": 3})
     with pytest.raises(UnknownNameError):
         testing.check("mine")
-    with pytest.raises(InvalidSettingError, match="give its kind"):
+    with pytest.raises(InvalidSettingError, match="Plain has no kind; give one"):
         testing.check(Plain)
     with pytest.raises(UnknownNameError, match="No kind of plug-ins is called 'speakers'; did you mean speaker"):
         testing.check(Plain, "speakers")
