@@ -207,7 +207,8 @@ class Registry:
         family_name, colon, cell_name = name.partition(":")
         family = self._find(kind, family_name) or self._in_any_case(kind, family_name)
         if not colon and (family is None or family.takes_cell):
-            bound = (self._with_each_cell(e) for e in self._entries.values() if e.kind == kind and e.takes_cell)
+            families = (e for e in self._entries.values() if e.kind == kind and any("{cell}" in a for a in e.aliases))
+            bound = map(self._with_each_cell, families)
             return next((e for each in bound for e in each if name.lower() in map(str.lower, e.aliases)), None)
         if family is None or family.takes_cell != bool(colon):
             return None

@@ -227,8 +227,8 @@ def _numeric(column: Column) -> Column:
 def _whole(column: Column) -> Column:
     import pandas as pd
 
-    if column.dtype == "Int64":
-        return column
+    if column.dtype in ("Int64", "int64") or column.isna().all():
+        return column.astype("Int64")
     read = _checked(column, pd.to_numeric(column, errors="coerce"))
     if len(wrong := read[read.notna() & (read % 1).ne(0).fillna(False).astype(bool)]):  # infinity too
         raise InvalidSettingError(f"The column {column.name} of this table holds whole numbers, not {wrong.iloc[0]}.")
