@@ -38,8 +38,8 @@ class Cell(nn.Module):
     Args:
         input_size: size of x.
         hidden_size: E.
-        fed: False if the input is always zero, as in RNNZero and HierZero. The input weights of the published
-            models, which they count, then have no effect: they are left out, and `inert` counts them.
+        fed: False if the input is always zero, as in RNNZero and HierZero. Input weights would have no effect, so the
+            cell does not have them; `inert` counts the input weights of the published models.
     """
 
     gate_blocks: int  # width of `gates` in units of hidden_size

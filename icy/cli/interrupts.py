@@ -92,8 +92,8 @@ def what_happened() -> str:
 def _forget_interrupt() -> None:
     """Make Python end with the given exit code.
 
-    Python ends by SIGINT instead if an interrupt ever left an `exec` of text, which dataclasses use. Evaluating another
-    text clears this.
+    Otherwise Python ends by SIGINT if an interrupt ever occurred in an `exec` of text, which dataclasses use.
+    Evaluating another text clears this state.
     """
     eval("0")
 

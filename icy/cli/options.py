@@ -113,7 +113,7 @@ class Several(click.Option):
         super().__init__(*flags, **{**more, "default": default, "multiple": True, "type": str})
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the value as typed once: text with commas, or a number; None if the option was not given."""
+        """Return all values of the option as one text with commas, or a number; None if the option was not given."""
         given = super().process_value(ctx, value)
         return number_or_text(",".join(map(str, given))) if given else None
 

@@ -54,8 +54,8 @@ class TrainingSettings:
         check_growth: updates between two evaluations, as a fraction of the updates so far, and at least one. This grid
             is geometric and the same for every replicate; it does not depend on the clock. The step at which a target
             is crossed is interpolated between the check before it and the check after it.
-        check_every: updates between two evaluations on a fixed grid, instead of the geometric grid; the check that
-            reads the target then counts, as in the papers.
+        check_every: updates between two evaluations on a fixed grid, instead of the geometric grid. The step of the
+            first evaluation at the target then counts, without interpolation, as in the papers.
         evaluation_size: meanings per evaluation. The default is 1024; the papers have 128. This divides the standard
             deviation of an accuracy by 2.8, so fewer runs stop early by chance. Checks that follow each other closely
             use fewer meanings (`check_size`).
@@ -122,7 +122,7 @@ class TrainingSettings:
                 raise InvalidSettingError(f"{name} must be at least 1, not {value}.")
         if self.steps_from_zero and self.check_every is None:
             raise InvalidSettingError(
-                "steps_from_zero counts on a fixed grid of checks: set check_every too, as in 50."
+                "steps_from_zero needs a fixed grid of evaluations: set check_every too, for example check_every=50."
             )
         if not 0 < self.check_growth <= 1:
             raise InvalidSettingError(f"check_growth must be above 0 and at most 1, not {self.check_growth}.")
@@ -133,11 +133,11 @@ class TrainingSettings:
 
     @property
     def interpolates(self) -> bool:
-        """Whether the step at which a target is crossed is read off between two checks."""
+        """Whether the step at which the target is reached is interpolated between two checks."""
         return self.check_every is None
 
     def next_check(self, updates: int) -> int:
-        """Return the updates at the evaluation after the one at `updates`; 0 is before the first evaluation.
+        """Return the number of updates at the next evaluation after `updates`; 0 gives the first evaluation.
 
         The last grid point before `max_steps` is followed by `max_steps` itself.
         """
@@ -170,7 +170,7 @@ class TrainingSettings:
         return before, after
 
     def _last_evenly_spaced(self, updates: int, steps: float) -> int:
-        """Return the last check before `steps` up to which the checks from `updates` are evenly spaced.
+        """Return a check before `steps`; from `updates` up to this check, all checks are evenly spaced.
 
         This avoids counting the checks one by one: with a tiny growth, that would take as long as a training, and
         records may come from anyone.
@@ -180,7 +180,7 @@ class TrainingSettings:
         return updates + apart * max(0, int((end - updates) / apart) - 1)
 
     def under(self, representation: str, kind: str = "probe") -> dict[str, Any]:
-        """Return the settings that can change the numbers of a kind of run under a representation."""
+        """Return the settings that can change the numbers of a kind of run with a representation."""
         here = {"representation": representation, "kind": kind}
         idle = {f.name for f in fields(self) if any(here[n] not in f.metadata.get(n, (here[n],)) for n in here)}
         idle |= {f.name for f in fields(self) if SILENT in f.metadata and getattr(self, f.name) == f.default}

@@ -79,7 +79,7 @@ class RunSpec:
         start: packs, results folders or saved results (of `icy pack`) to start from: their records are copied into the
             results folder and not trained again.
         keep_models: save the weights of every replicate in the results folder, as safetensors; `ProbeResult.model`
-            gives the modules back. Replicates with a record but without weights are trained again.
+            loads the modules. Replicates with a record but without weights are trained again.
         plugin: files that register models, grammars or kinds of jobs.
         track: also show each result, as soon as it is recorded, in "tensorboard", "mlflow" or "wandb", or several; all
             of them local. See icy.experiments.trackers.
@@ -183,8 +183,8 @@ class ProbeSpec(RunSpec):
         model: names or wildcards of senders and receivers (`HierZero:GRU`, `receiver/FC2L`, `sender/RNN*`).
         grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use. Also your own
             languages: a file (`emerged.csv`), a Language, or the name of a language in the results
-            (`emerged@1a2b3c4d5e6f7081`). They decide meanings, vocab_size and word_length, and all seeds learn the same
-            language.
+            (`emerged@1a2b3c4d5e6f7081`). A language sets meanings, vocab_size and word_length, and is the same for all
+            seeds.
         protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps;
             "generalise", accuracy on meanings held out of training; or several: a list, "acquire,budget", or "all".
             All combinations of several protocols, meanings, sizes, representations and presets are rows.
@@ -192,15 +192,16 @@ class ProbeSpec(RunSpec):
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
-        word_seeds: seeds of the words alone, each a separate row with all `seeds`, which then vary initial weights
-            and the sequence of meanings under the same words; by default a seed has its own words.
+        word_seeds: seeds of only the words, each a separate row with all `seeds`, which then vary only initial weights
+            and the sequence of meanings; by default each seed has its own words.
         target: accuracy at which concat counts as learned; by default 0.8 for acquire and 0.99 for other protocols.
         cap: for acquire and generalise, largest number of steps of a grammar, as a multiple of concat's steps.
         max_updates: for acquire, instead of the cap: the number of updates of every grammar, including concat, even
             beyond the target, so that fast models are not cut early and accuracies at the end are comparable.
         held_out: for generalise, the share of the meanings that is left out of training.
-        split: for generalise, choice of these meanings: "random", or "combinations", every meaning with one of a
-            share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
+        split: for generalise, how the held-out meanings are chosen: "random"; or "combinations", which holds out all
+            meanings with certain pairs of values of two attributes. Each seed has its own choice, and trains on every
+            value.
         hidden: hidden size E, or several, each a separate row: [64, 128] or "64,128".
         representation: form of messages: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
             tokens, trained by REINFORCE; a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
@@ -303,9 +304,9 @@ class EndToEndSpec(RunSpec):
         target: accuracy that each side must reach in pre-training.
         pretrain_representation: representation in which each side learns its grammar; soft, as published; or
             several.
-        pretrained: results of a probe that saved its models (`keep_models`): its senders and receivers of each grammar
-            and seed play, instead of pre-training.
-        report_every: updates between two readings of the game.
+        pretrained: results of a probe that saved its models (`keep_models`). Its senders and receivers of each grammar
+            and seed play the game, instead of newly pre-trained models.
+        report_every: updates between two evaluations of the game.
         meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
@@ -384,7 +385,7 @@ class ChainSpec(RunSpec):
         word_length: tokens per word, w, or several; messages have A*w.
         hidden: hidden size E, or several.
         representation: form of messages in training: "soft", "gumb" or "discr", or several.
-        preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
+        preset: "default", "published" for the behavior behind the printed numbers, or both.
         options: further arguments of the models.
         settings: changes to the preset's TrainingSettings.
         quick: a small space, few chains and few generations wherever these are not given, to try things out.

@@ -44,7 +44,7 @@ _only_hand_written: ContextVar[bool] = ContextVar("icy_only_hand_written", defau
 
 @contextmanager
 def hand_written_only() -> Iterator[None]:
-    """Within the block, raise an error instead of using plain forms, so that stacks have the same bits."""
+    """Within the block, raise an error where plain operations would run, because their results differ in rounding."""
     token = _only_hand_written.set(True)
     try:
         yield
@@ -114,7 +114,7 @@ def usable(function: type[Fused]) -> bool:
 
 
 def differentiated() -> bool:
-    """Return whether the current backward pass must be differentiable or mappable by PyTorch."""
+    """Return whether PyTorch differentiates or vmaps the current backward pass."""
     return torch.is_grad_enabled() or _are_functorch_transforms_active()
 
 

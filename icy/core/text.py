@@ -92,10 +92,10 @@ def several(value: object) -> list[Any]:
 
 
 def words(value: object) -> list[str]:
-    """Return the different names or values in an argument with one or several values, as text.
+    """Return the distinct names or values in an argument with one or several values, as text.
 
-    Several values are a list, text with commas, or a list of text with commas. All arguments follow this rule. An empty
-    text in a list counts as a name, which is then unknown.
+    Several values are a list, text with commas, or a list of texts with commas. All arguments follow this rule. An
+    empty text in a list counts as a name, so that callers reject it.
 
     Example:
         >>> words("soft,gumb"), words(["soft, gumb", "discr"]), words(4), words(())

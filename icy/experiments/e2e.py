@@ -49,13 +49,13 @@ def e2e(
 ) -> EndToEndResult:
     """Train a sender and a receiver together, from scratch or after each was pre-trained on a grammar.
 
-    Finished runs are kept in the folder `out`. The same call again, or one with more grammars or seeds, trains only
-    the missing runs. After pre-training the length of the game is relative to concat's, so concat is included unless
-    `steps` is given.
+    Finished runs are kept in the folder `out`. If you repeat the call, also with more grammars or seeds, only missing
+    runs are trained. After pre-training, the length of the game depends on the updates that concat needed, so concat
+    is trained too, unless `steps` is given.
 
     Args:
         sender: names of senders; or a class or function that makes a sender, or a PyTorch module.
-        receiver: the same for receivers.
+        receiver: names of receivers; or a class, function or module, as for `sender`.
         pretrain: grammars or languages, or "none".
         watcher: callbacks that observe the run.
         progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
@@ -158,7 +158,7 @@ def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
     senders, receivers = _entries(spec.sender, "sender"), _entries(spec.receiver, "receiver")
     for side, entries in (("sender", senders), ("receiver", receivers)):
         if not entries:
-            raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows what there is.")
+            raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows all.")
     if len(senders) != len(receivers) and 1 not in (len(senders), len(receivers)):
         raise InvalidSettingError(
             f"{counted(len(senders), 'sender')} and {counted(len(receivers), 'receiver')} make no pairs: give equally "

@@ -41,7 +41,7 @@ class Row:
         job: all the replicates of the row, baselines first.
         missing: the replicates to train now.
         filed: the records of the other replicates.
-        before: finishing times of records that are to be replaced, as their replicates are trained again; by key.
+        before: finishing times, by key, of records that will be replaced, because their replicates are trained again.
     """
 
     job: Job

@@ -64,7 +64,7 @@ def _saved_side(record: Record, source: str) -> SavedSide:
 
 
 def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) -> Record:
-    """Return the record of a side's model, grammar and seed with the sizes of a pair."""
+    """Return the record of the probe that trained one side of a pair: same model, grammar, seed and sizes."""
     task = job.task.alone(side, job.task.pretrain_representation)
     fields = {
         "model": task.entry.qualified, "grammar": content_name(replicate.condition), "seed": replicate.seed,

@@ -43,7 +43,7 @@ CHECKS: dict[tuple[str, int], Choices] = {("icy22/table4", 1280): {"check_every"
 # Updates between readings. The accuracy from scratch is a mean over as many updates.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
 QUICK_UPDATES = 1000  # updates of agents of games with quick=True
-COUNTED = 4  # so many rows with the least relative cost have their operations counted, to find the fastest
+COUNTED = 4  # number of rows, those with the least relative cost, to count operations for, to find the fastest
 PART = ["protocol", "representation", "side", "hidden_size", "target"]  # columns that the models of one part share
 
 
@@ -125,7 +125,9 @@ class Reproducing:
         if source.reproduce == "games":
             cells = with_names(cells, source.id)
         if spec.observations is not None and "observations" not in cells:
-            raise InvalidSettingError(f"The agents of {source.id} do not learn from observations: leave these out.")
+            raise InvalidSettingError(
+                f"The agents of {source.id} do not learn from observations: leave out `observations` (--observations)."
+            )
         column = next((name for name in ("search", "agent", "row") if name in cells), "model")
         for name, patterns in ((column, spec.only), ("grammar", spec.grammar), ("representation", spec.representation)):
             cells = _only(cells, name, _listed(patterns), source.id)

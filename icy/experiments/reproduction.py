@@ -204,7 +204,7 @@ class Reproduction:
         return AGENTS if self.of_agents else GAMES if self.of_games else LANGUAGES if self.of_languages else {}
 
     def shown(self) -> pd.DataFrame:
-        """Return every cell as text, with its meaning space where cells differ in it."""
+        """Return every cell as text; in tables of updates, with the meaning space of each cell."""
         from icy.analysis.literature.verdicts import cells_as_text
 
         table, spaces = with_headings(cells_as_text(self.cells), self.headings), self.cells["representation"]
@@ -261,7 +261,7 @@ class Reproduction:
 
     @property
     def cell_by_cell(self) -> bool:
-        """Whether to show a line per cell. The models' table lacks published numbers of updates or of languages."""
+        """Whether to show a line per cell, because `table` does not show published numbers of updates or languages."""
         return self.of_steps or self.of_languages
 
     def _repr_html_(self) -> str:

@@ -90,7 +90,7 @@ def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
 
 
 def table_of(kind: JobKind, long: pd.DataFrame, spread: str, **options: Any) -> BiasTable:
-    """Return the table of results of a kind of job; options as for `icy.analysis.bias_table`, or as the kind has."""
+    """Return the table of results of a kind of job; options as for `icy.analysis.bias_table` or `JobKind.table`."""
     from icy.analysis.tables.bias import bias_table
 
     make = bias_table if kind.table is None else load_object(kind.table)
@@ -199,7 +199,8 @@ class ProbeResult:
         """Return the table of differences seed by seed, with tests; arguments as for `icy.analysis.difference_table`.
 
         Args:
-            other: other results; or a model of these, to compare the others with; or "each", for all pairs of models.
+            other: other results; or the name of a model in these results, to compare the other models with; or "each",
+                for all pairs of models.
             spread: spread of the differences over seeds.
             **options: name, by, sort and decimals.
         """
@@ -214,7 +215,7 @@ class ProbeResult:
         return self.table()
 
     def __add__(self, other: ProbeResult) -> ProbeResult:
-        """Join two results. If a record is in both, the right-hand side's is kept.
+        """Join two results. If both have a record of a replicate, the record of the right-hand result is kept.
 
         If a model or a grammar has several versions, only results of the newest are kept, with a warning.
         """

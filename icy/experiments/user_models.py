@@ -116,7 +116,7 @@ def _digest(model: Any) -> str:
 
 
 class FreshCopies:
-    """A factory of copies of a module. The copies have its sizes and new initial weights.
+    """A factory that copies a module. The copies have the module's sizes and new initial weights.
 
     Args:
         module: the module. Its layers with parameters must have the method `reset_parameters`, as PyTorch's have.

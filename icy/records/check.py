@@ -1,4 +1,4 @@
-"""Checks of records that are read: fields, types, key, and the inputs of computed numbers.
+"""Check records that are read from files: fields, types, key, and the inputs of computed numbers.
 
 A record may be incomplete, written by an older or newer icy, by hand, or by somebody else. A record that fails a check
 is left out, with a warning that names it. The other records are read as usual.
@@ -40,7 +40,7 @@ def valid_records(items: Iterable[tuple[str, object]]) -> list[Record]:
     """Return the valid records; leave out the others, with a warning for each.
 
     Args:
-        items: pairs of a place, for the warning, and its content: JSON text or the decoded object.
+        items: pairs (place, content). The place is for the warning; the content is JSON text or the decoded object.
     """
     good = []
     for where, content in items:

@@ -116,7 +116,7 @@ def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
     if missing := [name for name in NEEDED if name not in table]:
         raise InvalidSettingError(
             f"This is not a long table of results, with a row per model, grammar and seed: it lacks the column "
-            f"{', '.join(missing)}. ProbeResult.to_dataframe('long') makes a long table, icy writes results.parquet."
+            f"{', '.join(missing)}. Use ProbeResult.to_dataframe('long'), or the results.parquet of a results folder."
         )
     if not len(table) and not empty:
         raise InvalidSettingError(NONE)
@@ -212,7 +212,7 @@ def _known_measures(table: pd.DataFrame) -> Column:
 
 
 def with_measure(results: list[Record] | pd.DataFrame, measure: str) -> list[Record] | pd.DataFrame:
-    """Return a result of `read_any` with `measure` for all values of a long table with unknown measures."""
+    """Set unknown measures of a long table to `measure`; return records unchanged."""
     return results if isinstance(results, list) else results.assign(measure=_known_measures(results).fillna(measure))
 
 

@@ -1,4 +1,4 @@
-"""Choose records by facts (model, seed, configuration), and report ambiguous choices."""
+"""Choose saved models by facts of their records (model, seed, configuration), and report ambiguous choices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def records_with_models(path: str | Path, kind: str, what: str, **where: object)
     folder = path if path.is_dir() or is_pack(path) else path.parent
     records = [r for r in load_records(path) if kind_of(r).name == kind and model_file(r) is not None]
     if not records:
-        raise StoreError(f"{path} has no {what} with saved weights (--keep-models).")
+        raise StoreError(f"{path} has no {what} with saved weights; --keep-models saves weights.")
     facts = [facts_of(record) for record in records]
     return folder, list(compress(records, match_facts(path, what, facts, where)))
 

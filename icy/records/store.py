@@ -61,7 +61,7 @@ class Store:
     def __init__(self, folder: str | Path, packed: Mapping[str, Record] | None = None, warn: bool = True) -> None:
         self.folder, self._packed, self._warn = folder_of(folder), packed or {}, warn
         self.plan_versions: Versions = NONE
-        self._told: set[Path] = set()  # files with a warning
+        self._warned: set[Path] = set()  # files with a warning
 
     def prepare(self) -> None:
         """Make the folder and check that it is writable, before a long training.
@@ -133,8 +133,8 @@ class Store:
             return None
 
     def _leave_out(self, path: Path, error: Exception) -> None:
-        if self._warn and path not in self._told:
-            self._told.add(path)
+        if self._warn and path not in self._warned:
+            self._warned.add(path)
             warn_left_out(path, error)
 
     def _remember(self, record: Record, number: bool) -> None:

@@ -2,7 +2,7 @@
 
 Results of different versions are not comparable, so only one version of each part is shown. The version in the running
 plan is preferred to the version that was saved last. Clocks do not matter, except for records of older versions of icy,
-which have no number.
+which lack the number `filed`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The contract of every plug-in, as small named checks that anyone can run.
+"""The contract that every plug-in must fulfill, as small named checks.
 
     >>> from icy.testing import check
     >>> results = check("rot")

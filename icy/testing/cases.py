@@ -119,7 +119,7 @@ def same_random_state(what: str) -> Iterator[None]:
 
 
 class MadeTensors(TorchFunctionMode):
-    """Record, in a `with` block, the functions that create a tensor on the default device instead of the inputs'.
+    """Record, in a `with` block, the functions that create a tensor on the default device, not on that of the inputs.
 
     Attributes:
         by: names of the functions.

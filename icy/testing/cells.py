@@ -80,7 +80,7 @@ class CellCase(TrainedCase[Cell]):
         return self.numbers(steps, batch, self.size)
 
     def start(self, batch: int = BATCH) -> Tensor:
-        """Draw the output that states start from, [batch, E]."""
+        """Draw the initial output, [batch, E]."""
         return self.numbers(batch, self.size, draw=1)
 
     def run(self, cell: Cell, steps: int = STEPS) -> list[State]:

@@ -42,7 +42,8 @@ class OtherLoopCase:
         shape: the shape of the output of one example.
         learns: False for a model that stores examples.
         ready: function that creates the module of seed 0; a model that stores examples has stored some.
-        short: the same with a small module, for `torch.compile` and `torch.export`, which trace every step.
+        short: function that creates a small module, ready to run, for `torch.compile` and `torch.export`, which trace
+            every step.
     """
 
     make: Callable[[int], nn.Module]

@@ -98,7 +98,7 @@ def _card(record: Record) -> Choices:
 
 
 def facts_of_card(card: Fields) -> Facts:
-    """Return the fields of a card, nested ones included, with the names of `icy.records.saved_models.facts_of`."""
+    """Return the fields of a card, including nested fields, with the names of `icy.records.saved_models.facts_of`."""
     facts: Choices = {}
     for name, value in card.items():
         facts |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}

@@ -112,12 +112,12 @@ class Checkpoint:
 
 @dataclass
 class Resumed(Generic[L]):
-    """A stack that resumes from checkpoints, or starts.
+    """A stack that was resumed from checkpoints, or a new stack.
 
     Attributes:
         learner: learner of its replicates.
         updates: number of updates so far.
-        own: additional states of the replicates, in order; empty if the stack starts.
+        own: additional states of the replicates, in order; empty for a new stack.
     """
 
     learner: L

@@ -68,7 +68,7 @@ def _without_start(model: nn.Module, inputs: Any, scores: Tensor) -> Tensor:
 
 
 def representation_of(task: Task, settings: TrainingSettings) -> Representation:
-    """Return the representation of a task under some settings."""
+    """Return the representation of a task with these settings."""
     return get_representation(task.representation, **settings.under(task.representation))
 
 
@@ -274,7 +274,7 @@ class Run(Lockstep):
         )
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
-        """Yield outcomes with their baselines; keep outcomes for later if their baseline has not ended."""
+        """Yield outcomes with the steps of their baselines; hold outcomes until their baseline has ended."""
         waiting, self.early = [*self.early, *ended], []
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)

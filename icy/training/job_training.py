@@ -77,7 +77,7 @@ class JobTraining(ABC):
 
     @property
     def any_replicate(self) -> Replicate:
-        """A replicate to look up the common configuration of the row."""
+        """One of the replicates, for configuration that all replicates of the row share."""
         return Replicate(self.replicates[0].condition if self.replicates else "", 0)
 
     def train(self, report: Report | None = None) -> Iterator[Outcome]:
@@ -89,7 +89,7 @@ class JobTraining(ABC):
         return trained
 
     def for_travel(self) -> Self:
-        """Return the job as another machine needs it: without checkpoints, as these stay in the results folder."""
+        """Return the job for another machine: without checkpoints, because these stay in the results folder."""
         return replace(self, checkpoints=False) if self.checkpoints else self
 
     def joined(self, other: JobTraining) -> Self:

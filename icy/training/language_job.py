@@ -155,7 +155,7 @@ class LanguageJob(Job):
         return None if names == [SCRATCH] else f"Grammars of a {self.side}: {', '.join(names)}."
 
     def explain(self, outcome: Outcome) -> str:
-        """Return why a replicate failed, in a sentence."""
+        """Return the reason for a failure, as a sentence without a full stop."""
         if outcome.reason == "no_baseline":
             return f"{BASELINE} failed at this seed, so there is nothing to compare with"
         return super().explain(outcome)

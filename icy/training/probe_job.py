@@ -28,9 +28,9 @@ class ModelJob(LanguageJob):
     """Replicates of one row that train one model at a time.
 
     Attributes:
-        task: the model and its setting.
-        protocol: when to stop, and what is measured.
-        settings: how to train.
+        task: the model with its sizes and representation.
+        protocol: stopping rule and measure.
+        settings: training settings.
     """
 
     task: Task
@@ -133,7 +133,7 @@ class ProbeJob(ModelJob):
         return "at most" if self.protocol.stops_at_target and self.protocol.max_updates is None else "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence on the assumptions of an estimate."""
+        """Return a sentence about the assumptions of an estimate of `steps` updates."""
         if self.protocol.max_updates is not None:
             return super().estimate_text(steps)
         return (
@@ -157,7 +157,7 @@ class ProbeJob(ModelJob):
         return f"accuracy {record['accuracy']:.3f} {took}"
 
     def explain(self, outcome: Outcome) -> str:
-        """Return the reason of a failure, in a sentence."""
+        """Return the reason for a failure, as a sentence without a full stop."""
         if outcome.reason == "max_steps":
             return f"concat did not reach {self.protocol.target} within {counted(self.settings.max_steps, 'update')}"
         return super().explain(outcome)

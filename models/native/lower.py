@@ -21,7 +21,7 @@ MOST_CHOICES = 1024
 Handler = AnyFunction
 HANDLERS: dict[object, Handler] = {}
 TURN = Tensor.mT.__get__  # type: ignore[attr-defined]
-# How many parts a function needs of each argument, given the parts of its result.
+# Number of parts that a function needs of each argument, from the number of parts of its result.
 Rule = Callable[[Node, int], list[tuple[object, int]]]
 DEMANDS: dict[object, Rule] = {}
 
@@ -37,7 +37,7 @@ def lowers(*functions: object) -> Callable[[Handler], Handler]:
 
 
 def demands(*functions: object) -> Callable[[Rule], Rule]:
-    """Register the rule for the parts that these functions need."""
+    """Register the rule for how many parts these functions need of each argument."""
 
     def register(rule: Rule) -> Rule:
         DEMANDS.update(dict.fromkeys(functions, rule))

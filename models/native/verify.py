@@ -63,7 +63,7 @@ def _require_close(found: Tensor, scores: Tensor) -> None:
 
 
 def _stranger(model: nn.Module) -> bool:
-    """Return whether it has a module that is not part of icy or PyTorch."""
+    """Return whether a model has a module that is not part of icy or PyTorch."""
     return any(type(module).__module__.partition(".")[0] not in ("icy", "torch") for module in model.modules())
 
 

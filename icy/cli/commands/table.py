@@ -54,7 +54,7 @@ Rows are in the order of --model, if given. In LaTeX the table needs booktabs an
               "one table as in perkins21/table13, or other results.")  # fmt: skip
 @click.option("--diff", metavar="RUN|MODEL|each",
               help="Print differences seed by seed, with tests corrected by Holm's method: from the results of RUN, "
-              "from one of these models, or for every two models.")  # fmt: skip
+              "from one of these models, or for every pair of models.")  # fmt: skip
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
 @click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True, help="Decimal places.")

@@ -45,7 +45,7 @@ Row = list[float | None]  # a point of a curve
 
 
 class _Tally:
-    """Loss of the link that also counts correct answers, since published readings use training batches."""
+    """Loss of the link that also counts correct answers, because published accuracies are of training batches."""
 
     def __init__(self, link: Representation, players: int) -> None:
         self._link, self._players = link, players
@@ -326,7 +326,7 @@ def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> f
 
 
 def reported_meanings(record: Record) -> IntArray:
-    """Return the numbers of the meanings behind the topsim in a pair's record, [N].
+    """Return the numbers [N] of the meanings that the topsim in a pair's record compares.
 
     Raises:
         InvalidSettingError: the preset is `published`, where topsim uses messages of training that are not saved.

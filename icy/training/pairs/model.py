@@ -98,7 +98,7 @@ def make_link(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
 
 
 def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
-    """Return the representation of a link under some settings."""
+    """Return the representation of a link with these settings."""
     return get_representation(task.representation, **settings.under(task.representation, "e2e"))
 
 

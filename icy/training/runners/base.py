@@ -132,7 +132,7 @@ def _results(job: Job, report: JobReport | None) -> Iterator[Result | Exception]
 def _in_halves(
     job: Job, remaining: Iterable[Replicate], records: Sequence[Record], report: JobReport | None, put: Recorder
 ) -> list[Record]:
-    """Train a stack that did not fit as two. A baseline is in the same half as its seed's replicates, or before."""
+    """Train a stack that does not fit in memory as two stacks: baselines with, or before, other runs of their seed."""
     ordered = sorted(remaining, key=lambda r: (r.seed, not job.is_baseline(r), r.condition))
     middle = (len(ordered) + 1) // 2
     log.warning("%s: %s replicates do not fit in memory; they are trained in two halves.", job.name, len(ordered))

@@ -65,7 +65,7 @@ Table = tuple[tuple[ChosenPlayer, ...], GameSettings]  # players, and the game t
 
 
 def players_of(names: Sequence[str], role: str, where: Assignments = ()) -> list[ChosenPlayer]:
-    """Return players of a role: registered ones by name, and trained ones from their files.
+    """Return players of a role: registered players by name, and trained players from their files.
 
     Raises:
         IcyError: an unknown name, or files without players of this role.
@@ -111,8 +111,8 @@ def tables_of(
 ) -> list[Table]:
     """Return the players of each table and their game: the game of a trained player, with the user's changes.
 
-    The listener's game has precedence over the speaker's. Registered players play the games of all trained ones.
-    Differences between a game and the one in which a trained player learned are printed.
+    The listener's game has precedence over the speaker's. Registered players play the games of all trained players.
+    If a trained player learned in a different game, the differences are printed.
 
     Args:
         groups: groups of players that play together.
