@@ -183,7 +183,7 @@ def _recurrent(
 
     Args:
         kind: one of CELLS.
-        run: function that calls a function with inputs, states and weights.
+        run: function that calls its first argument with inputs, states and weights.
         masks: function that draws dropout masks; None if they cannot be drawn.
         x, states, weights, biases, layers, dropout, training, bidirectional, batch_first: as in PyTorch.
     """

@@ -67,7 +67,7 @@ class Main(LazyGroup):
         return super().get_command(ctx, cmd_name) or _registered_command(ctx, cmd_name)
 
     def unknown_command(self, ctx: click.Context, name: str) -> UnknownNameError:
-        """Return the error for an unknown command; it lists other things with this name."""
+        """Return the error for an unknown command. The error names models, grammars and other entries of this name."""
         from icy.core.registry import registry
 
         from .commands.list import kind_to_list

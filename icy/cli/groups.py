@@ -25,7 +25,7 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def _extra(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
-        """Return the words beyond the arguments of the command; no words if it only prints help."""
+        """Return the words beyond the arguments of the command; no words if the command only prints help."""
         return [] if {*args} & {*ctx.help_option_names} else list(self.make_parser(ctx).parse_args(args=list(args))[1])
 
     def _misplaced(self, ctx: click.Context, extra: Sequence[str]) -> InvalidSettingError:

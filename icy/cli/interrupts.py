@@ -63,7 +63,7 @@ class _Stopping:
         return "Interrupted" if self.number in (None, signal.SIGINT) else f"Ended by {signal.Signals(self.number).name}"
 
     def lost(self, unraisable: Any) -> None:
-        """Interrupt again if Python dropped the exception, as in finalizers. Report other exceptions."""
+        """Interrupt again if Python dropped a KeyboardInterrupt, as in finalizers. Report other dropped exceptions."""
         if self.number is None or self._over or not issubclass(unraisable.exc_type, KeyboardInterrupt):
             self.hook(unraisable)
             return

@@ -53,7 +53,7 @@ WORDS = {"None": None, "True": True, "False": False, "nan": math.nan, "inf": mat
 
 
 class Assignment(click.ParamType):  # type: ignore[type-arg]
-    """`name=value`. The value is read as JSON if it is JSON, otherwise as text.
+    """`name=value`. A value that is valid JSON is read as JSON, any other value as text.
 
     Args:
         plain: whether every value is text.

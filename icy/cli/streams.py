@@ -27,7 +27,7 @@ class _Remarks(io.FileIO):
 
 
 def mend_streams() -> None:
-    """Open standard streams that the caller closed (`>&-`), and make the error stream drop output it cannot write.
+    """Open standard streams that the caller closed (`>&-`), and make the error stream drop unwritable output.
 
     For a process that runs only this command. A closed stream is opened on the null device: otherwise the next file
     that is opened would get its number, and receive everything that a library prints.

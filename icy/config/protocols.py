@@ -50,7 +50,7 @@ class Protocol:
 
     @property
     def length(self) -> dict[str, float]:
-        """The cap, or the common budget that replaces it, by name."""
+        """The limit of the training by name: {"cap": ...} or {"max_updates": ...}."""
         return {"cap": self.cap} if self.max_updates is None else {"max_updates": self.max_updates}
 
     @property
@@ -147,7 +147,7 @@ def checked_target(target: Any) -> float:
     """Return a target unchanged.
 
     Raises:
-        InvalidSettingError: it is not an accuracy above 0.
+        InvalidSettingError: the target is not an accuracy above 0.
     """
     if not isinstance(target, (int, float)) or not 0 < target <= 1:
         raise InvalidSettingError(f"The target must be an accuracy above 0 and at most 1, not {quoted(target)}.")
@@ -158,7 +158,7 @@ def checked_cap(cap: Any, least: float) -> float:
     """Return a cap unchanged.
 
     Raises:
-        InvalidSettingError: it is not a multiple of concat's steps from `least` to LARGEST_RATIO; 0 is too small.
+        InvalidSettingError: the cap is not a number from `least` to LARGEST_RATIO, or is 0.
     """
     if not isinstance(cap, (int, float)) or not least <= cap <= LARGEST_RATIO or cap == 0:
         from_ = f"at least {least:g}" if least else "above 0"
@@ -177,7 +177,7 @@ def reached_at(target: float, before: tuple[int, float] | None, now: tuple[int, 
         now: steps and accuracy at this check.
 
     Returns:
-        None if this check is below the target. The step of this check if it is the first.
+        The interpolated step; for the first check, the step of the check; None if this check is below the target.
     """
     if now[1] < target:
         return None
@@ -197,7 +197,7 @@ def decide(
         grammar: the replicate's grammar.
         reached: step at which the replicate reached the target; None if this check is below the target.
         steps: steps so far.
-        baseline: concat's steps at the same seed; None during its training; a text if it failed.
+        baseline: concat's steps at the same seed; None while concat is being trained; a text if concat failed.
         max_steps: limit of the baseline's steps.
 
     Returns:
@@ -247,7 +247,7 @@ class EndToEndProtocol:
 
     @property
     def length(self) -> dict[str, float]:
-        """The cap, by name."""
+        """The limit of the training by name: {"cap": ...}."""
         return {"cap": self.cap}
 
     name = "e2e"

@@ -73,12 +73,12 @@ class TrainingSettings:
         symbols: symbols that senders can use under SOFT, GUMB and DISCR: "V+1", the vocabulary and the start symbol, or
             "V", the vocabulary alone. Under GS, QT and CB senders never use the start symbol.
         tau: temperature of GS.
-        straight_through: GS emits one-hot samples in training too, with the gradient of relaxed ones.
+        straight_through: GS emits one-hot samples in training too, with the gradient of relaxed samples.
         levels: values of a digit of QT; with two, words are binary.
-        normalise: function that maps the scores of QT to [0, 1] before they are rounded: "sigmoid"; or "batch", by the
-            smallest and the largest score over batch and digits.
+        normalise: function that maps the scores of QT to [0, 1] before rounding: "sigmoid"; or "batch", by the smallest
+            and the largest score over batch and digits.
         codes: number of codes of a CB link; None for the number of tokens.
-        commitment: weight of the term of CB's loss that draws scores to their codes, over a link.
+        commitment: over a link, weight of the term of CB's loss that moves scores to their codes.
         soft_feedback: in an end-to-end run, a sender reads its symbols as probabilities for any representation of the
             link.
         training_readings: in an end-to-end run, compute accuracy and topsim on training batches.
@@ -159,7 +159,7 @@ class TrainingSettings:
         return min(self.evaluation_size, 1 << share.bit_length() - 1)
 
     def checks_around(self, steps: float) -> tuple[int, int]:
-        """Return the steps at the last check before `steps` (0 without one), and at the first check from `steps`."""
+        """Return the steps of the last check before `steps` (0 if none) and of the first check at or after `steps`."""
         if self.check_every is not None:
             after = max(1, math.ceil(steps / self.check_every)) * self.check_every
             return after - self.check_every, after

@@ -127,7 +127,7 @@ class RunSpec:
         return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
 
     def with_given(self, names: Iterable[str]) -> Self:
-        """Return the spec, with these fields marked as given."""
+        """Return the spec, with these fields marked as set by the user."""
         object.__setattr__(self, "given", frozenset(names))
         return self
 
@@ -156,7 +156,7 @@ RUNNING = tuple(f.name for f in fields(RunSpec))
 
 
 def names(spec: type) -> list[str]:
-    """Return the fields of a spec: its own fields first, then the fields of RunSpec."""
+    """Return the names of the fields of a spec: first the fields of the spec, then those of RunSpec."""
     dataclass: type[DataclassInstance] = spec
     found = [f.name for f in fields(dataclass)]
     return sorted(found, key=lambda name: name in RUNNING)
@@ -265,7 +265,7 @@ class SweepSpec(ProbeSpec):
     Attributes:
         model: names or wildcards of senders and receivers.
         side: "sender" or "receiver" for only this side; by default both.
-        kind: kind of job of the sweep, or of a part: "probe", "e2e", or one that a plug-in registers.
+        kind: kind of job of the sweep, or of a part: "probe", "e2e", or a kind that a plug-in registers.
         parts: arguments of parts of the sweep, by name.
         shard: "i/n": the i-th of n shares of the rows, for n machines that write into one folder.
         retries: how often icy restarts a stack after a worker was killed, before it records a failure.
@@ -289,7 +289,8 @@ class EndToEndSpec(RunSpec):
 
     Attributes:
         sender: names of senders.
-        receiver: names of receivers: one for every sender, or one for all of them (or one sender for all receivers).
+        receiver: names of receivers: a receiver per sender, or a single receiver for all senders (or a single sender
+            for all receivers).
         pretrain: grammars (names, chains or wildcards) or languages (see ProbeSpec) that both sides learn first, each
             in a separate run; or "none", to start from scratch.
         representation: representation of the link: "soft", the receiver reads probabilities; "gumb", samples that

@@ -50,7 +50,7 @@ class Entry:
         name: the canonical name; for a family with a cell, `Family:Cell`.
         factory: a callable, or "module:object" to import it from.
         description: one line.
-        source: the paper and section it follows, or the origin of a plug-in.
+        source: the paper and section that describe the object, or the origin of a plug-in.
         version: increased whenever a change could change results; stored with every result.
         defaults: keyword arguments of the factory, unless the caller overrides them.
         published: further keyword arguments with the preset `published`, if the papers' code differs from their text.
@@ -59,7 +59,7 @@ class Entry:
         representations: names of the representations that can train the model; empty for all.
         weighted: for a metric, whether it uses the weights of a Table; other metrics get repeated rows.
         lower_is_better: for a metric, whether lower values are better; permutation tests then count lower values.
-        origin: the module that registered it.
+        origin: the module that registered the object.
         cell: the entry of the chosen cell.
         digest: hash of the source, if a plug-in file or a notebook registered it. An edit changes the digest, so that
             saved results of the old source are not used.

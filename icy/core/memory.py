@@ -100,7 +100,7 @@ def available_memory() -> int:
 
 
 def require_memory(needed: int, what: str) -> None:
-    """Raise an error if something does not fit in memory.
+    """Raise an error if `needed` bytes are not available.
 
     Args:
         needed: needed bytes.

@@ -48,7 +48,7 @@ def hides_interrupt(error: BaseException | None) -> bool:
 def interrupt_with(kept: str) -> KeyboardInterrupt:
     """Return a KeyboardInterrupt with a message about the finished part of a training.
 
-    If a program does not catch it, Python prints one sentence instead of a stack trace, and ends as usual at Ctrl-C.
+    If a program does not catch the exception, Python prints a sentence instead of a stack trace, and exits as usual.
     Other exceptions are shown as before. A `sys.excepthook` of the program is not replaced.
 
     Args:

@@ -79,7 +79,7 @@ def natural(name: str) -> list[tuple[int, str] | str]:
 
 
 def several(value: object) -> list[Any]:
-    """Return one or several values as a list. Text is split at commas, and its whole numbers are converted.
+    """Return one or several values as a list. Text is split at commas; parts that are whole numbers become int.
 
     Example:
         >>> several("soft,gumb"), several(4), several(["3x4", "5x10"]), several(range(2))

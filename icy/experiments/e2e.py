@@ -140,7 +140,7 @@ def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
 
 
 def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
-    """Return the grammars of pre-training; concat is first where the length of the game depends on it."""
+    """Return the grammars of pre-training; concat comes first if the length of the game depends on concat."""
     if patterns == [SCRATCH]:
         return patterns
     if SCRATCH in patterns:
@@ -154,7 +154,7 @@ def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
 
 
 def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
-    """Return the pairs: senders and receivers in order, or a single model of one side with each of the other side."""
+    """Return the pairs: the i-th sender with the i-th receiver, or a single model with all models of the other side."""
     senders, receivers = _entries(spec.sender, "sender"), _entries(spec.receiver, "receiver")
     for side, entries in (("sender", senders), ("receiver", receivers)):
         if not entries:
@@ -172,7 +172,7 @@ def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
 
 
 def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
-    """Return the models of one side in the given order, with repeats, since they are paired by position."""
+    """Return the models of one side in the given order, with repeats, because pairs are formed by position."""
     each = [str(name) for some in several(names) for name in several(some)]
     return [entry for name in each for entry in registry.match(name, side)]
 

@@ -12,15 +12,15 @@ FLOOR = ["cbm", "ambiguity_rate", "paraphrase_rate", "unmatched_rate"]
 
 
 def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the floors of the rows of a published table of games.
+    """Return the chance scores ("floors") of the rows of a published table of games.
 
     Args:
         cells: the cells, with the names of their rows (`icy.analysis.literature.games.with_names`).
 
     Returns:
-        One row for each row of the published table. The columns are: `row`, its name; `printed`, the published cbm;
-        `chance`, the cbm of random words; the rates of cbm for random words; and `holistic`, the cbm if every phrase
-        has a random message.
+        A row for each row of the published table that has cbm and the number of words. The columns are: `row`, the name
+        of the row; `printed`, the published cbm; `chance`, the cbm of random words; the rates of cbm for random words;
+        and `holistic`, the cbm if every phrase has a random message.
     """
     rows = []
     for name, row in cells.groupby("row", sort=False):

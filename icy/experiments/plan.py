@@ -229,7 +229,7 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
 
 
 def device_of(spec: RunSpec) -> str:
-    """Return the device of a spec. The devices of a cluster are known only after connecting, so it may be "auto"."""
+    """Return the device of a spec; it may be "auto" for a cluster, because its devices are known after connecting."""
     if spec.runner not in RUNNERS:
         raise unknown("runner", spec.runner, RUNNERS)
     if spec.runner == "local":
@@ -240,7 +240,7 @@ def device_of(spec: RunSpec) -> str:
 
 
 def _refuse_notebook(row: Row) -> None:
-    """Raise if a model or grammar is defined in a notebook or at a prompt, as other machines cannot import it."""
+    """Raise an error if a model or grammar is defined in a notebook or at a prompt: other machines cannot import it."""
     for entry in row.job.entries:
         if entry.origin == "__main__":
             raise InvalidSettingError(

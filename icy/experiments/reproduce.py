@@ -178,7 +178,7 @@ class Reproducing:
         return Reproduction(self.source, ProbeResult([]), self.wanted, self.language_seeds())
 
     def language_seeds(self) -> tuple[int, ...]:
-        """Return the seeds of the languages: the requested seeds, or those of the paper."""
+        """Return the seeds of the languages: the requested seeds, or the seeds of the paper."""
         return tuple(seed_list(list(self.source.seeds) if self.spec.seeds is None else self.spec.seeds))
 
     def plan(self) -> Plan:
@@ -311,7 +311,7 @@ def _listed(names: str | Iterable[str]) -> list[str]:
 
 
 def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> pd.DataFrame:
-    """Return the cells that match a pattern in a column; warn of names that only other tables have.
+    """Return the cells with a value in `column` that matches a pattern; warn of names that only other tables have.
 
     Raises:
         UnknownNameError: a pattern matches no published table.

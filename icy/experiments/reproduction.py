@@ -60,7 +60,7 @@ def page(done: Reproduction, remark: str = "") -> str:
 
 
 def _about_games(done: Reproduction) -> list[str]:
-    """Return the sections on the claims about games, and on their chance scores."""
+    """Return the sections about the claims on games and about chance scores."""
     claims, floors = done.claims(), done.floors()
     names = {"row": "row", "printed": "printed", "chance": "its chance", "holistic": "its holistic"}
     ours = {"icy": "icy", "icy_chance": "its chance", "icy_holistic": "its holistic"}
@@ -222,7 +222,7 @@ class Reproduction:
         return claims(games_of_results(self._games()))
 
     def floors(self) -> pd.DataFrame:
-        """Return the scores of concept best matching of games, published and measured, next to their floors."""
+        """Return the scores of concept best matching in games, published and measured, next to chance scores."""
         from icy.analysis.literature.games import rows_of
 
         from .game_floors import printed_floors
@@ -242,7 +242,7 @@ class Reproduction:
         )
 
     def table(self) -> BiasTable:
-        """Return the table of the results, with the published values unless it is about agents or updates."""
+        """Return the table of the results; with published values, except for tables of agents, updates or languages."""
         if self.of_agents or self.cell_by_cell:
             return self.result.bias_table("sem")
         return self.result.bias_table("sem", compare=self.source.id)

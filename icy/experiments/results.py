@@ -162,7 +162,7 @@ class ProbeResult:
         return self.whole_table(spread, **options).render(format)
 
     def parts(self) -> list[ProbeResult]:
-        """Split the results by kind of job and protocol, since each of these has its own measure."""
+        """Split the results by kind of job and protocol, because their measures differ."""
         parts: dict[tuple[str, str], list[Record]] = {}
         for record in self.records:
             parts.setdefault((kind_of(record).name, record.get("protocol", "")), []).append(record)
@@ -236,20 +236,20 @@ class ProbeResult:
         return cls(records, paths, folder)
 
     def model(self, grammar: str, seed: int | None = None, model: str | None = None, **where: Any) -> Module:
-        """Return the trained model of one replicate, in evaluation mode; for a pair, both sides as one module.
+        """Return the trained model of a replicate, in evaluation mode; for a pair, both sides in one module.
 
-        Its weights are exactly those at the end of training.
+        The weights are exactly the weights at the end of training.
 
         Args:
             grammar: grammar of the training; for a pair from scratch, "none".
             seed: seed of the training; by default the lowest, if the matching replicates differ only in the seed.
             model: name of the model, with or without its side; needed if there are several models.
-            **where: other fields that distinguish it, by the names of records and of settings: hidden_size=64,
+            **where: other fields that select the replicate, by the names of records and of settings: hidden_size=64,
                 representation="gumb", protocol="budget", learning_rate=0.002.
 
         Raises:
-            StoreError: no replicate matches, or several match (the message lists them); its model was not saved, or
-                has changed since training.
+            StoreError: no replicate matches, or several match (the message lists them); the model was not saved, or
+                its code has changed since training.
             UnknownNameError: these results do not have a field of this name.
 
         Example:
@@ -400,8 +400,8 @@ class EndToEndResult(ProbeResult):
     def curves(self) -> pd.DataFrame:
         """Return a row per pair and reading: model, representation, grammar, seed, and the points of its curve.
 
-        `accuracy` and `loss` are those of the game. `sender_accuracy` and `receiver_accuracy` are measured on the
-        language of pre-training.
+        `accuracy` and `loss` are measured in the game, `sender_accuracy` and `receiver_accuracy` on the language of
+        pre-training.
         """
         return game_curves(self.records)
 
@@ -414,17 +414,17 @@ class EndToEndResult(ProbeResult):
     def language(
         self, grammar: str = SCRATCH, seed: int | None = None, model: str | None = None, **where: Any
     ) -> Language:
-        """Return the language that emerged in one run: its sender's greedy message for every meaning.
+        """Return the language that emerged in a run: the sender's greedy message for every meaning.
 
         Args:
             grammar: grammar of pre-training; "none" for a run from scratch.
             seed: seed of the run; by default the lowest, if the matching runs differ only in the seed.
             model: the pair, as in "HierZero:GRU+Hier:GRU"; needed if there are several pairs.
-            **where: other fields that distinguish the run, by the names of records and of settings:
+            **where: other fields that select the run, by the names of records and of settings:
                 representation="gumb", steps=5000.
 
         Raises:
-            StoreError: no run matches, or several match (the message lists them); or its language is not on file.
+            StoreError: no run matches, or several match (the message lists them); or the language is not on file.
             UnknownNameError: these results do not have a field of this name.
         """
         spoken = [r for r in self.records if r.get("language") and not r["failed"]]

@@ -54,7 +54,7 @@ def read_sweep(file: str | Path) -> Choices:
 
 
 def _warn_of_plugins(file: Path, names: object) -> None:
-    """Warn of the plug-ins of a file before they are imported, which runs their code; also for `--dry-run`."""
+    """Warn of the plug-ins of a file before their import, which runs their code, also with `--dry-run`."""
     if plugins := several(names):
         log.warning("The sweep %s runs the code of plug-ins: %s.", file, listed([*map(str, plugins)]))
 
@@ -64,7 +64,7 @@ def _is_table(value: object) -> bool:
 
 
 def _field(name: str) -> str:
-    """Return the field of the spec for a name in a file. The name is that of the field or of the command's option."""
+    """Return the field of the spec for a name in a file: the name of a field or of an option of the command."""
     return OPTIONS.get(name, name.replace("-", "_"))
 
 

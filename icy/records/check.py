@@ -86,7 +86,7 @@ def checked(content: object, key: str | None = None) -> Record:
 
 
 def config_fault(config: Options) -> str | None:
-    """Return the reason why a record cannot have this configuration, without a full stop; None if it can."""
+    """Return why a configuration cannot be stored in a record, without a full stop; None for valid configurations."""
     hints = get_type_hints(Record)
     try:
         values = as_json(config)
@@ -179,6 +179,6 @@ def _wrong_numbers(record: Record) -> Iterator[str]:
 
 
 def _quoted(value: object) -> str:
-    """Return a value as text, cut if it is long."""
+    """Return a value as text; long texts are cut."""
     text = in_a_line(json.dumps(value))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

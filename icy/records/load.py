@@ -105,7 +105,7 @@ def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
         empty: whether empty results are allowed.
 
     Raises:
-        InvalidSettingError: the table is not a table of results, or it is empty and must not be.
+        InvalidSettingError: the table is not a table of results; or it is empty, although `empty` is False.
     """
     if isinstance(results, str | Path):
         return read_long(results)

@@ -80,8 +80,8 @@ class Record(TypedDict, total=False):
         curve: one point per evaluation, with the numbers of `JobKind.curve`.
         engine: engine that trained the stack.
         seconds: this replicate's share of the time of its stack.
-        measures: names of the numbers that only its kind of job has (since 0.2).
-        points: names of the numbers of a point of the curve, if not steps and accuracy (since 0.2).
+        measures: names of numbers that only this kind of job has (since 0.2).
+        points: column names of the curve, if not steps and accuracy (since 0.2).
         versions: versions of the parts that determine the numbers (model, grammar, protocol), and of the software.
         git: revision of the source, if run from a checkout.
         device: "cpu", "cuda", ...

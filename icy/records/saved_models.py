@@ -92,7 +92,7 @@ def require_one(path: str | Path, records: Sequence[Record]) -> None:
 def choices(records: Sequence[Record], without: Collection[str] = ()) -> tuple[list[str], str]:
     """Return the facts in which records differ, and a phrase with their values: seed (123, 124).
 
-    Facts that all records have are preferred to facts that only some have. If there are none of either, return the key.
+    Facts that all records have are preferred to facts that only some records have. If no facts differ, return the key.
 
     Args:
         records: at least one record.
@@ -105,7 +105,7 @@ def choices(records: Sequence[Record], without: Collection[str] = ()) -> tuple[l
 
 
 def distinctions(records: Sequence[Record]) -> list[str]:
-    """Return for every record the facts that distinguish it from records of the same model and seed, as text."""
+    """Return for every record a text with the facts that distinguish it from records of the same model and seed."""
     every = [facts_of(record) for record in records]
     names = [name for name in _differing(every) if name not in LABELLED]
     facts = [{name: _value(one, name) for name in names} for one in every]
@@ -119,7 +119,7 @@ def distinctions(records: Sequence[Record]) -> list[str]:
 def facts_of(record: Record) -> Facts:
     """Return the facts of a record by name: model, grammar, seed, key, and its configuration.
 
-    Options and settings are facts by their own names, except nested ones.
+    Options and settings are facts under their own names; nested options and settings are left out.
     """
     config = record["config"]
     named = {name: record.get(name) for name in (*FACTS, "preset")}

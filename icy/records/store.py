@@ -66,7 +66,7 @@ class Store:
     def prepare(self) -> None:
         """Make the folder and check that it is writable, before a long training.
 
-        Remove incomplete files of killed processes if they are old enough that no process can be writing them.
+        Remove incomplete files of killed processes if the files are so old that no process can be writing them.
 
         Raises:
             StoreError: the folder cannot be written.
@@ -108,7 +108,7 @@ class Store:
         write_atomically(path, text.encode())
 
     def get(self, key: str) -> Record | None:
-        """Return the record of a key; None if it does not exist or, with a warning, if it cannot be read."""
+        """Return the record of a key; None if there is no record or, with a warning, if the file cannot be read."""
         saved, packed = self._in_the_folder(key), self._packed.get(key)
         return packed if packed is not None and is_better(packed, saved) else saved
 
@@ -222,11 +222,11 @@ def keys_to_train(
     Args:
         records: the record of every key; None without a record.
         store: store of the records.
-        rerun: one of the words of RERUN.
+        rerun: a key of RERUN.
         keep_models: whether to train results without a saved model again.
 
     Raises:
-        InvalidSettingError: `rerun` is not one of the words of RERUN.
+        InvalidSettingError: `rerun` is not a key of RERUN.
     """
     if rerun not in RERUN:
         raise InvalidSettingError(f"--rerun takes {', '.join(RERUN)}; not '{rerun}'.")

@@ -61,14 +61,14 @@ class OtherLoopCase:
         """Create the module, if it learns by gradient.
 
         Raises:
-            NotApplicable: it does not learn by gradient.
+            NotApplicable: the module does not learn by gradient.
         """
         if not self.learns:
             raise NotApplicable("the model stores examples and does not learn by gradient")
         return self.module()
 
     def inputs_as(self, dtype: torch.dtype) -> Tensor:
-        """Return the inputs in a type, unless they are whole numbers."""
+        """Return the inputs in a floating-point type; inputs of whole numbers are not converted."""
         return self.inputs.to(dtype) if self.inputs.is_floating_point() else self.inputs
 
 

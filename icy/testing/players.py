@@ -90,7 +90,7 @@ class PlayerCase:
         return seated("random" if self.role == SPEAKER else "posdis", self.other, game)
 
     def accepted(self, names: Iterable[str] = tuple(GAMES)) -> dict[str, GameSettings]:
-        """Return the games that the player accepts when it is seated."""
+        """Return the games that the player accepts."""
         for name in names:
             if name in self.seats:
                 continue
@@ -115,7 +115,7 @@ class PlayerCase:
         return accepted
 
     def episodes(self, settings: GameSettings) -> PlayedEpisodes:
-        """Let a new player play the usual episodes, once for all checks."""
+        """Return the actions of a new player in the usual episodes, which are played once for all checks."""
         if settings not in self.played:
             self.played[settings] = play(self, settings)
         return self.played[settings]

@@ -28,8 +28,8 @@ class SavedModel:
 
     Attributes:
         card: the description in the file.
-        source: the file, or the results folder or pack with the file's path in it.
-        apart: settings that distinguish it from other saved models with the same name and seed.
+        source: the file; or the results folder or pack, and the path of the file there.
+        apart: settings that distinguish the model from other saved models with the same name and seed.
     """
 
     kind: ClassVar[str]  # kind of job

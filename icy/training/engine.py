@@ -93,7 +93,8 @@ def rehearse(job: ProbeJob, updates: int) -> float:
 
     Args:
         job: the job.
-        updates: number of timed updates. As many updates run before them, because the first updates are slower.
+        updates: number of timed updates. The same number of updates runs first without timing, because the first
+            updates are slower.
 
     Returns:
         Seconds for one update of the stack.
@@ -203,7 +204,7 @@ class Run(Lockstep):
         return readings
 
     def _finished(self, readings: list[Reading]) -> dict[Replicate, str]:
-        """Return the replicates that end now, with reasons; baselines come first, as the others depend on them."""
+        """Return the replicates that end now, with reasons; baselines first, because the others depend on baselines."""
         losses = self.learner.losses()
         diverged = [False] * len(readings) if losses is None else (~torch.isfinite(losses)).tolist()
         finished: dict[Replicate, str] = {}
@@ -308,10 +309,10 @@ class Run(Lockstep):
 
 
 def _without_baseline(outcome: Outcome) -> Outcome:
-    """Return the outcome of a replicate after its baseline failed, without results of its own training.
+    """Return the outcome of a replicate after its baseline failed, without results of the replicate's training.
 
-    Its own results depend on whether the baseline was trained in the same stack or was on file; a record must not
-    depend on this.
+    These results depend on whether the baseline was trained in the same stack or was on file. A record must not depend
+    on this.
     """
     return Outcome(outcome.replicate, "no_baseline", 0, math.nan, engine=outcome.engine, seconds=outcome.seconds)
 

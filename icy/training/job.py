@@ -41,8 +41,8 @@ RESERVED = {
 class Job(JobCost):
     """Replicates of one row, for one process. Subclasses are kinds of jobs.
 
-    A subclass defines its `kind`, its `name` and the `config` of each replicate; the other methods have defaults. It
-    trains by its method `train`, or by the function in the registration of its kind.
+    A subclass defines its `kind`, its `name` and the `config` of each replicate; other methods have defaults. Its
+    method `train` trains the replicates, or the function `train` in the registration of its kind.
     """
 
     @property

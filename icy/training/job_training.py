@@ -105,7 +105,7 @@ class JobTraining(ABC):
         return f"{MODELS}/{self.key(replicate)}.safetensors"
 
     def is_baseline(self, replicate: Replicate) -> bool:
-        """Whether the replicate is the baseline of its seed: the other replicates are measured relative to it."""
+        """Whether the replicate is the baseline of its seed. Other replicates are measured relative to the baseline."""
         return False
 
     def baselines_in(self, records: Iterable[Record]) -> dict[int, float | str]:

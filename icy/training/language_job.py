@@ -112,7 +112,7 @@ class LanguageJob(Job):
         ]
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:
-        """Return the file of a user's language, to keep it with the results in case the original is removed."""
+        """Return the file of a user's language. The results keep a copy, because users may remove the original."""
         own_language = self.languages.get(replicate.condition)
         return {} if own_language is None else {language_file(replicate.condition): own_language.to_bytes()}
 

@@ -57,7 +57,7 @@ class ModelJob(LanguageJob):
 
     @property
     def alike(self) -> str:
-        """Key of model, settings and stack; without the protocol, as it does not change the cost of an update."""
+        """Key of model, settings and stack, without the protocol, which does not change the cost of an update."""
         return str((self.task, self.settings, self.engine, len(self.replicates)))
 
 
@@ -118,7 +118,7 @@ class ProbeJob(ModelJob):
         return None if baseline is None else self.protocol.limit(baseline)
 
     def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the whole stack, without the first few updates, which are slower."""
+        """Return the seconds of one update of the whole stack. The first updates are slower and not timed."""
         return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:

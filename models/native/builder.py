@@ -221,7 +221,7 @@ class Builder:
     # -- products ------------------------------------------------------------------------------------------------------
 
     def pack(self, matrix: Value, first: int, depth: int, part: int, columns: int, turned: bool) -> Slab:
-        """Return rows from `first` of one part of a matrix's columns, packed, or their transpose if turned."""
+        """Pack `depth` rows of a matrix from row `first`, in one part of its columns; if `turned`, the transpose."""
         key = (
             matrix.panel if isinstance(matrix, Turned) else matrix,
             type(matrix),

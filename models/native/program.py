@@ -104,7 +104,7 @@ class Program:
         choices: number of scores per place.
         places: number of places of the output.
         symbols: upper limit of tokens, exclusive; None without limit.
-        examples, expected: a small batch, and the model's own scores for it.
+        examples, expected: a small batch, and the model's scores for this batch.
 
     Raises:
         NotNativeError: the model calls something that no operation implements.

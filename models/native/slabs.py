@@ -40,7 +40,7 @@ class Slab:
     Attributes:
         space: memory of the slab.
         size: number of numbers.
-        offset: offset of the first number; unless given, it is set when the program is complete.
+        offset: offset of the first number; by default set when the program is complete.
         used: the first and the last operation of a chunk that uses the slab.
     """
 

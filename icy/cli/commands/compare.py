@@ -144,7 +144,7 @@ def _names(first: Place, second: Place, differing: Collection[str]) -> tuple[str
     """Return short names that distinguish two places.
 
     Raises:
-        InvalidSettingError: they are the same.
+        InvalidSettingError: both places have the same results.
     """
     if first.text == second.text:
         raise InvalidSettingError("A and B are the same results; name two different ones.")

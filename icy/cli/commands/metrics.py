@@ -322,7 +322,7 @@ def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str, bia
 
 
 def _bias(by_chance: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
-    """Return one sentence per metric that is biased on these small tables, with its bias on each."""
+    """Return a sentence per metric that is biased on these small tables, with the bias on each table."""
     from icy.analysis.order import in_order
 
     said = []

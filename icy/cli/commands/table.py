@@ -159,7 +159,7 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
 
 
 def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """Return one table of differences per protocol. Leave out protocols without a counterpart, unless all lack one."""
+    """Return a table of differences per protocol. Leave out protocols without results to compare, unless all are."""
     from icy.analysis.tables.bias import difference_table
 
     found: dict[str, BiasTable] = {}
@@ -181,7 +181,7 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
 
 
 def _about(compare: str | None, kind: str) -> str | None:
-    """Return the published table to compare with, or None if it is about another kind of run."""
+    """Return the published table to compare with; None if the table is about another kind of run."""
     if compare in (None, "published"):
         return compare
     from icy.analysis.literature.catalogue import find_table

@@ -37,7 +37,7 @@ class Nearest(Answering):
         return tokens
 
     def extra_loss(self, sent: Sent) -> Losses:
-        """Return the distance to the nearest code, mean over batch and positions; `sent` are negative distances."""
+        """Return the distance to the nearest code, mean over batch and positions; `sent` holds negative distances."""
         return -sent[..., :-1].amax(-1).mean((-2, -1))
 
     def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:

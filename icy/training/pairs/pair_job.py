@@ -28,7 +28,7 @@ GAME = "game"  # phase of readings in the game; in pre-training the phase is the
 
 @dataclass(frozen=True)
 class SavedSide:
-    """One side of a pair, as trained by a probe.
+    """A model that a probe trained, as one side of a pair.
 
     Attributes:
         source: the results folder or the pack.
@@ -36,7 +36,7 @@ class SavedSide:
         steps: number of updates in the probe.
         accuracy: final accuracy on the language.
         reached: whether the side reached the target.
-        content: content of the file, for machines without it.
+        content: content of the file, for machines that do not have the file.
     """
 
     source: str
@@ -117,7 +117,7 @@ class PairJob(LanguageJob):
         return replace(self, saved_sides=packed, checkpoints=False)
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the updates of a game; None if they depend on unknown updates of concat."""
+        """Return the number of updates of a game; None if it depends on updates of concat that are not known."""
         if self.protocol.steps is not None:
             return self.protocol.steps
         return None if baseline is None else self.protocol.limit(baseline)
@@ -136,7 +136,7 @@ class PairJob(LanguageJob):
         return counted
 
     def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the game of all pairs, without the first few, which are slower."""
+        """Return the seconds of one update of the game for all pairs. The first updates are slower and not timed."""
         if self.device != "cpu":
             from icy.training.cuda_graphs import WARM_UP  # imports torch
 

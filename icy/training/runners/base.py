@@ -52,7 +52,7 @@ class Runner(Protocol):
 
 
 def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = None) -> list[Record]:
-    """Train a job's replicates and record each as it ends. If training raises, unfinished replicates are failures.
+    """Train a job's replicates; record each replicate when it ends. After an exception, record the others as failed.
 
     A stack that does not fit in memory is trained in two halves, one after the other, with the same results.
 

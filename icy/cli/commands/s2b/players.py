@@ -50,7 +50,7 @@ class ChosenPlayer:
         label: name in tables.
         player: registered name, or a trained player.
         role: "speaker" or "listener".
-        game: the game in which it learned; None for a registered player.
+        game: the game in which a trained player learned; None for a registered player.
         partner: the speaker that a trained listener learned with; None for other players.
     """
 
@@ -84,7 +84,7 @@ def players_of(names: Sequence[str], role: str, where: Assignments = ()) -> list
 
 
 def player_of(name: str, role: str, where: Assignments = ()) -> ChosenPlayer:
-    """Return the player with this name or file. Errors as for `players_of`, and if there are several."""
+    """Return the player with this name or file. Errors as for `players_of`; several players are an error too."""
     if not _is_saved(name, role):
         return ChosenPlayer(name, name, role)
     from icy.s2b.agents.saved_networks import one_agent  # imports torch
@@ -141,7 +141,7 @@ def tables_of(
 
 
 def _require_playable(player: ChosenPlayer, game: GameSettings) -> None:
-    """Seat a player at an episode of a game, which raises an error if it cannot play it."""
+    """Raise an error if a player cannot play a game, by seating the player at an episode of the game."""
     from icy.s2b.game import BatchedGame
     from icy.s2b.players.interface import seated
 
