@@ -197,7 +197,7 @@ class SRUCell(Cell):
         super().__init__(input_size, hidden_size, fed)
         if fed and input_size != hidden_size:
             raise IncompatibleError(
-                f"The SRU passes its input on, so input and hidden size must agree; not {input_size} and {hidden_size}."
+                f"The SRU needs an input size equal to the hidden size; not {input_size} and {hidden_size}."
             )
         half = math.sqrt(0.5)
         self.inert = 0 if fed else 3 * input_size * hidden_size

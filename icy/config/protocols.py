@@ -124,7 +124,9 @@ def get_protocol(
         protocol = replace(protocol, target=checked_target(target))
     if cap is not None:
         if not protocol.stops_at_target:
-            raise InvalidSettingError(f"The protocol '{name}' has no cap: every grammar gets concat's updates.")
+            raise InvalidSettingError(
+                f"The protocol '{name}' has no cap: every grammar is trained for as many updates as concat."
+            )
         protocol = replace(protocol, cap=checked_cap(cap, 1))
     if max_updates is not None:
         if protocol.measure != "ratio":
@@ -140,7 +142,7 @@ def get_protocol(
 
 def no_max_updates(name: str) -> str:
     """Return the error for a protocol without a common budget."""
-    return f"max_updates is an option of the protocol 'acquire'; '{name}' counts in multiples of concat's updates."
+    return f"max_updates is an option of the protocol 'acquire', not of '{name}': leave it out."
 
 
 def checked_target(target: Any) -> float:

@@ -175,7 +175,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     check_engine(spec.engine, where["device"])
     kind = job_kind(spec.job_kind)
     if spec.keep_models and kind.model is None:
-        raise InvalidSettingError(f"Jobs of kind '{kind.name}' keep no models; leave out keep_models (--keep-models).")
+        raise InvalidSettingError(f"Jobs of kind '{kind.name}' save no models; leave out keep_models (--keep-models).")
     where["keep_models"] = spec.keep_models
     with one_thread():  # trial calls of models are fast, unless threads wait for each other on a busy machine
         jobs = kind.make_jobs(spec)

@@ -36,7 +36,9 @@ def with_saved_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob
         InvalidSettingError: a pair is from scratch, a model was not saved, or several saved models fit.
     """
     if any(r.condition == SCRATCH for job in jobs for r in job.replicates):
-        raise InvalidSettingError("Pairs from scratch do not start from models: give the grammars with `pretrain`.")
+        raise InvalidSettingError(
+            "Pairs from scratch do not start from saved models: name the grammars of the models with `pretrain`."
+        )
     found = ProbeResult.load(path)
     probes = [r for r in found.records if kind_of(r).name == "probe" and not r["failed"]]
     # In the game, the words depend on the seed; models with a separate seed of words have other words.

@@ -210,7 +210,7 @@ def _check(table: Fields, types: Mapping[str, InFile], where: Callable[[str], st
             raise InvalidSettingError(f"{where(name)}: {name} and {names[_field(name)]} are the same option.")
         expected = types.get(_field(name))
         if expected is not None and not expected.accepts(value):
-            raise InvalidSettingError(f"{where(name)}: {name} is {expected}, not {quoted(value)}.")
+            raise InvalidSettingError(f"{where(name)}: {name} must be {expected}, not {quoted(value)}.")
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------

@@ -43,10 +43,10 @@ class Claim:
     """The claims of another run.
 
     Attributes:
-        pid: number of its process.
-        host: name of its machine.
+        pid: process number of the run.
+        host: name of the machine of the run.
         since: time when the run began, in seconds since 1970.
-        keys: keys of the replicates that it trains.
+        keys: keys of the replicates that the run trains.
     """
 
     pid: int

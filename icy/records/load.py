@@ -231,7 +231,7 @@ def _whole(column: Column) -> Column:
         return column
     read = _checked(column, pd.to_numeric(column, errors="coerce"))
     if len(wrong := read[read.notna() & (read % 1).ne(0).fillna(False).astype(bool)]):  # infinity too
-        raise InvalidSettingError(f"The column {column.name} of this table holds whole numbers, not {wrong.iloc[0]}.")
+        raise InvalidSettingError(f"The column {column.name} must hold whole numbers; this table has {wrong.iloc[0]}.")
     known = read.dropna()
     real = pd.api.types.is_float_dtype(known)  # floats cannot represent the largest number
     if len(large := known[known.abs() >= 2.0**63 if real else known > LARGEST_SEED]):
@@ -270,7 +270,7 @@ def _checked(column: Column, read: Column) -> Column:
     wrong = column[read.isna() & column.notna()]
     if len(wrong):
         kind = "yes or no" if column.name in ("cut", "failed") else "numbers"
-        raise InvalidSettingError(f"The column {column.name} of this table holds {kind}, not '{wrong.iloc[0]}'.")
+        raise InvalidSettingError(f"The column {column.name} must hold {kind}; this table has '{wrong.iloc[0]}'.")
     return read
 
 

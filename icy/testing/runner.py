@@ -180,7 +180,7 @@ def run_all(
 
 @contextlib.contextmanager
 def _stopped_after(seconds: float) -> Iterator[None]:
-    """Raise an error in the block after some seconds. Off the main thread and on Windows, only raise before the block.
+    """Raise an error in the block after some seconds. In other threads and on Windows, only check before the block.
 
     Raises:
         _OutOfTimeError: the time is over.

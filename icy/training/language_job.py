@@ -85,7 +85,7 @@ class LanguageJob(Job):
         return [*super().entries, *(registry.get(name, "grammar") for name in names)]
 
     def language(self, replicate: Replicate) -> Language:
-        """Return the language of a replicate: its grammar's at its seed, or the user's language.
+        """Return the language of a replicate: from its grammar and seed, or the user's language.
 
         A user's language may use fewer tokens than the vocabulary has.
         """

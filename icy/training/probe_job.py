@@ -102,7 +102,7 @@ class ProbeJob(ModelJob):
         }
 
     def language(self, replicate: Replicate) -> Language:
-        """Return the language of a replicate: its grammar's at the seed of words, or the user's language."""
+        """Return the language of a replicate: from its grammar and the seed of words, or the user's language."""
         seed = replicate.seed if self.word_seed is None else self.word_seed
         return super().language(replace(replicate, seed=seed))
 

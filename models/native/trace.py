@@ -25,7 +25,7 @@ READS_NUMBERS = {
 
 
 class NotTraceableError(Exception):
-    """A model uses its numbers for something other than computing."""
+    """A model cannot be traced, because it uses numbers in tensors for decisions, keeps numbers, or draws its own."""
 
 
 @dataclass(eq=False)

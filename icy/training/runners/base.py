@@ -205,7 +205,7 @@ class LocalRunner:
 def deal(replicates: Sequence[Replicate], workers: int, most: int) -> list[tuple[Replicate, ...]]:
     """Split replicates over workers, in stacks of at most `most`.
 
-    They are dealt in turn, ordered by grammar, so that grammars with long training are spread over all stacks.
+    Replicates are dealt in turn, ordered by grammar, so that grammars with long training are spread over all stacks.
     """
     if not replicates:
         return []

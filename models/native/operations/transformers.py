@@ -158,8 +158,8 @@ def _attended(low: Lowering, asking: list[RowPanel], seen: list[RowPanel], heads
 
     Args:
         low: the lowering.
-        asking, seen: positions that ask and positions to attend to, each with a part for the queries, keys and values
-            of each head.
+        asking, seen: positions with the queries, and positions to attend to. Each has a part for the queries, keys and
+            values of each head.
         heads: number of heads.
     """
     if len(seen) > LONGEST:
