@@ -170,9 +170,9 @@ def spell_out(function: Callable[..., Any], spec: type[RunSpec], result: type) -
     beside = [p for name, p in own.items() if name not in options and p.kind is p.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *named, *beside], return_annotation=result)
     function.__signature__ = signature  # type: ignore[attr-defined]
-    said = described(spec)
-    taken = [name for name, p in own.items() if p.kind is not p.VAR_KEYWORD]
-    spell_out_arguments(function, {p.name: said[p.name] for p in named if p.name not in taken})
+    descriptions = described(spec)
+    arguments = [name for name, p in own.items() if p.kind is not p.VAR_KEYWORD]
+    spell_out_arguments(function, {p.name: descriptions[p.name] for p in named if p.name not in arguments})
 
 
 @dataclass(frozen=True)

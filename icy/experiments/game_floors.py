@@ -36,9 +36,9 @@ def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
 def _floors(world: str, rule_length: int, words: int, length: int) -> dict[str, Any]:
     from icy.games.floors import cbm_floor
 
-    said = _phrases(world, rule_length)
-    chance = cbm_floor(said, words, length, unmatched="assigned")
-    holistic = cbm_floor(said, words, length, "phrase", unmatched="assigned")["cbm"]
+    phrases = _phrases(world, rule_length)
+    chance = cbm_floor(phrases, words, length, unmatched="assigned")
+    holistic = cbm_floor(phrases, words, length, "phrase", unmatched="assigned")["cbm"]
     return {"chance": chance["cbm"], **{name: chance[name] for name in FLOOR[1:]}, "holistic": holistic}
 
 

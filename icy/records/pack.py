@@ -197,7 +197,7 @@ def merge_packs(packs: Iterable[Pack]) -> Pack:
 
 
 def add_to_pack(file: str | Path, *places: str | Path) -> Pack:
-    """Add results to a pack, and return it. The file is not changed if it has all of these results.
+    """Add results to a pack, and return the pack. A file that already has all of these results is not changed.
 
     Args:
         file: the pack; it is created if it does not exist.

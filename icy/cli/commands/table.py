@@ -159,7 +159,7 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
 
 
 def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """Return a table of differences per protocol. Leave out protocols without results to compare, unless all are."""
+    """Return a table of differences per protocol, except for protocols without results to compare."""
     from icy.analysis.tables.bias import difference_table
 
     found: dict[str, BiasTable] = {}

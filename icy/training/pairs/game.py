@@ -270,12 +270,12 @@ class PairStack(Lockstep):
         table = torch.from_numpy(task.space.meanings(np.arange(task.space.size))).to(device)
         count = self.link.word_count(task.vocab_size)
         small = torch.uint8 if count < 256 else torch.int32 if count < LARGEST_NUMBER else torch.int64
-        said: list[Tensor] = []
+        greedy: list[Tensor] = []
         whole = table.expand(len(self.players), *table.shape)
         for some in whole.split(examples_at_once(whole), 1):
             sent = self.learner.run(some)[0]
-            said.append(self.link.greedy_words(sent[list(which)]).to(small).cpu())
-        words = torch.cat(said, 1).numpy()
+            greedy.append(self.link.greedy_words(sent[list(which)]).to(small).cpu())
+        words = torch.cat(greedy, 1).numpy()
         return {i: _emerged(task, self.players[i].replicate, words[n], count) for n, i in enumerate(which)}
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
