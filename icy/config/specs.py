@@ -156,7 +156,7 @@ RUNNING = tuple(f.name for f in fields(RunSpec))
 
 
 def names(spec: type) -> list[str]:
-    """Return the names of the fields of a spec: first the fields of the spec, then those of RunSpec."""
+    """Return the names of a spec's fields: first the fields that the spec declares, then the fields of RunSpec."""
     dataclass: type[DataclassInstance] = spec
     found = [f.name for f in fields(dataclass)]
     return sorted(found, key=lambda name: name in RUNNING)

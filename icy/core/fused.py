@@ -44,7 +44,7 @@ _only_hand_written: ContextVar[bool] = ContextVar("icy_only_hand_written", defau
 
 @contextmanager
 def hand_written_only() -> Iterator[None]:
-    """Within the block, raise an error where plain operations would run, because their results differ in rounding."""
+    """Within the block, raise an error where plain operations would run: plain operations round differently."""
     token = _only_hand_written.set(True)
     try:
         yield

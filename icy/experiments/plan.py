@@ -229,7 +229,7 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
 
 
 def device_of(spec: RunSpec) -> str:
-    """Return the device of a spec; it may be "auto" for a cluster, because its devices are known after connecting."""
+    """Return the device of a spec; for a cluster also "auto", because its devices are known only after connecting."""
     if spec.runner not in RUNNERS:
         raise unknown("runner", spec.runner, RUNNERS)
     if spec.runner == "local":

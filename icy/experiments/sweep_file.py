@@ -148,8 +148,8 @@ def _in_file(hint: Any) -> InFile | None:
     """Return the type in a file for a type hint; None if any value is allowed.
 
     A sequence becomes a list, a path becomes text, and a mapping becomes a table. A literal becomes text; the spec
-    checks it later and suggests the most similar name. Types that exist only in Python, such as a space of meanings,
-    are left out.
+    checks this text later and suggests the most similar name. Types that exist only in Python, such as a space of
+    meanings, are left out.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if hint in (str, int, float, bool, NoneType):

@@ -355,7 +355,7 @@ def check_refuses_what_is_no_table(case: MetricCase) -> None:
 
 
 def check_deterministic(case: MetricCase) -> None:
-    """The same table has exactly the same score twice, even if others are measured in between."""
+    """The same table has exactly the same score twice, even if other tables are measured in between."""
     first = case.score(*case.rows()).value
     case.score(*case.rows(draw=1, count=10))
     again = case.score(*case.rows()).value

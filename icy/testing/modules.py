@@ -90,7 +90,7 @@ class TrainedCase(ModuleCase[M]):
 
     @abstractmethod
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
-        """Return inputs and targets [replicate, batch, ...]; those of a replicate depend only on its seed."""
+        """Return inputs and targets [replicate, batch, ...], which depend only on the seed of each replicate."""
 
     def learner(self, seeds: Sequence[int], engine: str = "auto") -> Learner:
         """Return replicates that are ready to train, one per seed."""

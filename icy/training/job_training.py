@@ -136,7 +136,7 @@ def check_engine(engine: str, device: str) -> None:
 
 
 def _steps_or_reason(record: Record) -> float | str:
-    """Return the steps of a baseline, or the reason of its failure."""
+    """Return the steps of a baseline, or the reason for its failure."""
     steps: float | None = record.get("baseline_crossing")
     steps = record.get("baseline_steps") if steps is None else steps
     if steps is None and not record["failed"]:
