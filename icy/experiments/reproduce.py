@@ -164,7 +164,7 @@ class Reproducing:
                 if (cost := _cost(plan, counted=False)) > 0:
                     plans.append((cost, plan, part))
         if not plans:
-            raise InvalidSettingError(f"None of the requested rows of {self.source.id} learns.")
+            raise InvalidSettingError(f"None of the requested rows of {self.source.id} has a model that learns.")
         cheap = sorted(plans, key=lambda found: found[0])[:COUNTED]
         return min(cheap, key=lambda found: _cost(found[1], counted=True))[2]
 
@@ -225,7 +225,7 @@ def _steps(request: Reproducing) -> Plan:
     for part in parts:
         part["settings"] = {**part["settings"], **request.spec.settings}
     if not parts:
-        raise InvalidSettingError(f"None of the requested rows of {request.source.id} learns.")
+        raise InvalidSettingError(f"None of the requested rows of {request.source.id} has a model that learns.")
     return make_sweep(SweepSpec(parts=parts, **request.shared()))
 
 
@@ -262,7 +262,7 @@ def _agents(request: Reproducing) -> Plan:
     for part in agent_parts(request.source.id, request.wanted, request.spec.seeds, request.spec.observations):
         specs.append(kind(**{**shared, **part, "settings": {**part["settings"], **changed}}))
     if not specs:
-        raise InvalidSettingError(f"None of the requested rows of {request.source.id} learns.")
+        raise InvalidSettingError(f"None of the requested rows of {request.source.id} has a model that learns.")
     return _together([planned(spec, plan_rows(spec)) for spec in specs])
 
 

@@ -61,7 +61,7 @@ def match_facts(path: str | Path, what: str, facts: Sequence[Facts], where: Opti
     known = list(dict.fromkeys(name for one in facts for name in one))
     for name in where:
         if all(_value(one, name) == "None" for one in facts):
-            raise unknown(f"fact of {what}", name, known)
+            raise unknown(f"field of the saved {what}", name, known)
     matches = [all(_is(_value(one, name), value) for name, value in where.items()) for one in facts]
     if not any(matches):
         required = listed([f"{name}={value}" for name, value in where.items()])

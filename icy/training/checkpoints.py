@@ -182,7 +182,7 @@ class Checkpoints:
                 self._of[replicate].save({**about, "learner": learner.state(place), "own": rest})
 
     def resumed(self, replicates: Sequence[Replicate], make: Callable[[], L], own: Collection[str]) -> Resumed[L]:
-        """Return a stack from its checkpoints; a new stack without checkpoints or with those of another engine.
+        """Return a stack from its checkpoints; a new stack if there are none, or if another engine saved them.
 
         Args:
             replicates: the replicates in order; their checkpoints have equal steps.
