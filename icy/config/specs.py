@@ -299,8 +299,8 @@ class EndToEndSpec(RunSpec):
             "all" that both models work with. All combinations of several representations, meanings, sizes and presets
             are rows.
         steps: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
-        cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (the
-            slower side's).
+        cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (of
+            the slower side).
         most: limit of these updates; 0 for no limit.
         target: accuracy that each side must reach in pre-training.
         pretrain_representation: representation in which each side learns its grammar; soft, as published; or

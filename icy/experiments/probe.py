@@ -157,7 +157,7 @@ def usable_models(models: str | Iterable[str], representation: str, sides: Seque
 
 
 def _complete(blank: ProbeJob, user_grammars: UserGrammars, seeds: list[int]) -> ProbeJob:
-    """Return a job with its replicates, concat's first, and with its numbers of parameters."""
+    """Return a job with its replicates (concat first) and its numbers of parameters."""
     task = blank.task
     names = [BASELINE, *(g for g in expand_grammars(user_grammars.names, task.side) if g != BASELINE)]
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)

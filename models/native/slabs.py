@@ -19,7 +19,7 @@ Code = IntEnum(
 
 
 class Space(IntEnum):
-    """Memories of a replicate. The program computes the content of the first two; its caller fills the others."""
+    """Memories of a replicate. The program computes the content of the first two; the caller fills the others."""
 
     WEIGHTS = 0  # values that are computed once per update
     TAPE = 1  # values that are computed for each chunk of the batch
