@@ -53,7 +53,7 @@ WORDS = {"None": None, "True": True, "False": False, "nan": math.nan, "inf": mat
 
 
 class Assignment(click.ParamType):  # type: ignore[type-arg]
-    """`name=value`. The value is read as JSON if it is JSON, otherwise as text.
+    """`name=value`. A value that is valid JSON is read as JSON, any other value as text.
 
     Args:
         plain: whether every value is text.
@@ -113,7 +113,7 @@ class Several(click.Option):
         super().__init__(*flags, **{**more, "default": default, "multiple": True, "type": str})
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the value as typed once: text with commas, or a number; None if the option was not given."""
+        """Return all values of the option as one text with commas, or a number; None if the option was not given."""
         given = super().process_value(ctx, value)
         return number_or_text(",".join(map(str, given))) if given else None
 

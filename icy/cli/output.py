@@ -238,7 +238,7 @@ def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
 
 
 def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
-    """Check the path of an output file and return it. A command calls this before the work starts.
+    """Check and return the path of an output file. Commands call this before their work starts.
 
     Args:
         given: path of the file.

@@ -106,8 +106,8 @@ class Registry:
 
         Raises:
             IcyError: the name contains ':', '/' or '+'.
-            DuplicateNameError: another module has registered the name or an alias, or the same plug-in file has already
-                registered it. A module that runs again may register again, for example a notebook cell.
+            DuplicateNameError: another module has registered the name or an alias, or the plug-in file registers the
+                name twice. A module that runs again may register again, for example a notebook cell.
         """
         names = {entry.name, *entry.aliases}
         for name in names:
@@ -203,7 +203,7 @@ class Registry:
         return [entry for entry in self.entries(*kinds) if entry.factory is factory or entry.factory == address]
 
     def _lookup(self, kind: str, name: str) -> Entry | None:
-        """Return the entry of a kind by its name or an alias. Ignore case if this gives only one entry."""
+        """Return the entry of a kind by its name or an alias. Ignore case if the result is unique."""
         family_name, colon, cell_name = name.partition(":")
         family = self._find(kind, family_name) or self._in_any_case(kind, family_name)
         if not colon and (family is None or family.takes_cell):

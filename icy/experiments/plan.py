@@ -41,7 +41,7 @@ class Row:
         job: all the replicates of the row, baselines first.
         missing: the replicates to train now.
         filed: the records of the other replicates.
-        before: finishing times of records that are to be replaced, as their replicates are trained again; by key.
+        before: finishing times, by key, of records that will be replaced, because their replicates are trained again.
     """
 
     job: Job
@@ -175,7 +175,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     check_engine(spec.engine, where["device"])
     kind = job_kind(spec.job_kind)
     if spec.keep_models and kind.model is None:
-        raise InvalidSettingError(f"Jobs of kind '{kind.name}' keep no models; leave out keep_models (--keep-models).")
+        raise InvalidSettingError(f"Jobs of kind '{kind.name}' save no models; leave out keep_models (--keep-models).")
     where["keep_models"] = spec.keep_models
     with one_thread():  # trial calls of models are fast, unless threads wait for each other on a busy machine
         jobs = kind.make_jobs(spec)
@@ -229,7 +229,7 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
 
 
 def device_of(spec: RunSpec) -> str:
-    """Return the device of a spec. The devices of a cluster are known only after connecting, so it may be "auto"."""
+    """Return the device of a spec; for a cluster also "auto", because its devices are known only after connecting."""
     if spec.runner not in RUNNERS:
         raise unknown("runner", spec.runner, RUNNERS)
     if spec.runner == "local":
@@ -240,7 +240,7 @@ def device_of(spec: RunSpec) -> str:
 
 
 def _refuse_notebook(row: Row) -> None:
-    """Raise if a model or grammar is defined in a notebook or at a prompt, as other machines cannot import it."""
+    """Raise an error if a model or grammar is defined in a notebook or at a prompt: other machines cannot import it."""
     for entry in row.job.entries:
         if entry.origin == "__main__":
             raise InvalidSettingError(

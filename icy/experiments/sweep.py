@@ -208,7 +208,7 @@ def _combinations(spec_class: type[RunSpec], options: Choices) -> Iterable[RunSp
 def _models(options: Fields) -> list[str]:
     models = words(options["model"])
     if not models:
-        raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
+        raise InvalidSettingError("No model was given; `icy list models` shows all.")
     side = options.get("side")
     if side is not None and side not in SIDES:
         raise unknown("side", str(side), SIDES)

@@ -28,9 +28,9 @@ class ModelJob(LanguageJob):
     """Replicates of one row that train one model at a time.
 
     Attributes:
-        task: the model and its setting.
-        protocol: when to stop, and what is measured.
-        settings: how to train.
+        task: the model with its sizes and representation.
+        protocol: stopping rule and measure.
+        settings: training settings.
     """
 
     task: Task
@@ -57,7 +57,7 @@ class ModelJob(LanguageJob):
 
     @property
     def alike(self) -> str:
-        """Key of model, settings and stack; without the protocol, as it does not change the cost of an update."""
+        """Key of model, settings and stack, without the protocol, which does not change the cost of an update."""
         return str((self.task, self.settings, self.engine, len(self.replicates)))
 
 
@@ -102,7 +102,7 @@ class ProbeJob(ModelJob):
         }
 
     def language(self, replicate: Replicate) -> Language:
-        """Return the language of a replicate: its grammar's at the seed of words, or the user's language."""
+        """Return the language of a replicate: from its grammar and the seed of words, or the user's language."""
         seed = replicate.seed if self.word_seed is None else self.word_seed
         return super().language(replace(replicate, seed=seed))
 
@@ -118,7 +118,7 @@ class ProbeJob(ModelJob):
         return None if baseline is None else self.protocol.limit(baseline)
 
     def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the whole stack, without the first few updates, which are slower."""
+        """Return the seconds of one update of the whole stack. The first updates are slower and not timed."""
         return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
@@ -133,7 +133,7 @@ class ProbeJob(ModelJob):
         return "at most" if self.protocol.stops_at_target and self.protocol.max_updates is None else "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence on the assumptions of an estimate."""
+        """Return a sentence about the assumptions of an estimate of `steps` updates."""
         if self.protocol.max_updates is not None:
             return super().estimate_text(steps)
         return (
@@ -157,7 +157,7 @@ class ProbeJob(ModelJob):
         return f"accuracy {record['accuracy']:.3f} {took}"
 
     def explain(self, outcome: Outcome) -> str:
-        """Return the reason of a failure, in a sentence."""
+        """Return the reason for a failure, as a sentence without a full stop."""
         if outcome.reason == "max_steps":
             return f"concat did not reach {self.protocol.target} within {counted(self.settings.max_steps, 'update')}"
         return super().explain(outcome)

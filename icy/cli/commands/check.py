@@ -69,12 +69,12 @@ def check_command(
         registry.load_file(file)
     console = stdout()
     entries = matching(names)
-    asked = along("representation", representation) if representation is not None else []
-    for name in asked:
+    representations = along("representation", representation) if representation is not None else []
+    for name in representations:
         get_representation(name)  # an unknown name is an error that lists the known names
-    if len(entries) == 1 and not _used(entries[0], asked):
+    if len(entries) == 1 and not _used(entries[0], representations):
         raise cannot_use(entries[0], str(representation))
-    passed = [_check(entry, _used(entry, asked), console, quiet, full) for entry in entries]
+    passed = [_check(entry, _used(entry, representations), console, quiet, full) for entry in entries]
     return DONE if all(passed) else FAILED
 
 

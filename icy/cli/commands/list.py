@@ -1,4 +1,4 @@
-"""`icy list`: list all named things, with descriptions and sources."""
+"""`icy list`: list registered names, with descriptions and sources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Examples:
 
 
 def kind_to_list(name: str) -> str | None:
-    """Return the name under which `icy list` lists things of a kind, in the singular or the plural, or None.
+    """Return the argument of `icy list` for a kind in singular or plural; None for other names.
 
     Example:
         >>> kind_to_list("Sender"), kind_to_list("text_model"), kind_to_list("tables"), kind_to_list("rot")
@@ -49,7 +49,7 @@ def kind_to_list(name: str) -> str | None:
 
 
 class ListKind(click.Choice[str]):
-    """A kind of things to list, in the singular or the plural."""
+    """A kind of entries that `icy list` lists, in singular or plural."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name of the kind.

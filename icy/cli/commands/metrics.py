@@ -322,26 +322,27 @@ def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str, bia
 
 
 def _bias(by_chance: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
-    """Return one sentence per metric that is biased on these small tables, with its bias on each."""
+    """Return a sentence per metric that is biased on these small tables, with the bias on each table."""
     from icy.analysis.order import in_order
 
-    said = []
+    sentences = []
     for metric, of_each in by_chance.items():
         means = {name: sum(found) / len(found) for name, found in of_each.items()}
         values = listed([f"{means[name]:.2f} for {name}" for name in in_order(list(means))])
-        said.append(f"{metric} is biased on so few rows: with messages assigned to meanings at random it is {values}")
-    return said
+        chance = f"with messages assigned to meanings at random it is {values}"
+        sentences.append(f"{metric} is biased on so few rows: {chance}")
+    return sentences
 
 
 def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
     """Return the reasons for undefined values, and how p-values were computed."""
-    said: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for frame in found:
         for score in frame.attrs["scores"].values():
-            said[f"{score.metric} of {frame['name'][0]} is undefined: {score.why}" if score.why else ""] = None
+            sentences[f"{score.metric} of {frame['name'][0]} is undefined: {score.why}" if score.why else ""] = None
             if (test := score.by_chance) is not None and not test.why:
                 which = "all" if test.exact else "random"
-                said[
+                sentences[
                     f"p of {score.metric}: {test.permutations} {which} permutations, one-sided: {test.alternative}"
                 ] = None
-    return [sentence for sentence in said if sentence]
+    return [sentence for sentence in sentences if sentence]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def measured(episodes: int, seeds: int, row: str = "seed") -> Decorator:
-    """Add options for measurements over episodes and seeds: these defaults, and a file with one row per `row`."""
+    """Add the options of measurements: episodes and seeds, with these defaults, and a file with a row per `row`."""
     return together(
         click.option("--episodes", type=int, default=episodes, show_default=True, help="Number of episodes per seed."),
         click.option(
@@ -85,13 +85,13 @@ def counting(advance: Callable[[int], None]) -> Callable[[int, int], None]:
 
 @functools.cache
 def floors(game: GameSettings, episodes: int, seeds: tuple[int, ...]) -> pd.DataFrame:
-    """Return the scores in a game of listeners that never listen; see `icy.s2b.never_listening`."""
+    """Return the scores of listeners that never listen, in a game; see `icy.s2b.never_listening`."""
     from icy.s2b import never_listening
 
     return never_listening(game, episodes=episodes, seeds=seeds)
 
 
 def chance_text(rows: pd.DataFrame) -> str:
-    """Return a sentence on chance in the games of some rows, and on their number of episodes."""
+    """Return a sentence with the chance level of the games in `rows` and the number of episodes."""
     chance = ", ".join(f"{100 / n:.1f} % with {counted(n, 'answer')}" for n in sorted(rows["decisions"].unique()))
     return f"chance: {chance}; {counted(rows['episodes'].iloc[0], 'episode')} per seed"

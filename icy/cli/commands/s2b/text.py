@@ -254,7 +254,7 @@ class _Run:
         return notes
 
     def _endings(self, total: Mapping[str, int]) -> list[str]:
-        """Return a sentence on answers that did not end by themselves, if there are any."""
+        """Return a sentence about answers that were cut or ended unusually; an empty list if there are none."""
         reasons = sum((Counter(one.finish_reasons) for one in self.found), Counter[str]())
         names = {name: name for name, _ in reasons.most_common(6) if name not in ENDS}
         names = ({CUT: "cut by --max-tokens"} if CUT in reasons else {}) | names
