@@ -1,4 +1,4 @@
-"""Players without learning. Each is imported on first use, like a plug-in."""
+"""Speakers and listeners that do not learn. Each is imported on first use."""
 
 from icy.core.register import register_listener, register_speaker
 
