@@ -38,8 +38,7 @@ class TextEvaluation(Evaluation):
 
     Attributes:
         counts: counts per episode, seed by seed; see `icy.s2b.text.player.Tally`.
-        finish_reasons: number of answers by finish reason ("stop", "length", ...), if the model
-            reports it.
+        finish_reasons: number of answers by finish reason ("stop", "length", ...), if the model reports it.
         prompt: format of the prompts, see `evaluate_text`.
     """
 
@@ -48,14 +47,14 @@ class TextEvaluation(Evaluation):
     prompt: str = "icy"
 
     def table(self) -> "pd.DataFrame":
-        """Return a row per seed: the columns of `Evaluation.table`, and
+        """Return a row per seed, with the columns of `Evaluation.table` and
 
         - `invalid`, the share of answers that were not among the choices;
-        - `cut`, the share of answers that were cut at the largest number of tokens (NaN if it is not reported);
-        - `letters` and `estimated_tokens` of a prompt, on average;
-        - `prompt_tokens` and `answer_tokens` of a request, on average, as the model counts them (NaN if it does not);
-        - `requests`, their number, and `cached`, how many of them were answered from the disk;
-        - `form`, the form of the prompts.
+        - `cut`, the share of answers cut at the largest number of tokens (NaN if the model does not report it);
+        - `letters` and `estimated_tokens`, mean numbers of characters and estimated tokens per prompt;
+        - `prompt_tokens` and `answer_tokens`, mean numbers per request, as the model counts them (or NaN);
+        - `requests`, the number of requests, and `cached`, the number of those answered from disk;
+        - `form`, the format of the prompts.
         """
         rows = super().table()
         total = {name: self.counts[name].reshape(len(self.seeds), self.episodes).sum(1) for name in COUNTED}
@@ -68,11 +67,11 @@ class TextEvaluation(Evaluation):
         return rows.assign(requests=total["requests"], cached=total["cached"], form=self.prompt)
 
     def cost(self, prompt: float, answer: float) -> tuple[float, float]:
-        """Return the cost of all tokens, and the cost without the answers from the disk.
+        """Return the cost of all tokens, and the cost without the answers from disk.
 
         Args:
-            prompt: price of a million tokens that are read.
-            answer: price of a million tokens that are written.
+            prompt: price of a million prompt tokens.
+            answer: price of a million answer tokens.
         """
         read, written, read_before, written_before = (
             int(self.counts[name].sum())
