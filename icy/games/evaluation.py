@@ -57,7 +57,7 @@ def similarity(spoken: Spoken, of: str = "phrase") -> Score:
         raise unknown("object of topsim", of, TOPSIM_OF)
     if of != "phrase":
         if spoken.objects is None:
-            raise InvalidSettingError(f"Topsim of {of} needs the objects of the turns, and only phrases are given.")
+            raise InvalidSettingError(f"Topsim of '{of}' needs `objects` of Spoken; give them, or take of='phrase'.")
         return topsim(Table.of(spoken.objects, spoken.tokens, one_hot="no", argmax=False), meaning="cosine")
     lengths = spoken.phrases.sum(1, keepdims=True)
     if np.ptp(lengths) == 0:  # then cosine distance is proportional to the share of differing entries, which is faster

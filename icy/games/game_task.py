@@ -175,5 +175,6 @@ def require_words(setup: GameTask) -> None:
         )
     if math.prod((setup.words, setup.message_length)) > 10**6:
         raise InvalidSettingError(
-            "A sender cannot score so many words and messages; take a smaller word_size or message_length."
+            f"word_size={setup.word_size} times message_length={setup.message_length} is above 1,000,000, too large "
+            "for a sender; take a smaller word_size or message_length."
         )

@@ -52,8 +52,8 @@ class Ideal:
         needed = self.rules.length if self.known is None else self.known
         if self.length is not None and self.length < needed:
             raise InvalidSettingError(
-                f"The ideal language needs a word for each of {counted(needed, 'concept')}, and a message has "
-                f"{self.length}."
+                f"The ideal language needs {counted(needed, 'word')} per message, one per concept, and a message has "
+                f"{self.length}; take longer messages."
             )
 
     def play(self, batch: TurnBatch) -> Answers:
@@ -93,7 +93,8 @@ class Holistic:
         base, length = len(rules.concepts), rules.length if length is None else length
         if base**length < rules.count:
             raise InvalidSettingError(
-                f"There are {base**length} messages of {length} words, too few for {rules.count} rules."
+                f"There are {base**length} messages of {counted(length, 'word')}, too few for {rules.count} rules; "
+                "take longer messages."
             )
         distinct = min(length, int(math.log(MOST_MESSAGES, base)))  # words that distinguish rules
         draws = stream(TABLE_SEED, "games", "holistic")
@@ -163,5 +164,7 @@ def make_oracle(name: str, rules: RuleSource, message_length: int | None = None)
     if name not in ORACLES:
         raise unknown("oracle", name, list(ORACLES))
     if not isinstance(rules, Rules):
-        raise InvalidSettingError("Oracles need rules that are conjunctions of concepts; these rules are formulas.")
+        raise InvalidSettingError(
+            "Oracles need rules that are conjunctions of concepts, not formulas; take rules='conjunctions'."
+        )
     return ORACLES[name][0](rules, rules.length if message_length is None else message_length)

@@ -274,7 +274,7 @@ class Rules(RuleSource):
         """
         whole_number("rule length", length)
         if min(world.sizes) < 2:
-            raise InvalidSettingError("Every attribute needs at least two values, and one of this world has fewer.")
+            raise InvalidSettingError("Every attribute of a world needs at least two values; one has fewer.")
         if length > len(world.sizes):
             raise InvalidSettingError(
                 f"A rule of length {length} needs {counted(length, 'attribute')}, and the world has "

@@ -39,7 +39,10 @@ class Spoken:
     def __post_init__(self) -> None:
         counts = {len(self.rules), len(self.phrases), len(self.words)}
         if len(counts) > 1 or not counts.pop():
-            raise InvalidSettingError("There must be at least one turn; every turn has one rule and one message.")
+            raise InvalidSettingError(
+                f"Every turn has one rule, one phrase and one message, and there must be at least one turn; there are "
+                f"{len(self.rules)} rules, {len(self.phrases)} phrases and {len(self.words)} messages."
+            )
         if self.phrases.shape[1] != len(self.concepts):
             raise InvalidSettingError(
                 f"Every concept has a name; there are {self.phrases.shape[1]} concepts and {len(self.concepts)} names."

@@ -58,7 +58,9 @@ def _require_channel(entry: Entry, channel: str) -> None:
 def _require_gradient(model: nn.Module, side: str, task: GameTask) -> None:
     if not getattr(model, "learns_by_gradient", True):
         name = registry.get(getattr(task, side), side).qualified
-        raise IncompatibleError(f"{name} stores examples and does not learn by gradient; it cannot play.")
+        raise IncompatibleError(
+            f"{name} stores examples and does not learn by gradient, so it cannot play; choose another {side}."
+        )
 
 
 def _checked_output(name: str, part: nn.Module, inputs: Tensor, expected: tuple[int, ...], takes: str = "") -> Tensor:

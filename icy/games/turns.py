@@ -92,7 +92,9 @@ class Turns:
     ) -> None:
         each = [settings] * len(seeds) if isinstance(settings, TurnSettings) else list(settings)
         if len(each) != len(seeds):
-            raise InvalidSettingError(f"There are {len(each)} settings of turns for {len(seeds)} replicates.")
+            raise InvalidSettingError(
+                f"There are {len(each)} settings of turns for {len(seeds)} replicates; give one, or one per replicate."
+            )
         self.world, self.device = world, torch.device(device)
         self._games = [_Game(world, one, self.device) for one in dict.fromkeys(each)]
         first = self._games[0]

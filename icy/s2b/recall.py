@@ -89,7 +89,9 @@ class RecallSettings(CompatSettings):
     def __post_init__(self) -> None:
         check_fields(self)
         if self.most < self.least:
-            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, an empty range.")
+            raise InvalidSettingError(
+                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
+            )
         if self.split == "support" and self.dimensions < targets.TEST_VALUES:
             raise InvalidSettingError("A space of one dimension has no support; take split 'all'.")
 

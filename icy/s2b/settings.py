@@ -227,7 +227,9 @@ class GameSettings(CompatSettings):
     def _check_numbers(self) -> None:
         checked_seed(self.space_seed)
         if self.most < self.least:
-            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, an empty range.")
+            raise InvalidSettingError(
+                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
+            )
         # With 2 or more values, more dimensions than this are always too many: the power may be too large to compute.
         too_many = self.dimensions >= MOST_MEANINGS.bit_length()
         if too_many or self.most**self.dimensions > MOST_MEANINGS:
@@ -242,7 +244,10 @@ class GameSettings(CompatSettings):
 
     def _check_combinations(self) -> None:
         if not self.descriptive and not self.distractors:
-            raise InvalidSettingError("A game without distractors that is not descriptive has only one answer.")
+            raise InvalidSettingError(
+                "A game without distractors that is not descriptive has only one answer; take distractors, or "
+                "descriptive=True."
+            )
         if self.kind == "meta" and (self.games, self.split, self.space_seed) != (1, "support", 0):
             raise InvalidSettingError("games, split and space_seed are settings of common games; take kind 'common'.")
         if self.kind == "meta" and self.threshold == 1:
@@ -251,9 +256,8 @@ class GameSettings(CompatSettings):
             )
         if self.threshold > self.dimensions and not (self.kind == "common" and self.split == "all"):
             raise InvalidSettingError(
-                f"Meanings of the query have test values in {counted(self.threshold, 'dimension')}, but there "
-                f"{'is' if self.dimensions == 1 else 'are'} {self.dimensions}; take more dimensions, or a threshold of "
-                f"{self.dimensions}."
+                f"threshold={self.threshold} is above the number of dimensions, {self.dimensions}, so no meaning "
+                "belongs to the query; take more dimensions, or a lower threshold."
             )
         if self.kind == "meta" and self.query == "tss" and self.threshold == self.dimensions and self._may_choose():
             raise InvalidSettingError(

@@ -64,7 +64,9 @@ class Spaces:
         whole_number("number of dimensions", dimensions)
         whole_number("least number of values", least)
         if whole_number("greatest number of values", most) < least:
-            raise InvalidSettingError(f"Numbers of values run from {least} to {most}, an empty range.")
+            raise InvalidSettingError(
+                f"The smallest number of values, least={least}, must not be above the largest, most={most}."
+            )
         return cls(least + streams.integers("sizes", most - least + 1, (dimensions,)), most)
 
     def __len__(self) -> int:

@@ -144,7 +144,9 @@ def read_rows(path: str | Path) -> pd.DataFrame:
         raise StoreError(f"The rows in '{path}' cannot be read: {error}.") from error
     missing = [name for name in COLUMNS if name not in found]
     if missing:
-        raise InvalidSettingError(f"'{path}' does not hold rows of a study: it lacks {listed(missing)}.")
+        raise InvalidSettingError(
+            f"'{path}' is not a table of rows of a study: it lacks the columns {listed(missing)}."
+        )
     return found[list(COLUMNS)]
 
 

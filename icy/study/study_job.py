@@ -156,7 +156,7 @@ def _replicates_in(task: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
     ]
     if not found:
         raise InvalidSettingError(
-            f"'{task.yoked_to}' does not hold a game of the dataset '{task.game.dataset}' in these grammars."
+            f"'{task.yoked_to}' has no game of the dataset '{task.game.dataset}' in the grammars {', '.join(grammars)}."
         )
     return found
 

@@ -78,7 +78,7 @@ class AcquisitionSettings:
         for name in ("epochs", "batch", "width", "hidden"):
             whole_number(f"setting {name}", getattr(self, name))
         if not 0 < self.ratio < 1:
-            raise InvalidSettingError(f"The ratio is a share between 0 and 1; not {self.ratio}.")
+            raise InvalidSettingError(f"The ratio must be above 0 and below 1, not {self.ratio}.")
         real_number("setting learning_rate", self.learning_rate, above=True)
 
 
@@ -153,8 +153,8 @@ class CommonGames:
         if counts.min() < 2 * samples:
             few = languages[int(counts.argmin())]
             raise IncompatibleError(
-                f"The space {few.space} of the episode {few.seed} has fewer than two meanings in its "
-                f"{'query' if query else 'support'}, so a listener cannot be trained and evaluated there."
+                f"The space {few.space} of episode {few.seed} has fewer than two meanings in its "
+                f"{'query' if query else 'support'}, too few to train and evaluate a listener; take larger spaces."
             )
         tokens = max(language.messages.shape[1] for language in languages)
         stimuli = np.zeros((len(languages), counts.max(), languages[0].stimuli.shape[1]), dtype=np.float32)
@@ -224,7 +224,8 @@ class Acquisition:
         for part in (self.support, self.query):
             if part.messages.min() < 0 or part.messages.max() >= symbols:
                 raise PluginError(
-                    f"A speaker's tokens must be from 0 to {symbols - 1}; this speaker used another token."
+                    f"A speaker's tokens must be from 0 to {symbols - 1}; this speaker's are from "
+                    f"{part.messages.min()} to {part.messages.max()}."
                 )
         seeds = [language.seed for language in languages]
         self.streams = EpisodeStreams.of_seeds(seeds).within("acquisition")

@@ -209,7 +209,7 @@ def learner_options(spec: S2BSpec | RecallSpec, core: str, learner: str, how: Le
 def _game(spec: S2BSpec) -> GameSettings:
     twice = sorted(set(spec.game) & set(NAMED))
     if twice:
-        raise InvalidSettingError(f"{twice[0]} is an option of its own (--{twice[0]}), not one of game.")
+        raise InvalidSettingError(f"{twice[0]} is a separate option (--{twice[0]}), not a setting of game.")
     given: Choices = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
     return GameSettings.of(**given)
 

@@ -111,7 +111,7 @@ class AgentRun:
         try:
             table = ease_of_acquisition(training.speaker(), training.game, episodes=self.job.eoa, seed=FINAL_SEED)
         except IncompatibleError as error:  # keep the other results of the training
-            log.warning("No ease of acquisition: %s", error)
+            log.warning("Ease of acquisition was not measured: %s", error)
             return {}
         return {"ease_of_acquisition": float(table["zsct"].mean())}
 

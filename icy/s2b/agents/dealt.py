@@ -171,7 +171,10 @@ def check_dealt(settings: GameSettings) -> None:
         IncompatibleError: the listener's actions change later steps of the game, or the game has no feedback.
     """
     if settings.listener_messages or not settings.feedback:
-        raise IncompatibleError("Dealt games must end with feedback, and their listeners must not send messages.")
+        raise IncompatibleError(
+            "Dealt games must end with feedback, and their listeners must not send messages; take feedback=True and "
+            "listener_messages=False."
+        )
 
 
 def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Tensor, "batch game decision"]:

@@ -155,7 +155,7 @@ class OrderListener(ValuesListener):
 
 def _require_feedback(seat: Seat) -> None:
     if not seat.settings.feedback:
-        raise IncompatibleError("This listener learns targets from the feedback, and the game has no feedback.")
+        raise IncompatibleError("This listener learns targets from the feedback; take a game with feedback=True.")
 
 
 def _first(which: SlotMask, settings: GameSettings) -> Decisions:

@@ -94,13 +94,13 @@ class Player:
         Raises:
             IncompatibleError: the speaker does not implement `utter`.
         """
-        raise IncompatibleError(f"{type(self).__name__} has no `utter`, so its language cannot be probed.")
+        raise IncompatibleError(f"{type(self).__name__} has no method `utter`, so its language cannot be probed.")
 
     @property
     def game(self) -> BatchedGame:
         """The game, for privileged players."""
         if self.seat.game is None:
-            raise IcyError(f"{type(self).__name__} uses the game: set `privileged = True` and give its seat the game.")
+            raise IcyError(f"{type(self).__name__} uses the game; set `privileged = True`, so that its seat has it.")
         return self.seat.game
 
 

@@ -43,7 +43,9 @@ class CachedModel(TextModel):
         self.model, self.folder = model, Path(folder)
         self.name = model.name
         if model.privileged:
-            raise IncompatibleError(f"Answers of {model.name} depend on more than their prompts, and cannot be saved.")
+            raise IncompatibleError(
+                f"Answers of {model.name} do not depend only on the prompts, so they cannot be saved; use no cache."
+            )
         with _by_its_option():
             require_room(self.folder)
         self._identity = model.identity()

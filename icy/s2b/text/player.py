@@ -148,7 +148,10 @@ class TextPlayer(Player):
             if not isinstance(reply, TextReply):
                 raise PluginError(f"{self.model.name} must return a TextReply, not {type(reply).__name__}.")
             if place not in waiting:
-                raise PluginError(f"{self.model.name} answers request {place} of {len(requests)}, which is not open.")
+                raise PluginError(
+                    f"{self.model.name} answers request {place} of {len(requests)}, which was answered before or does "
+                    "not exist."
+                )
             waiting.discard(place)
             yield requests[place], reply
             if self.replied is not None:

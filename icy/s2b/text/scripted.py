@@ -69,7 +69,7 @@ class ReadingModel(ScriptedModel):
         name = self.given or READERS[request.role]
         player: Player = registry.get(name, request.role).create()
         if player.privileged:
-            raise InvalidSettingError(f"{name} needs facts that a prompt does not contain.")
+            raise InvalidSettingError(f"{name} needs facts that a prompt does not contain; choose another player.")
         player.begin(Seat(settings, 1, EpisodeStreams.of_seeds([request.seed])))
         action = Action()
         for seen in course:

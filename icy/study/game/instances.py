@@ -56,13 +56,14 @@ class Instance:
         """
         apart, values = settings.held_out == "apart", settings.content.values
         count = len(settings.held_out_at) if apart else 0
-        why = f"of {values} each" if apart else "as they are the next cards of the player"
+        needed = (
+            f"{count} held-out items of different colors and shapes, out of {values} each"
+            if apart
+            else "no held-out items, because these are the player's next cards (held_out='next')"
+        )
         colours, shapes = ({part[m] for m in self.held_out} for part in _values_of(settings.content))
         if len(self.held_out) != count or len(colours) != count or len(shapes) != count:
-            raise InvalidSettingError(
-                f"An instance of these settings holds out {count} items of different colours and shapes, {why}; not "
-                f"{self.held_out}."
-            )
+            raise InvalidSettingError(f"With these settings, an instance needs {needed}; this one has {self.held_out}.")
 
 
 def _values_of(content: Dataset) -> tuple[dict[int, int], dict[int, int]]:

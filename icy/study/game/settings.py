@@ -131,8 +131,8 @@ class StudyGameSettings:
         whole_number("number of cards at the start", self.start, LEAST_CARDS, max(self.cap, LEAST_CARDS))
         if self.cap < LEAST_CARDS:
             raise InvalidSettingError(
-                f"{count} held-out items leave {self.cap} of {self.content.space.size} cards; a game needs at least "
-                f"{LEAST_CARDS}."
+                f"{count} held-out items leave {self.cap} of {self.content.space.size} cards, and a game needs at "
+                f"least {LEAST_CARDS}; hold out fewer items."
             )
         if self.card_order == "designed" and (self.held_out == "next" or values < LEAST_DESIGNED):
             raise IncompatibleError(

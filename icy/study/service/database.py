@@ -42,7 +42,7 @@ class Database:
         self.path = path
         self._writing = threading.Lock()  # threads wait for the lock instead of retrying
         if not make and not path.is_file():
-            raise StoreError(f"The database {path} does not exist yet; `icy study serve` makes it.")
+            raise StoreError(f"The database {path} does not exist yet; `icy study serve` creates it.")
         with self._store_errors():
             _make_private(path)
             self._anchor = self._connect()  # stays open, so that closing other connections does not truncate the log
@@ -110,7 +110,8 @@ class Database:
         self._anchor.execute("COMMIT")
         if version > VERSION:
             raise StoreError(
-                f"{self.path} was made by a later version of icy (its tables have version {version}, here {VERSION})."
+                f"{self.path} was created by a later version of icy (its tables have version {version}, and this icy "
+                f"reads version {VERSION}); install a later version."
             )
 
     @cached_property

@@ -378,7 +378,7 @@ def plan_path(study: str | Path) -> Path:
         raise StoreError(f"'{path}' is a folder; name the settings file of a study, as in '{path / 'pilot.toml'}'.")
     if path.is_file():
         raise StoreError(f"'{path}' is not the settings file of a study; the name of a settings file ends in .toml.")
-    raise StoreError(f"The study '{named}' does not exist; `icy study new {named}` makes it.")
+    raise StoreError(f"The study '{named}' does not exist; `icy study new {named}` creates it.")
 
 
 def read_plan(study: str | Path) -> StudyPlan:

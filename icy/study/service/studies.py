@@ -90,8 +90,8 @@ def look_at_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Stu
         row = connection.execute("SELECT id FROM study WHERE name = ?", (plan.name,)).fetchone()
         names = [name for (name,) in connection.execute("SELECT name FROM study ORDER BY name")]
     if row is None:
-        known = f"; it holds {', '.join(names)}" if names else ""
-        raise StoreError(f"The database {plan.database_path} does not hold the study '{plan.name}'{known}.")
+        known = f"; it has {', '.join(names)}" if names else ""
+        raise StoreError(f"The database {plan.database_path} does not have the study '{plan.name}'{known}.")
     return Study(plan, row["id"], database, Key.of_file(key_path(plan), make=False), now)
 
 

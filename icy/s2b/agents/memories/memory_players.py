@@ -81,7 +81,10 @@ class MemoryPlayer(Decider):
                 )
             )
         if not settings.feedback or settings.listener_messages:
-            raise IncompatibleError("A memory needs games that end with feedback and without listener messages.")
+            raise IncompatibleError(
+                "An attention memory needs games with feedback and without messages of the listener (feedback=True, "
+                "listener_messages=False)."
+            )
         self.memory = EpisodeMemory(seat.episodes, settings.width, model.tokens)
 
     @torch.no_grad()
@@ -128,7 +131,8 @@ class TrainedSpeaker(Player):
         if (settings.vocab_size, settings.length) != (network.vocab, network.positions) or settings.rounds != 1:
             raise IncompatibleError(
                 f"This speaker was trained for one round with {network.positions} tokens from a vocabulary of "
-                f"{network.vocab}; the game has other values of rounds, length or vocab_size."
+                f"{network.vocab}; the game has rounds={settings.rounds}, length={settings.length} and "
+                f"vocab_size={settings.vocab_size}."
             )
         self.memory = EpisodeMemory(seat.episodes, settings.width, settings.length)
         self.dimensions = torch.zeros(seat.episodes, settings.length, dtype=torch.long, device="cpu")

@@ -234,7 +234,7 @@ class PairLearning(DealtTraining):
             IncompatibleError: the state is from a training with other settings.
         """
         if state["settings"] != self._settings():
-            raise IncompatibleError("The state is from a training with other settings.")
+            raise IncompatibleError("The state is from a training with other settings; this training cannot resume it.")
         super().load(state)
 
     def _settings(self) -> str:

@@ -72,7 +72,8 @@ class SpeakerSettings:
         real_number("setting scale of the speaker", self.scale)
         if self.kind == "whole" and self.attention in NEARNESS:
             raise InvalidSettingError(
-                f"attention='{self.attention}' compares single numbers, and kind='whole' has several per stimulus."
+                f"attention='{self.attention}' compares single numbers, and kind='whole' has several per stimulus; "
+                "take attention 'distance' or 'dot'."
             )
 
 

@@ -148,7 +148,10 @@ def linked(speaker: NetworkPlayer, listener: NetworkPlayer) -> tuple[NetworkPlay
     for player, other in ((speaker, listener), (listener, speaker)):
         if player.network.settings.extra:
             if player.network.settings.extra != other.network.actions.shared_width:
-                raise IncompatibleError("These networks were not created for each other's choices (SAD).")
+                raise IncompatibleError(
+                    "These networks cannot see each other's choices (SAD), because their options have other sizes; "
+                    "give two players of one training."
+                )
             player.partner = other
     return speaker, listener
 

@@ -137,7 +137,8 @@ class R2D2Settings:
             whole_number(f"setting {name}", getattr(self, name), least=0)
         if not self.burn_in < self.length - 1:
             raise InvalidSettingError(
-                f"A burn-in of {self.burn_in} leaves no step to learn from in a sequence of {self.length} steps."
+                f"A burn-in of {self.burn_in} leaves no step to learn from in a sequence of {self.length} steps; take "
+                "a shorter burn_in, or a longer length."
             )
         for name in ("eta", "discount", "explore"):
             real_number(f"setting {name}", getattr(self, name), most=1)

@@ -60,13 +60,16 @@ class Replay:
         self, actors: int, capacity: int, length: int, overlap: int, priority: float = 0.9, importance: float = 0.6
     ) -> None:
         if not 0 <= overlap < length:
-            raise InvalidSettingError(f"Sequences of {length} steps cannot overlap by {overlap}.")
+            raise InvalidSettingError(
+                f"Sequences of {length} steps cannot overlap by {overlap}; take an overlap from 0 to {length - 1}."
+            )
         self.actors, self.length, self.stride = actors, length, length - overlap
         self.priority, self.importance = priority, importance
         self.steps_per_actor = capacity // actors // self.stride * self.stride
         if self.steps_per_actor < length:
             raise InvalidSettingError(
-                f"A replay of {capacity:,} observations of {actors} actors has no room for sequences of {length}."
+                f"A replay buffer of {capacity:,} observations of {actors} actors has no room for sequences of "
+                f"{length} steps; raise its capacity."
             )
         self.count = 0
         self._steps: dict[str, Tensor] = {}
