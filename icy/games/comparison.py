@@ -237,10 +237,10 @@ def compare(
         **where: see `players`.
 
     Returns:
-        The columns `agents`, `seed`, `game` (as text; only rows with the same game are comparable), `world`,
-        the columns of TRAINING (settings of the training), `rule_length`, `targets`, `distractors` and
-        `distractor_kind` (settings of the game), the scores of `icy.games.evaluate_agents`, and the `conventions` of
-        the metrics, as JSON.
+        The columns `agents`, `seed`, `game` (as text; only rows with the same game are comparable), `world`, the
+        columns of TRAINING (settings of the training), `rule_length`, `targets`, `distractors` and `distractor_kind`
+        (settings of the game), the scores of `icy.games.evaluate_agents`, and the `conventions` of the metrics, as
+        JSON.
 
     Example:
         >>> from icy.games import GameChanges, compare

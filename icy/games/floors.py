@@ -1,4 +1,4 @@
-"""Floors: scores of random languages, whose words have no meaning."""
+"""Floors: scores of random languages. Their words have no meaning."""
 
 from __future__ import annotations
 

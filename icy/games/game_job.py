@@ -103,7 +103,7 @@ class GameJob(Job):
         return replace(work, weight=CONVOLUTIONS) if images else work
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence that states what an estimate of time assumes."""
+        """Return a sentence on the assumptions of an estimate of time."""
         return f"This is an estimate for {steps} updates of every replicate, with evaluations."
 
     def rehearse(self, updates: int) -> float:

@@ -1,8 +1,8 @@
 """Rules of the multi-target games: lists of rules, random rules, and random objects that obey them or not.
 
-A rule divides the objects of a world into groups: a group of objects that obey the rule, and a group for each
-subset of its concepts that an object can lack. A group is a product of sets of values, one set per attribute, so an
-object of a group needs one random number per attribute, and no rejection.
+A rule divides the objects of a world into groups: a group of objects that obey the rule, and a group for each subset of
+its concepts that an object can lack. A group is a product of sets of values, one set per attribute, so an object of a
+group needs one random number per attribute, and no rejection.
 """
 
 import itertools

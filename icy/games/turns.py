@@ -41,7 +41,7 @@ class TurnBatch:
         numbers: index of each turn's rule among all rules of the game.
         objects: candidates as values of attributes: first the targets, then the distractors.
         keys: key of each candidate, which determines the candidate's look.
-        sender_objects: objects of the sender, if they differ from those of the receiver.
+        sender_objects: objects of the sender, if they differ from the receiver's objects.
         sender_keys: keys of `sender_objects`.
     """
 

@@ -61,7 +61,7 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """Candidates of each of T games: those of the game's episode, except a slice of the sorted array.
+    """Candidates of each of T games: the episode's candidates, except a slice of the sorted array.
 
     Attributes:
         candidates: the candidates of all episodes.

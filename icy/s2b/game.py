@@ -39,8 +39,8 @@ REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # for a wrong and a right decision, in the 
 class BatchedGame:
     """Referential games of many episodes, played step by step.
 
-    An episode depends only on its seed: a batch does not change it. Both players act at every step,
-    and hear each other's messages at the next step.
+    An episode depends only on its seed: a batch does not change it. Both players act at every step, and hear each
+    other's messages at the next step.
 
     Args:
         settings: settings of the game; or give them by name, as in `BatchedGame(shots=2, samples=4, episodes=64)`.
@@ -141,7 +141,7 @@ class BatchedGame:
         self._counts = self._array(np.zeros((self.episodes, 2, KEPT + 1), dtype=np.int64))
 
     def _begin_next(self, ended: Array) -> None:
-        """Begin the next episode in the slots whose episode has ended."""
+        """Begin the next episode in the slots with an ended episode."""
         if bool((ended & (self._episode == self._last)).any()):
             self._refill()
         where, column = self._xp.where, ended[:, None]
@@ -156,7 +156,7 @@ class BatchedGame:
         self._counts = self._counts * (1 * ~ended)[:, None, None]
 
     def _refill(self) -> None:
-        """Deal new episodes for every slot, and drop those that have ended."""
+        """Deal new episodes for every slot, and drop ended episodes."""
         episode, at = self.cpu(self._episode), self.cpu(self._at)
         played = at - self._dealt.first[episode]
         kept = np.flatnonzero(np.arange(len(self._dealt)) >= episode[self._slots])

@@ -154,7 +154,7 @@ def disentanglement(
 
     Args:
         settings: settings of the game; or give them by name. The papers use `least=5, most=5, samples=5`.
-        rows: number of stimuli to draw with replacement; or "all" stimuli of an episode, or those of its "support",
+        rows: number of stimuli to draw with replacement; or "all" stimuli of an episode, or its "support" stimuli,
             once each.
         metrics: names or wildcards.
         episodes: number of episodes.

@@ -122,7 +122,7 @@ class GameSettings(CompatSettings):
         query: the stimuli that the query shows: "all": every meaning and sample of its split; "tss": as many as needed
             to show every value S times.
         query_order: order of query "all": "random", or by "index".
-        query_of: the player whose stimuli follow the schedule of a meta game's query. "speaker": the schedule gives the
+        query_of: player with the scheduled stimuli in a meta game's query. "speaker": the schedule gives the
             targets, as in the papers. If the answer is "not there", the listener sees another stimulus, and having seen
             it before reveals the answer. "listener": the schedule gives the listener's stimuli, which reveal nothing;
             the speaker describes any of them, or another stimulus.

@@ -1,8 +1,8 @@
 """Symbolic spaces and stimuli: the meanings of an episode, and their representation for the players.
 
 Every episode has its own symbolic space: N dimensions, each with its own number of values. A meaning is a tuple of
-values. Players see stimuli, never meanings. A continuous stimulus (SCS) has one number per dimension in every
-space, so it does not reveal the number of values (MetaRG22 and MetaRG24, section on stimuli).
+values. Players see stimuli, never meanings. A continuous stimulus (SCS) has one number per dimension in every space, so
+it does not reveal the number of values (MetaRG22 and MetaRG24, section on stimuli).
 """
 
 from dataclasses import dataclass
@@ -117,9 +117,9 @@ class Sections:
             streams: the episodes' streams.
             spaces: the episodes' spaces.
             samples: number of samples per value, O.
-            truncate: treatment of samples outside their section: "resample", draw from the density truncated to
-                the section, so that values never overlap; "clip", move the sample to the end of its section; "none",
-                keep it, as in the authors' program (about seven in ten thousand samples leave their section).
+            truncate: treatment of samples outside their section: "resample", draw from the density truncated to the
+                section, so that values never overlap; "clip", move the sample to the end of its section; "none", keep
+                it, as in the authors' program (about seven in ten thousand samples leave their section).
 
         Raises:
             InvalidSettingError: fewer than one sample.

@@ -90,8 +90,8 @@ def svg(
 
     Args:
         picture: the picture to draw.
-        palette: "primary", the published colors; or "safe", colors that most color-blind people can distinguish,
-            with a dark outline.
+        palette: "primary", the published colors; or "safe", colors that most color-blind people can distinguish, with a
+            dark outline.
         label: the alternative text, which should not reveal the color or the shape.
         patterns: whether every color also has a pattern of lines.
         side: width and height, in pixels.

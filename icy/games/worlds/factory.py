@@ -15,7 +15,7 @@ def make_world(name: str, *, bank: int = 0, **options: Any) -> World:
     Args:
         name: name of a registered world (`icy list worlds`).
         bank: number of looks of each object to store for training, in addition to those for evaluations; 0: every
-            object is drawn anew.
+            object is drawn again.
         **options: options of the world, as in `canvas=32`.
 
     Raises:

@@ -18,7 +18,7 @@ from torch import Tensor
 ELLIPSE, BOX, TRIANGLE = range(3)
 LEVELS = 255
 BORDER = 1.0  # largest distance of a figure's pixels from its circumscribed circle: the tip of a blurred triangle
-AT_ONCE = 256  # images drawn at once on a CPU, whose cache holds their arrays
+AT_ONCE = 256  # images drawn at once on a CPU: their arrays fit in its cache
 AT_ONCE_ON_GPU = 16_384
 Seen = Float[Tensor, "figure row column"]
 

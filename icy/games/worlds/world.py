@@ -33,8 +33,8 @@ class World(ABC):
     ) -> Float[Tensor, "*batch_and_shape"]:
         """Return the objects as agents see them, a pure function of each object's values and key.
 
-        The last bit of a key is 1 in evaluations. A world with a finite number of looks can
-        reserve some for evaluations.
+        The last bit of a key is 1 in evaluations. A world with a finite number of looks can reserve some for
+        evaluations.
 
         Args:
             objects: the value of each attribute.

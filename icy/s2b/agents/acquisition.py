@@ -1,9 +1,9 @@
 """Ease of acquisition (EoA; MetaRG24): how well a new listener learns the language of a frozen speaker.
 
-The listener is ordinary: it has no memory of an episode, and learns one language by gradient descent in one
-symbolic space. The speaker plays an episode and is then frozen. A new listener is trained on the speaker's messages for
-the stimuli of the support, and evaluated on its messages for the stimuli of the query. The listeners of many episodes
-train as one stack.
+The listener is ordinary: it has no memory of an episode, and learns one language by gradient descent in one symbolic
+space. The speaker plays an episode and is then frozen. A new listener is trained on the speaker's messages for the
+stimuli of the support, and evaluated on its messages for the stimuli of the query. The listeners of many episodes train
+as one stack.
 """
 
 from collections.abc import Callable, Sequence
@@ -201,9 +201,9 @@ class CommonGames:
 class Acquisition:
     """Training of ordinary listeners, one per frozen language.
 
-    All listeners make the same number of passes over their own support, so those with fewer stimuli end earlier.
-    A listener's random numbers depend only on its episode's seed, so its results do not depend on the other listeners
-    of the stack.
+    All listeners make the same number of passes over their own support, so those with fewer stimuli end earlier. A
+    listener's random numbers depend only on its episode's seed, so its results do not depend on the other listeners of
+    the stack.
 
     Args:
         languages: the languages of the frozen speakers.

@@ -96,7 +96,7 @@ class AgentJob(Job):
         return "at most" if self.task.observations else "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence that states what an estimate of time assumes."""
+        """Return a sentence on the assumptions of an estimate of time."""
         return f"This is an estimate for {steps} updates of every agent, including all evaluations."
 
     def work(self) -> None:

@@ -78,7 +78,7 @@ class LearningMethod:
         return replace(presets[preset], **self.fixed, **own)
 
     def complete(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return all settings, except those that follow from the learner's name or other fields of the task.
+        """Return all settings, except settings that follow from the learner's name or other fields of the task.
 
         Raises the errors of `make_settings`.
         """

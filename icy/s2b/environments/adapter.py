@@ -184,7 +184,7 @@ class GameAdapter:
         self.illegal[player] = self.illegal[player] + (forbidden & ~self.game.turn.done)
 
     def masks(self, player: str = LISTENER) -> Masks:
-        """Return a player's action masks; before the first reset, those of an episode's first step."""
+        """Return a player's action masks; before the first reset, the masks of an episode's first step."""
         if player not in self._masks:
             begun = self.game.begun
             turn = self.game.turn if begun else BatchedGame(self.settings, episodes=self.game.episodes).reset(0)

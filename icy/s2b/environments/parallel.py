@@ -19,8 +19,8 @@
 A speaker and a listener play referential games about stimuli without knowing their meanings (MetaRG22, MetaRG24). Every
 episode has its own symbolic space, of N dimensions with varying numbers of values, and its own vocabulary. The support
 phase shows every value at least S times; the query phase asks for combinations of values that the support never showed.
-From one episode to the next, agents can only reuse how to learn: how to bind tokens to values within an episode,
-and how to recombine them.
+From one episode to the next, agents can only reuse how to learn: how to bind tokens to values within an episode, and
+how to recombine them.
 
 ### Observation space
 
@@ -85,9 +85,9 @@ icy.s2b.parallel_env(
 ```
 
 `actions`: the form of actions. `messages="tokens"`: agents observe a message as its tokens, MultiDiscrete([V + 1] * L),
-instead of a one-hot block per token. `latents=True` adds hidden facts to the infos: meanings, numbers of values,
-the right decision. `observations` and `observe_mask`: the form of observations, see above. All others are
-settings, see `icy.s2b.GameSettings`; `compat="near32"` takes the choices of the authors' program.
+instead of a one-hot block per token. `latents=True` adds hidden facts to the infos: meanings, numbers of values, the
+right decision. `observations` and `observe_mask`: the form of observations, see above. All others are settings, see
+`icy.s2b.GameSettings`; `compat="near32"` takes the choices of the authors' program.
 
 ### Version history
 

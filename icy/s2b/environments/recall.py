@@ -9,8 +9,8 @@
 | Rewards            | 1 for a right answer, 0 for a wrong one                                     |
 
 The recall task (MetaRG22, the binding-problem control). A game has two steps: the first shows a stimulus, the second
-asks for the stimulus's value in one dimension, and the agent answers. Every stimulus of the episode's space is
-shown once in each of two shots; the score is the accuracy in the second. Compare `representation="scs"` with `"ohe"`.
+asks for the stimulus's value in one dimension, and the agent answers. Every stimulus of the episode's space is shown
+once in each of two shots; the score is the accuracy in the second. Compare `representation="scs"` with `"ohe"`.
 
 ### Observation space
 
@@ -26,9 +26,9 @@ shown once in each of two shots; the score is the accuracy in the second. Compar
 gymnasium.make("S2B/Recall-v0", representation="scs", shots=2, latents=False, observations="dict", ...)
 ```
 
-`latents`, `observations`, `observe_mask` and `render_mode` are as in the parallel game. All others are
-settings, see `icy.s2b.RecallSettings`; `compat="near32"` takes the choices of the authors' program , except its third
-pass, which shows the last stimulus over and over.
+`latents`, `observations`, `observe_mask` and `render_mode` are as in the parallel game. All others are settings, see
+`icy.s2b.RecallSettings`; `compat="near32"` takes the choices of the authors' program, except its third pass, which
+shows the last stimulus over and over.
 
 ### Info
 
@@ -119,7 +119,7 @@ class RecallAdapter:
             self._lines.append(f"answered {action}, {result}" + ("" if over else f"; shown {_numbers(turn)}"))
 
     def masks(self) -> Masks:
-        """Return the action masks, [B, choices]; before the first reset, those of an episode's first step."""
+        """Return the action masks, [B, choices]; before the first reset, the masks of an episode's first step."""
         turn = self.task.turn
         asked = np.zeros(self.task.episodes, dtype=bool) if turn is None else (turn.asked == ASKED) & ~turn.done
         mask = np.repeat(asked[:, None], self.task.settings.most + 1, axis=1)

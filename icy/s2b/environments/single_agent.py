@@ -50,7 +50,7 @@ class AgentAdapter(Protocol):
         """Return the observations."""
 
     def masks(self) -> Masks:
-        """Return the action masks, [B, choices]; before the first reset, those of an episode's first step."""
+        """Return the action masks, [B, choices]; before the first reset, the masks of an episode's first step."""
 
     def infos(self) -> Arrays:
         """Return the infos. The keys are the same at every step."""

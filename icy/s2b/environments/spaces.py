@@ -196,9 +196,9 @@ class ActionForm:
     Args:
         settings: settings of the game.
         player: "speaker" or "listener".
-        form: "factored": a decision and a token per position (MultiDiscrete), for both players; "flat": one
-            number for a decision and a sentence, for both players, and the last number for no action (MetaRG22);
-            "role": only the player's own choices: the speaker's tokens, the listener's decision.
+        form: "factored": a decision and a token per position (MultiDiscrete), for both players; "flat": one number for
+            a decision and a sentence, for both players, and the last number for no action (MetaRG22); "role": only the
+            player's own choices: the speaker's tokens, the listener's decision.
 
     Raises:
         UnknownNameError: an unknown format of actions.
@@ -278,8 +278,8 @@ class ActionForm:
     def masks(self, seen: Seen) -> Masks:
         """Return the action masks, [B, choices]: of the flat action, or of the decision followed by each token.
 
-        One choice is always legal: a player that may not decide or speak may choose 0, or the last action of the
-        flat format.
+        One choice is always legal: a player that may not decide or speak may choose 0, or the last action of the flat
+        format.
         """
         if self.form == "flat":
             return self._flat_masks(seen)

@@ -1,7 +1,7 @@
 """Speakers that do not learn.
 
-Most of them are privileged: they know the meanings, which other players must infer, and express them in a language
-of known structure.
+Most of them are privileged: they know the meanings, which other players must infer, and express them in a language of
+known structure.
 """
 
 from typing import Any

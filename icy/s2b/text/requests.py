@@ -61,8 +61,8 @@ class TextReply:
         option_logprobs: log-probabilities of the possible decisions, if the model reports them.
         usage: numbers of tokens of the request and the answer, if the model reports them.
         cached: whether the answer was loaded from disk.
-        finish: reason why the text ends, if the model reports it: "stop"; "length" for the largest
-            number of tokens; "content_filter" and others.
+        finish: reason why the text ends, if the model reports it: "stop"; "length" for the largest number of tokens;
+            "content_filter" and others.
     """
 
     decision: int | None

@@ -95,7 +95,7 @@ class Core(nn.Module):
         raise NotImplementedError
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
-        """Return the part of a state that the reconstruction loss uses , [B, `latent_width`]."""
+        """Return the part of a state that the reconstruction loss uses, [B, `latent_width`]."""
         raise NotImplementedError
 
     def unroll(self, xs: Inputs, state: State, resets: Resets | None = None) -> tuple[Outputs, State]:

@@ -90,8 +90,8 @@ def weights(cosines: Float[Tensor, "*lead near"], there: Bool[Tensor, "*lead nea
 class DCEM(SequenceCore):
     """LSTM with two memories, of stimuli and of messages: similar stimuli retrieve messages, and vice versa.
 
-    Entries include the flags. The retrieved entries, the LSTM's output and the input pass through an output
-    LSTM and two layers.
+    Entries include the flags. The retrieved entries, the LSTM's output and the input pass through an output LSTM and
+    two layers.
 
     Args:
         width: width of an input.

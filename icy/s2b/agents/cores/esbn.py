@@ -1,7 +1,7 @@
 """Emergent symbol binding network (Webb, Sinha and Cohen 2021), in its original version and in that of MetaRG22.
 
-The memory holds a pair for each step: the input as value, and a key from the controller. The current
-value is compared with earlier values and retrieves their keys, which the controller reads.
+The memory holds a pair for each step: the input as value, and a key from the controller. The current value is compared
+with earlier values and retrieves their keys, which the controller reads.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ class Binding(nn.Module):
         keys: Float[Tensor, "batch capacity key"],
         seen: MemoryView,
     ) -> Reads:
-        """Return the reads of values [T, B, v] from entries [B, C + T, v], of which the first C have keys."""
+        """Return the reads of values [T, B, v] from entries [B, C + T, v]. The first C entries have keys."""
         alike = values.transpose(0, 1) @ entries.mT
         weights = alike.masked_fill(~seen.earlier, torch.finfo(alike.dtype).min).softmax(-1) * seen.earlier
         confidence = (weights * (self.gain * alike + self.bias).sigmoid()).sum(-1, keepdim=True)
@@ -151,8 +151,8 @@ class StrictESBN(_Bindings):
 class ESBN(_Bindings):
     """ESBN of MetaRG22: the controller also sees the input, and an LSTM computes the output.
 
-    Values are inputs without an embedding, and keys have no ReLU. The output LSTM gets the input, the
-    controller's output, and the retrieved key with its confidence.
+    Values are inputs without an embedding, and keys have no ReLU. The output LSTM gets the input, the controller's
+    output, and the retrieved key with its confidence.
 
     Args:
         width: width of an input.

@@ -29,8 +29,8 @@ class MemorySettings:
     """Settings of an attention memory.
 
     Attributes:
-        kind: "pairs": a memory that all pairs of a dimension and a message position share; "joint": a memory
-            of whole games.
+        kind: "pairs": a memory that all pairs of a dimension and a message position share; "joint": a memory of whole
+            games.
         heads: number of attention heads.
         width: width of a head's queries and keys.
         hidden: width of the layers of the perceptron.

@@ -1,7 +1,7 @@
 """A speaker that learns, with an attention memory of the earlier tokens of each message position.
 
-A position describes one dimension in a whole episode. It attends to earlier games with similar numbers, repeats
-their tokens, and picks an unused token for a new number. The speaker does not see answers or results. So its attention
+A position describes one dimension in a whole episode. It attends to earlier games with similar numbers, repeats their
+tokens, and picks an unused token for a new number. The speaker does not see answers or results. So its attention
 weights depend only on the stimuli, and only the tokens are computed game by game.
 """
 

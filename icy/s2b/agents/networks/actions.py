@@ -15,7 +15,7 @@ from icy.s2b.turn import Seen
 
 Form = Literal["decision", "sentence", "tokens", "both"]
 FORMS: tuple[str, ...] = get_args(Form)
-NEVER = -1  # stands for the previous choice at the beginning of an episode
+NEVER = -1  # value of the previous choice at the beginning of an episode
 OTHER = (0.0, 1.0)  # one-hot code of "the other player made this choice"
 
 
@@ -23,7 +23,7 @@ OTHER = (0.0, 1.0)  # one-hot code of "the other player made this choice"
 class Actions:
     """The options of a player at a step. A choice is the number of an option.
 
-    If neither a message nor a decision is expected, only the last option, "none", is legal: an empty message and no
+    If no message and no decision is expected, only the last option, "none", is legal: an empty message and no
     decision. In the form "tokens", it is the end token.
 
     Attributes:

@@ -22,7 +22,7 @@ BASELINES = ("phase", "value")
 
 @dataclass(frozen=True)
 class CoreLearningSettings(DealtLearningSettings):
-    """Settings for training a listener with a core, in addition to those of DealtLearningSettings.
+    """Settings for training a listener with a core. They add to DealtLearningSettings.
 
     Attributes:
         baseline: baseline of PPO: "phase": the mean reward of the phase; "value": a state value that the network

@@ -34,8 +34,8 @@ class CoreListener(nn.Module):
 
     Args:
         game: settings of the game.
-        settings: settings of the network; by default an LSTM of 256 and 128 after the encoders of the
-            authors' later program.
+        settings: settings of the network; by default an LSTM of 256 and 128 after the encoders of the authors' later
+            program.
         own: whether the listener sees its previous choice and the result and reward of its previous decision.
 
     Raises:

@@ -36,7 +36,7 @@ class NetworkSettings:
         head: "dueling": scores are action values, computed from a state value and advantages; "policy": scores are
             logits, and the value is separate.
         deaf: whether messages are replaced by empty messages.
-        hold: whether the input at a game's end repeats the last message if there is no new one (see `observe`).
+        hold: whether the input at a game's end repeats the last message if no new message arrives (see `observe`).
         extra: width of extra input, such as the partner's choice.
 
     Raises:

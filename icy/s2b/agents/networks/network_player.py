@@ -159,8 +159,8 @@ def linked(speaker: NetworkPlayer, listener: NetworkPlayer) -> tuple[NetworkPlay
 def check_game(actions: Actions, game: GameSettings, role: str) -> None:
     """Check that a network has the sizes of a game's observations and actions.
 
-    Numbers of values may differ, because a network does not depend on them. If a listener sends no messages,
-    the game may have a smaller vocabulary than the network.
+    Numbers of values may differ, because a network does not depend on them. If a listener sends no messages, the game
+    may have a smaller vocabulary than the network.
 
     Raises:
         IncompatibleError: the sizes differ.

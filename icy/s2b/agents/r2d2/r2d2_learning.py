@@ -71,16 +71,16 @@ class R2D2Settings:
         double: double Q-learning: the network selects the next option, and the target network gives its value.
         greedy: the options that this selection considers: "legal": legal options only; "raw": all options, as in the
             authors' program.
-        tail: treatment of steps with fewer than n following rewards in their sequence: "masked": left out;
-            "short": their targets have fewer rewards. A sequence's last step is always left out.
+        tail: treatment of steps with fewer than n following rewards in their sequence: "masked": left out; "short":
+            their targets have fewer rewards. A sequence's last step is always left out.
         rate: learning rate of Adam.
         adam_epsilon: epsilon of Adam.
         clip: largest norm of a gradient.
         target: update of the target network: "hard": a copy every `target_interval` updates; "soft": a step towards the
             network by 1 / `target_interval` at every update.
         target_interval: number of updates, see `target`.
-        explore: probability x with which the first actor explores. Actor i of A explores with probability
-            x^(1 + e i / (A - 1)).
+        explore: probability x with which the first actor explores. Actor i of A explores with probability x^(1 + e i /
+            (A - 1)).
         explore_exponent: the exponent e in this probability.
 
     Raises:
@@ -515,7 +515,7 @@ def n_step_targets(rewards: OfSteps, ends: Flags, worth: OfSteps, steps: int, di
 
 
 def complete_targets(ends: Flags, steps: int) -> Flags:
-    """Return a mask of steps whose next `steps` rewards, up to the episode's end, are in the sequence."""
+    """Return a mask of steps that are followed by `steps` rewards, or by the episode's end, in their sequence."""
     complete = torch.ones_like(ends)
     for _ in range(steps):
         complete = ends | torch.cat([complete[1:], torch.zeros_like(complete[:1])])

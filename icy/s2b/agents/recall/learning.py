@@ -158,7 +158,7 @@ class RecallMemory(nn.Module):
 
 @dataclass(frozen=True)
 class RecallLearningSettings(DealtLearningSettings):
-    """Settings for training the attention memory, in addition to those of DealtLearningSettings.
+    """Settings for training the attention memory. They add to DealtLearningSettings.
 
     Attributes:
         games_per_shot: largest number of games in a shot of a training episode; None for all stimuli of the space.

@@ -14,8 +14,8 @@ class RecallSpec(RunSpec):
     """Agents to train in the recall task, one row per combination of values.
 
     Attributes:
-        core: the agent's memory: "pairs", icy's attention memory, which learns from rewards by PPO;
-            or a core of `icy list cores`, which learns by R2D2 with the reconstruction loss, as in the papers.
+        core: the agent's memory: "pairs", icy's attention memory, which learns from rewards by PPO; or a core of `icy
+            list cores`, which learns by R2D2 with the reconstruction loss, as in the papers.
         stimuli: "ohe", one-hot, or "scs", continuous; one value or several.
         compat: "near32" for the task as in the authors' program; "" for the task as in the paper.
         task: further settings of the task, for example shots=3; see icy.s2b.RecallSettings.

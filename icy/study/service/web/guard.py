@@ -71,7 +71,7 @@ class Headers:
 
 
 class Hosts:
-    """Middleware that refuses requests to other host names than those of the service.
+    """Middleware that refuses requests to host names that do not belong to the service.
 
     Args:
         app: the web application.
