@@ -92,7 +92,7 @@ class GameModel(nn.Module):
 
     @contextlib.contextmanager
     def _sampling(self, keys: Tensor | None) -> Iterator[None]:
-        """Let the sender sample with the given noise, as in training, in a `with` block."""
+        """Context manager in which the sender samples with the given noise, as in training."""
         if keys is None:
             yield
             return
@@ -176,7 +176,7 @@ def make_game_model(task: GameTask, seed: int) -> GameModel:
 
 @contextlib.contextmanager
 def _weights(seed: int, *part: str) -> Iterator[None]:
-    """Draw weights from the stream of one part, in a `with` block."""
+    """Context manager in which weights are drawn from the stream of one part."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(stream_key(seed, "weights", *part))  # of the CPU only
         yield

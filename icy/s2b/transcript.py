@@ -1,4 +1,4 @@
-"""Transcripts: an episode in words, for a person to follow."""
+"""Transcripts: text that describes an episode step by step."""
 
 from collections.abc import Sequence
 

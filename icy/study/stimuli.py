@@ -35,7 +35,7 @@ LABEL = "Picture"
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of the figures.
+    """Colors of the figures.
 
     Attributes:
         colours: color of each value, in the order of the values.

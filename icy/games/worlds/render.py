@@ -43,7 +43,7 @@ class Figures(NamedTuple):
     colour: Float[Tensor, "figure 3"]
 
     def part(self, which: slice) -> "Figures":
-        """Select some of the figures."""
+        """Select figures by a slice."""
         return Figures(*(member[which] for member in self))
 
 

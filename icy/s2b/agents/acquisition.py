@@ -47,7 +47,7 @@ OfLanguages = Float64[Reals, " language"]
 
 @dataclass(frozen=True)
 class AcquisitionSettings:
-    """Settings of a listener that acquires one language. Defaults follow the authors' script where it is known.
+    """Settings of the training of one listener. Defaults follow the authors' script as far as it is known.
 
     Attributes:
         epochs: number of passes over the support.

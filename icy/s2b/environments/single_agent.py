@@ -38,7 +38,7 @@ class AgentAdapter(Protocol):
 
     @property
     def spaces(self) -> tuple[Space, Space]:
-        """The spaces of one observation and of one action."""
+        """The observation space and the action space of one episode."""
 
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn | RecallTurn:
         """Begin an episode in every slot; see BatchedGame.reset."""

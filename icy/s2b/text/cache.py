@@ -116,7 +116,7 @@ class CachedModel(TextModel):
 
 @contextlib.contextmanager
 def _by_its_option() -> Iterator[None]:
-    """Make errors name --cache, the option that sets the folder."""
+    """Context manager in which errors name --cache, the option that sets the folder."""
     try:
         yield
     except StoreError as error:

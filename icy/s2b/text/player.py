@@ -120,7 +120,7 @@ class TextPlayer(Player):
         self.model.begin(seat)
 
     def acting(self, seen: Seen) -> Action:
-        """Record the observations, request the answers that are needed, and record them."""
+        """Record the observations, request the necessary answers, and record the answers."""
         settings = self.seat.settings
         decisions: Wholes = np.zeros(self.seat.episodes, dtype=np.int64)
         messages: Wholes = np.full((self.seat.episodes, settings.length), END, dtype=np.int64)

@@ -19,7 +19,7 @@ WordTable = tuple[tuple[tuple[int, ...], ...], ...]
 
 @dataclass(frozen=True)
 class Dataset:
-    """Coloured shapes, and the letters of their codes.
+    """Colored shapes, and the letters of their codes.
 
     Meanings are numbered in row-major order (color, shape): the shape varies fastest.
 

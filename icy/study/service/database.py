@@ -50,7 +50,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Open a read-only view: a connection that sees one consistent state of the database."""
+        """Open a connection that sees one consistent state of the database, for reading."""
         with self._store_errors(), contextlib.closing(self._connect()) as connection:
             connection.execute("BEGIN")
             yield connection
@@ -122,7 +122,7 @@ class Database:
 
     @contextlib.contextmanager
     def _store_errors(self, path: Path | None = None) -> Iterator[None]:
-        """Convert errors of SQLite to StoreError."""
+        """Context manager that converts errors of SQLite to StoreError."""
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:

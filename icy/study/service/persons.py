@@ -261,7 +261,7 @@ def _erase(connection: sqlite3.Connection, person: str, time: str, data: bool) -
 
 
 def delete_old_ids(study: Study) -> int:
-    """Delete external ids that are older than `ids_days` days after the payment's export; return their number."""
+    """Delete external ids `ids_days` days after the export of the payment, and return the number of deleted ids."""
     days = study.plan.people.ids_days
     if not days:
         return 0

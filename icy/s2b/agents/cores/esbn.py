@@ -1,4 +1,4 @@
-"""Emergent symbol binding network (Webb, Sinha and Cohen 2021), in its original version and in that of MetaRG22.
+"""Emergent symbol binding network (Webb, Sinha and Cohen 2021), in the original version and in MetaRG22's version.
 
 The memory holds a pair for each step: the input as value, and a key from the controller. The current value is compared
 with earlier values and retrieves their keys, which the controller reads.
@@ -99,7 +99,7 @@ class _Bindings(SequenceCore):
 class StrictESBN(_Bindings):
     """The original ESBN (Webb et al. 2021): the controller sees only the keys that inputs retrieve, never an input.
 
-    The original runs one more step at the end, without an input, so that the controller processes its last read. Here
+    The original runs one more step after the last input, so that the controller processes its last read. Here
     every step has an output, so each step ends with this controller step. It is the step with which the next input
     would begin. The original also normalizes inputs over the whole sequence, which is not possible here: later inputs
     are unknown.

@@ -24,7 +24,7 @@ class Actions:
     """The options of a player at a step. A choice is the number of an option.
 
     If no message and no decision is expected, only the last option, "none", is legal: an empty message and no
-    decision. In the form "tokens", it is the end token.
+    decision. In the form "tokens", only the end token is legal then.
 
     Attributes:
         game: settings of the game.

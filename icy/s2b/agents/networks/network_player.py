@@ -144,7 +144,7 @@ class NetworkPlayer(Player):
 
 
 def linked(speaker: NetworkPlayer, listener: NetworkPlayer) -> tuple[NetworkPlayer, NetworkPlayer]:
-    """Make each of two players see the other's greedy choices (SAD), if its network has an input for them."""
+    """Connect two players for SAD: each sees the other's greedy choices, if its network has this input."""
     for player, other in ((speaker, listener), (listener, speaker)):
         if player.network.settings.extra:
             if player.network.settings.extra != other.network.actions.shared_width:
