@@ -79,8 +79,8 @@ class R2D2Settings:
         target: update of the target network: "hard": a copy every `target_interval` updates; "soft": a step towards the
             network by 1 / `target_interval` at every update.
         target_interval: number of updates, see `target`.
-        explore: probability x with which the first actor explores. Actor i of A explores with probability x^(1 + e i /
-            (A - 1)).
+        explore: probability x with which the first actor explores. Actor i of A explores with probability
+            x^(1 + e i / (A - 1)).
         explore_exponent: the exponent e in this probability.
 
     Raises:
