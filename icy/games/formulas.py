@@ -32,7 +32,7 @@ class Formulas(RuleSource):
     """All formulas of one or two literals. A literal is a concept or its negation.
 
     Two literals are joined by "and" or "or". Formulas that hold for no object or for all objects are left out, as are
-    formulas equivalent to a shorter or earlier formula. The world of Mu & Goodman (5 shapes, 6 colors) has 312 formulas:
+    formulas equivalent to a shorter or earlier formula. The world of Mu & Goodman (5 shapes, 6 colors) has 312:
     22 literals, 145 conjunctions and 145 disjunctions. A row of the table has two literals and their connective: 0 for
     a single literal, 1 for "and", 2 for "or". A phrase consists of the literals, and of the word "or" if it joins them.
 
