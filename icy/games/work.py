@@ -1,4 +1,4 @@
-"""Count the operations of one update of the agents of a game, without training."""
+"""Count the operations of one update of a game's agents, without training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .model import GameModel, game_loss, make_game_model
 
 
 def work_of_game(setup: GameTask) -> Work:
-    """Count the operations of one update of the agents of a setup, from a forward pass on a few turns."""
+    """Count the operations of one update, from a forward pass on a few turns."""
     model = make_game_model(setup, FIRST_SEED)
     few = marker(_sizes(setup, model))
     candidates = setup.turns.targets + setup.turns.distractors
