@@ -218,14 +218,13 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
     if spec.per_gpu < 1:
         raise InvalidSettingError(f"per_gpu must be at least 1, not {spec.per_gpu}.")
     workers = plan_workers(spec.workers, device, rows)
-    if spec.runner == "local":
-        if spec.per_gpu != 1:
-            raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
-        return Plan(tuple(rows), store_of(spec), device, workers, start=packs_of(spec))
-    for row in rows:
-        _refuse_notebook(row)
-    where = device, spec.workers or 0, spec.runner, spec.per_gpu, packs_of(spec)
-    return Plan(tuple(rows), store_of(spec), *where)
+    if spec.runner != "local":
+        workers = spec.workers or 0
+        for row in rows:
+            _refuse_notebook(row)
+    elif spec.per_gpu != 1:
+        raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
+    return Plan(tuple(rows), store_of(spec), device, workers, spec.runner, spec.per_gpu, packs_of(spec))
 
 
 def device_of(spec: RunSpec) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.cli.options import Assignment, Decorator, plugin_option, together
+from icy.cli.options import Assignment, Decorator, plugin_files, together
 from icy.core.registry import registry
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ game_options = together(
     click.option("--game", "turn", multiple=True, type=Assignment(), metavar="NAME=VALUE",
                  help="A setting of turns that replaces the agents' own, as in rule_length=4, targets=5, "
                       "distractor_kind=near; repeatable. See icy.games.TurnSettings."),
-    plugin_option,
+    plugin_files,
     click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
 )  # fmt: skip
 
