@@ -290,6 +290,17 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def agents_option(example: str) -> Decorator:
+    """Return the option --where of commands that play with trained agents."""
+    return click.option(
+        "--where",
+        multiple=True,
+        type=Assignment(),
+        metavar="NAME=VALUE",
+        help=f"Use only matching trained agents of a folder, as in seed=124 or {example}; repeatable.",
+    )
+
+
 def together(*options: Decorator) -> Decorator:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):

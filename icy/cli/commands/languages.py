@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import Decorator, plugin_option
+from icy.cli.options import Decorator, plugin_option, together
 from icy.cli.output import format_option, note, print_rows, stdout
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.registry import SIDES, registry
@@ -42,20 +41,13 @@ In Python, icy.Language.load reads the file.
 
 def _language_options(meanings: str) -> Decorator:
     """Return a decorator that adds the arguments of make_language as options, with its defaults."""
-    options: list[Decorator] = [
+    return together(
         click.option("--meanings", default=meanings, help="Meaning space: attributes x values."),
         click.option("--vocab-size", type=int, default=DEFAULTS["vocab_size"], help="Number of tokens, V."),
         click.option("--word-length", type=int, default=DEFAULTS["word_length"], help="Tokens per word, w."),
         click.option("--seed", type=int, default=DEFAULTS["seed"], help="Seed of the words and all random draws."),
         plugin_option,
-    ]
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    )
 
 
 @command("show", epilog=SHOW_EPILOG, context_settings={"show_default": True})

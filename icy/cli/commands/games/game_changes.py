@@ -6,21 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.cli.options import Assignment, Decorator, plugin_files, together
+from icy.cli.options import Assignment, agents_option, plugin_files, together
 from icy.core.registry import registry
 
 if TYPE_CHECKING:
     from icy.games.comparison import GameChanges
 
-where_option: Decorator = click.option(
-    "--where",
-    multiple=True,
-    type=Assignment(),
-    metavar="NAME=VALUE",
-    help="Use only matching trained agents of a folder, as in seed=124 or representation=qt; repeatable.",
-)
 game_options = together(
-    where_option,
+    agents_option("representation=qt"),
     click.option("--world", default=None, metavar="NAME",
                  help="World of agents that know the rules.  [default: the trained agents' world, or thing]"),
     click.option("--world-options", "world_options", multiple=True, type=Assignment(), metavar="NAME=VALUE",
