@@ -32,8 +32,7 @@ Assignments = Sequence[tuple[str, object]]
 
 
 def _load_plugins(ctx: click.Context, param: click.Parameter, files: Sequence[str]) -> None:
-    for file in files:
-        registry.load_file(file)
+    registry.load_files(files)
 
 
 _PLUGIN: dict[str, Any] = {

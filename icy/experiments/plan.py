@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import cast, get_args
 
 from icy.config.specs import RunSpec
@@ -166,7 +165,7 @@ def make_plan(spec: RunSpec) -> Plan:
 @interrupted_with("nothing was trained")
 def plan_rows(spec: RunSpec) -> list[Row]:
     """Return the rows of a spec: the jobs of its kind, each with its records on file."""
-    load_plugins(spec.plugin_files)
+    registry.load_files(spec.plugin)
     if folder_of(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
         raise InvalidSettingError(
             f"out is a folder for results, not a file such as '{spec.out}'; `icy pack` writes results to a file."
@@ -197,12 +196,6 @@ def packs_of(spec: RunSpec) -> tuple[Pack, ...]:
 def store_of(spec: RunSpec) -> Store:
     """Return the results folder of a spec, with the records of the packs that it starts from."""
     return Store(spec.out, {record["key"]: record for pack in packs_of(spec) for record in pack.records})
-
-
-def load_plugins(files: str | Path | Iterable[str | Path]) -> None:
-    """Load plug-in files."""
-    for file in [files] if isinstance(files, (str, Path)) else files:
-        registry.load_file(file)
 
 
 def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:

@@ -215,8 +215,7 @@ def metrics_command(
     set_up_log(stderr(), quiet, 0)
     # No warnings: the notes below the results list metrics that cannot score a table.
     click.get_current_context().with_resource(log_level(logging.ERROR, "icy.metrics.evaluation"))
-    for file in plugin:
-        registry.load_file(file)
+    registry.load_files(plugin)
     figure, target = None if plot is None else checked_plot(plot), checked_rows_file(out)
     names = [entry.name for entry in registry.match(metric, "metric")]
     chosen = _conventions(conventions, ["cbm"] if by_sample_size else names)

@@ -30,7 +30,6 @@ def changes_of(given: dict[str, Any], count: int | None = None) -> GameChanges:
     """Take the options of the game out of a command's arguments, and load plug-in files."""
     from icy.games.comparison import GameChanges
 
-    for file in given.pop("plugin"):
-        registry.load_file(file)
+    registry.load_files(given.pop("plugin"))
     turns, options = (dict(given.pop(name)) for name in ("turn", "world_options"))
     return GameChanges(given.pop("world"), options, turns, count)
