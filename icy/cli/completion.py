@@ -80,8 +80,7 @@ def protocols(ctx: click.Context, param: click.Parameter, incomplete: str) -> It
 def _entries(ctx: click.Context, *kinds: str) -> list[Entry]:
     """Return entries of these kinds, including plug-ins named earlier on the line; none if one fails to load."""
     with contextlib.suppress(IcyError):
-        for file in ctx.params.get("plugin") or ():
-            registry.load_file(file)
+        registry.load_files(ctx.params.get("plugin") or ())
         return registry.entries(*kinds)
     return []
 

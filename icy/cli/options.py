@@ -20,6 +20,7 @@ from icy.config.types import RepresentationName
 from icy.core.checks import number_or_text, parse_count
 from icy.core.docs import described
 from icy.core.errors import quoted
+from icy.core.registry import registry
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES
 from icy.records.store import RERUN
@@ -29,13 +30,19 @@ from . import completion
 Decorator = Callable[[Any], Any]
 Assignments = Sequence[tuple[str, object]]
 
-plugin_option: Decorator = click.option(
-    "--plugin",
-    multiple=True,
-    type=click.Path(),
-    metavar="FILE",
-    help="A Python file that registers models or grammars; repeatable.",
-)
+
+def _load_plugins(ctx: click.Context, param: click.Parameter, files: Sequence[str]) -> None:
+    registry.load_files(files)
+
+
+_PLUGIN: dict[str, Any] = {
+    "multiple": True,
+    "type": click.Path(),
+    "metavar": "FILE",
+    "help": "A Python file that registers models or grammars; repeatable.",
+}
+plugin_option: Decorator = click.option("--plugin", expose_value=False, callback=_load_plugins, **_PLUGIN)
+plugin_files: Decorator = click.option("--plugin", **_PLUGIN)  # for commands that load them after they set up the log
 
 permutations_option: Decorator = click.option(
     "--permutations",
@@ -280,6 +287,17 @@ def _completed(names: Iterable[str], ctx: click.Context, param: click.Parameter,
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def agents_option(example: str) -> Decorator:
+    """Return the option --where of commands that play with trained agents."""
+    return click.option(
+        "--where",
+        multiple=True,
+        type=Assignment(),
+        metavar="NAME=VALUE",
+        help=f"Use only matching trained agents of a folder, as in seed=124 or {example}; repeatable.",
+    )
 
 
 def together(*options: Decorator) -> Decorator:

@@ -132,18 +132,9 @@ class RunSpec:
         return self
 
     @property
-    def plugin_files(self) -> list[str | Path]:
-        """The plug-in files as a list."""
-        return _list(self.plugin)
-
-    @property
     def start_files(self) -> list[str | Path]:
         """The packs to start from as a list."""
-        return _list(self.start)
-
-
-def _list(paths: Paths) -> list[str | Path]:
-    return [paths] if isinstance(paths, (str, Path)) else list(paths)
+        return [self.start] if isinstance(self.start, (str, Path)) else list(self.start)
 
 
 def _set_symbols(spec: ProbeSpec | EndToEndSpec) -> None:

@@ -350,6 +350,11 @@ class Registry:
         if self._entries == before:
             log.warning("The plug-in file '%s' registers nothing; does it lack @icy.register_sender?", path)
 
+    def load_files(self, paths: str | Path | Iterable[str | Path]) -> None:
+        """Import one or several plug-in files. Errors as for `load_file`."""
+        for path in [paths] if isinstance(paths, (str, Path)) else paths:
+            self.load_file(path)
+
     def load_content(self, path: str, content: bytes) -> None:
         """Import the content of a plug-in file of another machine, under its path on that machine.
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import cast, get_args
 
 from icy.config.specs import RunSpec
@@ -166,7 +165,7 @@ def make_plan(spec: RunSpec) -> Plan:
 @interrupted_with("nothing was trained")
 def plan_rows(spec: RunSpec) -> list[Row]:
     """Return the rows of a spec: the jobs of its kind, each with its records on file."""
-    load_plugins(spec.plugin_files)
+    registry.load_files(spec.plugin)
     if folder_of(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
         raise InvalidSettingError(
             f"out is a folder for results, not a file such as '{spec.out}'; `icy pack` writes results to a file."
@@ -199,12 +198,6 @@ def store_of(spec: RunSpec) -> Store:
     return Store(spec.out, {record["key"]: record for pack in packs_of(spec) for record in pack.records})
 
 
-def load_plugins(files: str | Path | Iterable[str | Path]) -> None:
-    """Load plug-in files."""
-    for file in [files] if isinstance(files, (str, Path)) else files:
-        registry.load_file(file)
-
-
 def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
     """Return the plan of some rows, on the runner, device and workers of the spec.
 
@@ -218,14 +211,13 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
     if spec.per_gpu < 1:
         raise InvalidSettingError(f"per_gpu must be at least 1, not {spec.per_gpu}.")
     workers = plan_workers(spec.workers, device, rows)
-    if spec.runner == "local":
-        if spec.per_gpu != 1:
-            raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
-        return Plan(tuple(rows), store_of(spec), device, workers, start=packs_of(spec))
-    for row in rows:
-        _refuse_notebook(row)
-    where = device, spec.workers or 0, spec.runner, spec.per_gpu, packs_of(spec)
-    return Plan(tuple(rows), store_of(spec), *where)
+    if spec.runner != "local":
+        workers = spec.workers or 0
+        for row in rows:
+            _refuse_notebook(row)
+    elif spec.per_gpu != 1:
+        raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
+    return Plan(tuple(rows), store_of(spec), device, workers, spec.runner, spec.per_gpu, packs_of(spec))
 
 
 def device_of(spec: RunSpec) -> str:

@@ -70,14 +70,12 @@ class ListKind(click.Choice[str]):
 @click.argument("pattern", required=False)
 @plugin_option
 @format_option
-def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
+def list_command(kind: str, pattern: str | None, format_: str) -> None:
     """List models, grammars, metrics, players, text models, cores, worlds, perceptions, players of the study,
     readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published tables.
 
     PATTERN is a name, a part of a name, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
-    for file in plugin:
-        registry.load_file(file)
     headings, rows = LISTS[kind](pattern)
     print_rows(headings, rows, format_)
 

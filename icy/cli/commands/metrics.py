@@ -22,7 +22,7 @@ from icy.cli.options import (
     Several,
     permutations_option,
     plot_option,
-    plugin_option,
+    plugin_files,
     together,
 )
 from icy.cli.output import (
@@ -175,7 +175,7 @@ OUTPUT_OPTIONS = together(
     click.option(
         "--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per language and seed, as csv or parquet."
     ),
-    plugin_option,
+    plugin_files,
     click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
 )
 
@@ -215,9 +215,8 @@ def metrics_command(
     set_up_log(stderr(), quiet, 0)
     # No warnings: the notes below the results list metrics that cannot score a table.
     click.get_current_context().with_resource(log_level(logging.ERROR, "icy.metrics.evaluation"))
-    for file in plugin:
-        registry.load_file(file)
-    figure, target = None if plot is None else checked_plot(plot), None if out is None else checked_rows_file(out)
+    registry.load_files(plugin)
+    figure, target = None if plot is None else checked_plot(plot), checked_rows_file(out)
     names = [entry.name for entry in registry.match(metric, "metric")]
     chosen = _conventions(conventions, ["cbm"] if by_sample_size else names)
     if by_sample_size:
@@ -307,8 +306,7 @@ def _write(
     found: Sequence[pd.DataFrame], names: Sequence[str], target: Path | None, figure: Path | None, quiet: bool
 ) -> None:
     """Write rows and plot to the files that the options name."""
-    if target is not None:
-        write_rows(joined(found), target, quiet)
+    write_rows(joined(found), target, quiet)
     if figure is not None:
         from icy.analysis.plots.metric_bars import plot_metrics
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from icy.cli.exit_codes import Interrupted
 from icy.cli.options import (
     FORMATS,
     SPREADS,
@@ -18,7 +19,6 @@ from icy.cli.options import (
     together,
 )
 from icy.cli.output import paper_options, stderr
-from icy.core.registry import registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
@@ -51,12 +51,6 @@ plugins_and_quiet = together(
 )
 
 
-def load(plugin: Sequence[str]) -> None:
-    """Load plug-in files."""
-    for file in plugin:
-        registry.load_file(file)
-
-
 @contextlib.contextmanager
 def progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on a terminal, and yield a function that advances it."""
@@ -81,6 +75,21 @@ def counting(advance: Callable[[int], None]) -> Callable[[int, int], None]:
         before = done
 
     return count
+
+
+@contextlib.contextmanager
+def measuring(
+    found: Sequence[object], rows: int, episodes: int, show: Callable[[], None], quiet: bool
+) -> Iterator[Callable[[int], None]]:
+    """Show the progress of measuring `rows` of some episodes each, then the rows; after Ctrl-C, the measured rows."""
+    try:
+        with progress(rows * episodes, quiet) as advance:
+            yield advance
+    except KeyboardInterrupt:
+        if found:
+            show()
+        raise Interrupted(f"{len(found)} of {counted(rows, 'row')} measured.") from None
+    show()
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from icy.cli import completion
-from icy.cli.options import Assignment, Assignments, Decorator, choice_of
+from icy.cli.options import Assignments, Decorator, agents_option, choice_of
 from icy.cli.output import note
 from icy.core.errors import IncompatibleError
 from icy.core.fields import changed_fields
@@ -23,13 +23,7 @@ if TYPE_CHECKING:
     from icy.s2b.agents.saved_networks import SavedAgent
     from icy.s2b.players.interface import Player
 
-where_option: Decorator = click.option(
-    "--where",
-    multiple=True,
-    type=Assignment(),
-    metavar="NAME=VALUE",
-    help="Use only matching trained agents of a folder, as in seed=124 or model=pairs+ppo; repeatable.",
-)
+where_option = agents_option("model=pairs+ppo")
 
 
 def player_option(role: str, default: str, several: bool = False, trained: bool = True) -> Decorator:
