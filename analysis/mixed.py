@@ -1,4 +1,4 @@
-"""Means with random effects, for example of cells, architectures and languages; some runs may be cut."""
+"""Means with random effects, such as cells, architectures and languages, from runs of which some are cut."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MixedEffects:
     Attributes:
         means: a row per level of the fixed column (or one row, "mean"), with the columns `mean` (for ratios, the
             geometric mean), `low` and `high` (95 % interval), `error` (standard error; for ratios, of the logarithm),
-            `freedom` (degrees of freedom), and `bound` (">" if only a lower bound of the mean is known, which is
+            `freedom` (degrees of freedom), and `bound` (">" if only a lower bound of the mean is known; it is in
             `low`).
         deviations: standard deviation of each random effect and of the residuals; for ratios, of logarithms.
         levels: number of levels of each random effect.
@@ -113,7 +113,7 @@ def mixed_effects(
 ) -> MixedEffects:
     """Estimate means with intervals that generalize to new cells, architectures or seeds.
 
-    Runs are values of a linear model: a mean (for each level of `fixed`), plus a normal effect of each level of each
+    The value of a run is modeled as a mean (for each level of `fixed`), plus a normal effect of each level of each
     random column, plus a normal residual. Effects may be crossed or nested. So models that share a cell, or a language,
     do not count as independent.
 
@@ -129,8 +129,7 @@ def mixed_effects(
         value: column of values.
         cut: column that says whether each run was cut, so that its true value is larger. If it is None or a missing
             column, no run was cut.
-        log: whether values are ratios, which are modeled by their logarithms (smaller ratios than 0.01 are raised to
-            0.01).
+        log: whether values are ratios, which are modeled by their logarithms (ratios below 0.01 are raised to 0.01).
 
     Raises:
         IncompatibleError: a random column has one level, or as many levels as runs; or fewer than three runs were not
@@ -185,7 +184,7 @@ def _check_columns(results: pd.DataFrame, names: Sequence[str]) -> None:
 
 
 def _levels(runs: pd.DataFrame, name: str) -> Values:
-    """Return the number of the level of each run.
+    """Return the index of each run's level.
 
     Raises:
         IncompatibleError: there is only one level, or there are as many levels as runs.
@@ -230,7 +229,7 @@ class _Fit(NamedTuple):
 
 
 class _Model:
-    """A linear mixed model of values; some are lower limits.
+    """A linear mixed model of values; some values are lower limits.
 
     Attributes:
         variances: REML estimates of the variance of each random effect and of the residuals.
@@ -244,7 +243,7 @@ class _Model:
             y: values [run].
             cut: for each value, whether it is a lower limit.
             design: matrix of fixed effects [run, coefficient].
-            same: for each random effect, whether two runs share a level [run, run].
+            same: for each random effect, a mask of the pairs of runs that share a level [run, run].
         """
         order = np.argsort(cut, kind="stable")
         self.known = int((~cut).sum())

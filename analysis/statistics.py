@@ -275,7 +275,7 @@ def _test(gaps: Values, directions: tuple[int, int], bounded: bool, known: int) 
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number by Holm's method; NaN stays NaN and does not count.
+    """Correct p-values for multiple tests by Holm's method; NaN stays NaN and does not count as a test.
 
     Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
 
@@ -300,7 +300,7 @@ class Equivalence:
 
     Attributes:
         effect: quotient of geometric means for ratios; else the difference of means. NaN if unknown.
-        low: lower end of its 95 % interval, by Welch's t.
+        low: lower end of the 95 % interval of `effect`, by Welch's t.
         high: upper end of the interval.
         p: p-value of two one-sided tests against the margin; small if the two are equivalent. NaN without a test.
         p_different: p-value of Welch's t-test; small if the two differ.
@@ -383,8 +383,8 @@ def tost(
     """Return the p-value of two one-sided t-tests that a true difference is within a margin; NaN if unknown.
 
     Args:
-        difference: observed difference, a number or an array of any shape, as are the other arguments.
-        error: its standard error.
+        difference: observed difference, a number or an array of any shape; so are the other arguments.
+        error: standard error of the difference.
         freedom: degrees of freedom of the error.
         margin: the largest difference that does not matter, in the same unit.
 
@@ -397,7 +397,7 @@ def tost(
 
 
 def _upper_tail(distance: float | Values, error: float | Values, freedom: float | Values) -> Values:
-    """Return the probability of a larger Student's t; if the error is 0, it is 0 or 1 by the sign, and 0.5 at 0."""
+    """Return the probability of a larger Student's t. If the error is 0, it is 0, 0.5 or 1, by the distance's sign."""
     far = np.asarray(distance, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(
@@ -478,7 +478,7 @@ def signs_needed(alpha: float = 0.05) -> int:
 
 
 def spread_limit(spread: float, pairs: int) -> float:
-    """Return the upper limit of 80 % confidence of the true spread, from the spread of a pilot.
+    """Return the upper 80 % confidence limit of the true spread, from the spread of a pilot.
 
     Source: Browne 1995, "On the Use of a Pilot Sample for Sample Size Determination".
     """

@@ -44,7 +44,7 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
     Args:
         long: results in long form, as `icy.records.long_table.to_long` makes.
         table: name of one published table; by default all.
-        by: further columns that distinguish results.
+        by: further columns to group results by.
 
     Returns:
         One row per model, preset, changed settings, grammar and published table: mean (`icy`), its standard error and
@@ -128,14 +128,14 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_accuracies(cells: pd.DataFrame, by_side: Mapping[str, float]) -> pd.Series[float]:
-    """Return a number by side for each cell that is an accuracy of a sender or receiver, and 0 for other cells."""
+    """Return `by_side` of the side of each cell that is an accuracy, and 0 for other cells."""
     if "side" not in cells or "measure" not in cells:
         return pd.Series(0.0, cells.index)
     return cells["side"].map(by_side).where(cells["measure"].eq("accuracy")).fillna(0.0).astype(float)
 
 
 def _reading_error(cells: pd.DataFrame) -> pd.Series[float]:
-    """Return the least error of a single run."""
+    """Return the least standard deviation of a single run: the binomial error of its evaluation."""
     return _of_accuracies(cells, {side: (NEAR_ONE * (1 - NEAR_ONE) / read) ** 0.5 for side, read in READ.items()})
 
 

@@ -1,4 +1,4 @@
-"""Agreement by chance: comparison of two tables with equal true means, if the cells of a row share a run of concat."""
+"""Agreement by chance: tests that two tables have equal true means, if the cells of a row share a run of concat."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icy.core.streams import stream
 # Correlation of the distances of cells that share a run of concat. It is 1/2 if concat varies as much as the other
 # grammars; in the tables measured so far it is 0.06 to 0.46.
 SHARED = 0.5
-NODES = 64  # of quadratures
+NODES = 64  # number of nodes of a quadrature
 LEAST_ROWS = 6  # with fewer, no mean difference is significant at 5 %
 MOST_ENUMERATED = 12  # up to this many rows, all exchanges are counted
 EXCHANGES = 10_000  # random exchanges for more rows
@@ -52,8 +52,8 @@ def agreement_share(ours: int, theirs: int) -> float:
 def count_interval(shares: Sequence[float] | Values, rows: Sequence[Hashable]) -> tuple[int, int]:
     """Return the 95 % interval of the number of cells that agree by chance.
 
-    The distances of cells are correlated within a row (SHARED) and independent across rows. In simulated tables of
-    equal truth, the interval holds 97 to 99 % of the counts.
+    The distances of cells are correlated within a row (SHARED) and independent across rows. In simulated tables with
+    equal true means, the interval contains 97 to 99 % of the counts.
 
     Args:
         shares: probability that each cell agrees.
@@ -103,7 +103,7 @@ def mean_difference_p(differences: Sequence[float] | Values, rows: Sequence[Hash
     sign of all its differences. All exchanges are counted, or EXCHANGES random ones if there are more than 12 rows.
 
     Args:
-        differences: signed difference of each cell, such as a log ratio; it changes sign if the two are exchanged.
+        differences: signed difference of each cell between the two tables, such as a log ratio.
         rows: row of each cell.
 
     Returns:

@@ -54,7 +54,7 @@ def bars(
         The figure.
 
     Raises:
-        InvalidSettingError: no results, an unknown spread or `by`, a wrong number of axes, or too many rows to read.
+        InvalidSettingError: no results, an unknown `spread` or `by`, a wrong number of axes, or too many rows to read.
 
     Example:
         >>> import pandas as pd
@@ -79,12 +79,12 @@ def bars(
 
 
 def _lack(parts: Sequence[ResultBlock], spread: str) -> bool:
-    """Return whether a model was not measured on a grammar on which other models were measured."""
+    """Return whether a model lacks a result on a grammar that other models have."""
     return any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
 
 
 def _shown(part: ResultBlock) -> list[str]:
-    """Return the grammars with bars; for ratios, without concat."""
+    """Return the grammars to draw; for ratios, without concat."""
     return [g for g in part.grammars if not (part.is_ratio and g == BASELINE)] or part.grammars
 
 

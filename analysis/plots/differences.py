@@ -13,7 +13,7 @@ from icy.core.errors import InvalidSettingError
 
 ROW = 0.19  # inches
 ROOM = 1.3  # factor between the limits of the axis and the smallest and largest quotient
-UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # larger in the second, and smaller
+UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # colors of effects that are larger, or smaller, in the second result
 
 
 def differences(comparison: ResultsComparison, width: float | None = None) -> Figure:

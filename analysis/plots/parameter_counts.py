@@ -91,7 +91,7 @@ def _panels(
     width: float,
     axes: Axes | Sequence[Axes] | None,
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Return the figure and the axes of panels: `axes`, or a new figure with the panels of each block together."""
+    """Return a figure and its panels: `axes`, or a new figure with a group of panels per block."""
     if axes is not None:
         drawn = style.given_axes([f"{g}, {part.name}" if part.name else g for part, g in shown], axes)
         return style.figure_of(drawn[0]), drawn
@@ -112,11 +112,7 @@ def _label(axes: Sequence[Axes], counts: Sequence[tuple[ResultBlock, int]], widt
 
 
 def _refuse_settings(parts: Sequence[ResultBlock]) -> None:
-    """Raise an error if a model has several settings, which would have the same mark.
-
-    Raises:
-        InvalidSettingError: a model has several settings.
-    """
+    """Raise InvalidSettingError if a model has several settings, since their marks would be the same."""
     for part in parts:
         for (model, _), rows in part.long.groupby(["model", "grammar"], sort=False):
             varying = [name for name in ROW if name != "hidden_size" and rows[name].nunique(dropna=False) > 1]

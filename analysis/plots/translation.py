@@ -28,7 +28,7 @@ PANEL_WIDTH, ROW_HEIGHT = 5.4, 0.27  # inches
 
 
 def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Hashable, int] | None = None) -> Figure:
-    """Draw words on the left, and on the right the concepts that concept best matching translates them into.
+    """Draw words on the left, and on the right the concepts that concept best matching (CBM) assigns to them.
 
     A thick line joins a word and its concept; its width and number show their weight, and its color the attribute.
     Faint lines join other words and concepts that occur together. Words and concepts without a partner are below, with
@@ -37,8 +37,8 @@ def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Has
     Args:
         score: score of `icy.metrics.cbm`.
         axes: axes to draw on; by default a new figure.
-        groups: number of each concept's group, such as its attribute, for its color; for concepts that are not pairs
-            of an attribute and a value.
+        groups: group number of each concept, which sets its color. It is needed for concepts that are not pairs of
+            attribute and value, which are colored by attribute.
 
     Returns:
         The figure. If there are more than 30 words or concepts, it shows the heaviest, with a note.
@@ -82,7 +82,7 @@ class Board:
         concepts: height of each concept; equal to the height of its word if it has one.
         of_attributes: whether concepts are pairs (attribute, value).
         counts: total numbers of words and of concepts.
-        groups: number of the group of each concept that has a group.
+        groups: group number of each concept that has a group.
     """
 
     matched: list[Pair]

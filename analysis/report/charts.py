@@ -55,7 +55,7 @@ def bars(log: bool = False) -> Spec:
 
 
 def tradeoff(log: bool) -> Spec:
-    """A dot per row, by its means on noise and on compositional grammars, laid out as in `icy plot tradeoff`."""
+    """A dot per row (x: mean on noise, y: mean on compositional grammars), as in `icy plot tradeoff`."""
     log_scale = {"type": "log", "reverse": True, "nice": False, "padding": 14}  # from the least to the largest
     scale: Spec = log_scale if log else {"zero": False}  # `zero` is not an option of logarithmic scales
     measure = "ratio on" if log else "accuracy on"
@@ -131,7 +131,7 @@ def space() -> Spec:
 
 
 def _own(own: float | str, other: float | str) -> Spec:
-    """Return a condition that distinguishes the reader's own models from models of the atlas."""
+    """Return an encoding with the value `own` for the reader's models and `other` for models of the atlas."""
     return {"condition": {"test": "datum.own", "value": own}, "value": other}
 
 

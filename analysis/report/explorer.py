@@ -80,7 +80,7 @@ def explorer_settings(atlas: Atlas) -> list[Facts]:
 
 
 def _unusual(setting: Facts) -> int:
-    """Return 0 to 2: how many of protocol and space differ from the defaults of `icy probe`."""
+    """Return 0, 1 or 2: the number of protocol and space that differ from the defaults of `icy probe`."""
     usual = {"protocol": ProbeSpec.protocol, "meanings": ProbeSpec.meanings}
     return sum(setting[name] != value for name, value in usual.items())
 
@@ -110,7 +110,7 @@ def further_choices(settings: list[Facts]) -> list[str]:
 
 
 def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
-    """Return the key, the name and the rows of each model; names have the hidden size if models differ in it."""
+    """Return the key, the name and the rows of each model; names include the hidden size if it varies."""
     sizes = part["hidden_size"].nunique() > 1
     found = []
     for key, rows in part.groupby(MODEL, dropna=False, sort=False):
@@ -157,7 +157,7 @@ def _source(model: str) -> str:
 
 
 def _published(grammars: list[str], ratio: bool) -> Facts | None:
-    """Return the two axes of Perkins21's figures: means over compositional grammars and over noise."""
+    """Return the two axes of Perkins21's figures: mean over compositional grammars, and mean over noise."""
     easy = [g for g in COMPOSITIONAL if g in grammars]
     if not easy or not set(NOISE) <= set(grammars):
         return None

@@ -36,10 +36,10 @@ class Section:
     Attributes:
         name: name of the protocol or kind.
         noun: plural noun for the trained objects, such as "models".
-        table: table of these results.
+        table: the printed table of these results.
         long: the results in long form, with the column `row`.
         records: records with the curves; empty for results that were read from a table.
-        points: names of the numbers of a point of a curve; the first is drawn on the x axis.
+        points: names of the values at each point of a curve; the first is drawn on the x axis.
         rows: the columns that the replicates of a row share, by row number.
         varying: columns of settings in which rows differ, in addition to the model.
         lines: the row and the name of each line of the table.
@@ -83,7 +83,7 @@ class Section:
         }
 
     def _placed(self) -> list[tuple[int, str, dict[str, TableCell]]]:
-        """Return for each line of the table its row, its name, and its cells with a value."""
+        """Return the row, the name and the cells with a value of each line of the table."""
         lines = zip(self.lines, self.table.rows, strict=True)
         return [(at, label, {n: c for n, c in cells.items() if c.seeds}) for (at, label), (_, cells) in lines]
 
@@ -114,12 +114,12 @@ class Section:
 
     @property
     def counted(self) -> str:
-        """Plural noun for the first number of a point of the curves, such as "updates"."""
+        """Plural noun for the x axis of the curves, such as "updates"."""
         return kind_of_rows(self.long).counted if self.points[0] == "steps" else self.points[0]
 
     @property
     def axes(self) -> list[str]:
-        """Labels of the numbers of a point of the curves, metrics with their conventions."""
+        """Axis labels for `points`; metrics have their conventions."""
         used = conventions_of(self.long)
         return [used[name].heading(name) if name in used else name for name in self.points]
 
@@ -144,7 +144,7 @@ class Section:
         }
 
     def names(self) -> list[str]:
-        """Return a name for each row: that of its line in the table, or model and settings if it has several lines."""
+        """Return a name for each row: the name of its line in the table; model and settings if it has several lines."""
         shown: dict[int, list[str]] = {}
         for place, label in self.lines:
             shown.setdefault(place, []).append(label)
@@ -256,7 +256,7 @@ class Section:
     def tradeoff(self) -> list[Facts]:
         """Return the means of each row over compositional and over noise grammars; for ratios, geometric means.
 
-        It has the rows with all noise grammars, and all compositional grammars that other rows of their side have.
+        Rows that lack a noise grammar, or a compositional grammar that other rows of their side have, are left out.
         """
         found, easy_of_side = [], self.easy
         for at, (place, label, cells) in enumerate(self._placed()):
@@ -270,7 +270,7 @@ class Section:
         return found
 
     def _runs(self) -> tuple[list[Lines], list[list[object]]]:
-        """Return all curves, and a list per run; its last number is the index of its curve, or -1."""
+        """Return all curves, and a list of values per run; the last value is the index of the run's curve, or -1."""
         of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
         most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(of_key))))
         curves: list[Lines] = []

@@ -22,7 +22,7 @@ from .by_setting import failures, results_in, spread_note
 from .printed_table import BiasTable
 from .references import numbered, pair_references
 
-MEASURE_LABELS = {  # of columns of the long table
+MEASURE_LABELS = {  # labels of measures, by column of the long table
     "sender_accuracy": "sender accuracy",
     "receiver_accuracy": "receiver accuracy",
     "end_to_end_accuracy": "end-to-end accuracy",
@@ -81,7 +81,7 @@ def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
 
     Args:
         long: rows with the columns of ROW, such as the long table, or curves.
-        varying: columns in which rows differ; found by default.
+        varying: columns in which rows differ; by default determined from `long`.
     """
     if not len(long):
         return "No results."

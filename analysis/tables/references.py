@@ -91,8 +91,8 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] =
     If several rows match, take the row with the same training.
 
     Args:
-        long: results with the column `row`.
-        other: likewise.
+        long: results in long form, with the column `row`.
+        other: other results in long form, with the column `row`.
         names: columns of ROW in which rows must agree.
 
     Returns:

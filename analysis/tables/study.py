@@ -46,10 +46,10 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
         - accuracy on answerable items (`answerable`, `answerable_twice`), on the first held-out item (`first`) and on
           `trained` items;
         - `letters`, `distance`, `score`, `views`, `added`, `minutes`;
-        - `agreement` of yoked players with the players that they are yoked to, on held-out items.
+        - `agreement` of yoked players with their partners (the players whose games they repeat), on held-out items.
 
     Args:
-        rows: rows in long form, as `icy.study.rows` and `published_people` make them.
+        rows: rows in long form, from `icy.study.rows` and `published_people`.
         seed: seed of resampling.
         margin: margin of the test of equivalence.
     """
