@@ -73,7 +73,7 @@ def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eo
 
 
 def _tokens(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
-    """Return the tokens and the concepts of each row, as in `_incidence`, with the name of each."""
+    """Return the incidence tables (`_incidence`) and names of tokens and of concepts."""
     rows, places = np.nonzero(table.messages != PAD)
     used, tokens = np.unique(table.messages[rows, places], return_inverse=True)
     names: Names = []
@@ -89,7 +89,7 @@ def _tokens(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Nam
 
 
 def _wholes(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
-    """Return the message and the meaning of each row, as in `_incidence`, with the name of each."""
+    """Return the incidence tables (`_incidence`) and names of whole messages and of whole meanings."""
     rows = np.arange(len(table))
     found = []
     for codes in (message_labels(table), together(*table.factors)):
@@ -102,7 +102,7 @@ def _wholes(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Nam
 
 
 def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array:
-    """Return the table of zeros and ones, [count, width], with a one in each of the given cells."""
+    """Return a table of zeros and ones, [count, width], with ones at the cells (rows, columns)."""
     cells = np.unique(rows * max(width, 1) + columns)
     return csr_array((np.ones(len(cells)), (cells // max(width, 1), cells % max(width, 1))), shape=(count, width))
 

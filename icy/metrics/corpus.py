@@ -54,7 +54,7 @@ def unique_messages(meanings: object, messages: object = None, *, share: bool = 
 
     Args:
         meanings: [N, A] attribute values, or a Language or Table, which may lack meanings.
-        messages: [N, S] tokens, or sequences of any lengths; an empty message is one more message.
+        messages: [N, S] tokens, or sequences of any lengths; the empty message counts as a message.
         share: divide by the number of rows.
         eos: the token that ends a message, a number or a name; see Table.of.
 

@@ -71,9 +71,8 @@ def evaluate(
         metrics: names or wildcards; `icy list metrics` lists them.
         conventions: arguments for single metrics, by name: {"topsim": {"message": "hamming"}}.
         errors: "bootstrap" estimates a standard error of every metric from rows drawn with replacement, each with its
-            weight. By default
-            there is one only for metrics that estimate their value from a sample of pairs or rows. Measures of
-            information are biased on few rows, and a resample has fewer distinct rows: the bootstrap estimates the
+            weight. By default, only metrics that estimate their value from a sample of pairs or rows have one. Measures
+            of information are biased on few rows, and a resample has fewer distinct rows: the bootstrap estimates the
             spread of a value, not its bias.
         resamples: number of bootstrap resamples.
         permutations: number of permutations of the messages for a permutation test of every metric, in the direction
@@ -90,7 +89,7 @@ def evaluate(
         conventions of all metrics as JSON. With permutations, `<metric>_chance` is the mean over them,
         `<metric>_chance_sd` their standard deviation, `<metric>_chance_low` and `<metric>_chance_high` the ends of
         their 95% interval, and `<metric>_p` the p-value. `attrs["scores"]` holds the scores by metric. A metric that
-        cannot score the table is NaN, with the reason; if it is the only one, it raises.
+        cannot score the table is NaN, with the reason; if it is the only metric, its error is raised.
 
     Raises:
         IcyError: an invalid table (see Table.of), or unknown names or conventions.
@@ -143,11 +142,11 @@ def score_all(
     whole_number("number of resamples", resamples, least=2)
     entries = registry.match(metrics, "metric")
     if not entries:
-        raise InvalidSettingError("No metric was given; `icy list metrics` lists them.")
+        raise InvalidSettingError("Name at least one metric; `icy list metrics` lists them.")
     named = {entry.name: entry for entry in entries}
     for name in conventions:
         if name not in named:
-            raise unknown("metric with conventions here", name, list(named))
+            raise unknown("metric of this evaluation", name, list(named))
     if permutations is not None:
         rows = _exchangeable(table)
         orders = draw_permutations(len(rows), permutations, seed)
@@ -197,7 +196,7 @@ def permutation_test(
         metric: name of a metric; `icy list metrics` lists them.
         permutations: number of permutations.
         alternative: "better", the direction in which the metric is better: "less" for tre and residual_entropy, and
-            "greater" for all others; or "two-sided": at least as far from the mean by chance as the observed value.
+            "greater" for all others; or "two-sided", which counts permutations at least as far from the mean by chance.
         seed: seed of the permutations.
         eos: the token that ends a message; see Table.of.
         progress: True shows a progress bar; a function is called with the number of permutations done and the total.
@@ -230,14 +229,13 @@ def permutation_test(
 def values_by_chance(
     table: Table, metrics: Iterable[str], conventions: Conventions | None = None, seed: int = 0
 ) -> dict[str, float]:
-    """Return the values of measures of information on a small table if its messages are assigned to meanings at random.
+    """Return the chance values of measures of information on a small table: its messages are assigned at random.
 
-    Weighted rows are assigned as repeated rows. Weights with fractions do not determine the number of rows, so there is
-    no value by chance.
+    On many rows, a chance value is about 0 (1 for residual entropy). On few rows, the difference from this limit is the
+    bias of the measure (Panzeri and Treves 1996 on the bias of information from few samples).
 
-
-    On many rows this value is about 0 (1 for residual entropy). The difference from that is the bias of these measures
-    for the number of rows of the table (Panzeri and Treves 1996 on the bias of information from few samples).
+    Weighted rows are assigned as repeated rows. Weights with fractions do not determine the number of rows, so the
+    result is then empty.
 
     Args:
         table: the measured table.
@@ -246,8 +244,8 @@ def values_by_chance(
         seed: seed of the order of the messages.
 
     Returns:
-        The mean over several orders by metric (over one order from 200 rows, where orders hardly differ). Only biases
-        of at least NOTABLE, and none for tables of more than FEW_ROWS rows.
+        The mean over several random orders of the messages, by metric (a single order from 200 rows on, where orders
+        hardly differ). Metrics with a bias below NOTABLE are left out, and all for tables of more than FEW_ROWS rows.
     """
     if table.total_weight > FEW_ROWS or not table.has_whole_weights:
         return {}
@@ -321,7 +319,7 @@ def _tested(
     exact: bool,
     progress: Progress | None,
 ) -> PermutationTest:
-    """Return the permutation test of a score; `draw_permutations` gives `orders` and `exact`."""
+    """Return the permutation test of a score; `orders` and `exact` are from `draw_permutations`."""
     from .topographic.permuted import permuted_topsim
     from .topographic.topsim import topsim
 

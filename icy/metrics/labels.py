@@ -28,9 +28,9 @@ def ami(
     """Adjusted mutual information (AMI) of whole messages and whole meanings, corrected for chance.
 
     AMI = (I - E[I]) / (F(H(messages), H(meanings)) - E[I]), with E[I] expected under fixed marginals and F an average
-    (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it shows
-    nothing: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0, because chance
-    explains as much. The details then have a note. If messages are constant it is 0.
+    (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it is
+    uninformative: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0, as I = E[I].
+    The details then have a note. If messages are constant it is 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -89,17 +89,17 @@ def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, 
     """
     fewer, which = min(numbers), "message" if numbers[1] == rows else "label"
     if 1 < fewer < rows and conventions["average"] == "min":
-        why = f"every {which} occurs once, so that chance gives the whole of the lesser entropy"
+        why = f"every {which} occurs once, so that the expected information by chance equals the smaller entropy"
         return undefined("ami", why, rows, conventions)
     if fewer == rows:
-        value, note = 1.0, "every label and every message occurs once: 1 by convention, which says nothing"
+        value, note = 1.0, "every label and every message occurs once: 1 by convention, which is uninformative"
     else:
-        value, note = 0.0, f"every {which} occurs once, so that chance gives as much: 0 whatever the table is"
+        value, note = 0.0, f"every {which} occurs once, so that information is as expected by chance: 0 for any table"
     return Score("ami", value, rows, conventions, {"labels": numbers[0], "messages": numbers[1], "note": note})
 
 
 def _labels(table: Table, attribute: int | None) -> Codes:
-    """Return a number per row for its meaning, or for its value of one attribute, [N]."""
+    """Return the number of each row's meaning, or of its value of one attribute, [N]."""
     if attribute is None:
         return together(*table.factors)
     if whole_number("attribute", attribute, least=0) >= table.attributes:
@@ -108,5 +108,5 @@ def _labels(table: Table, attribute: int | None) -> Codes:
 
 
 def message_labels(table: Table) -> Codes:
-    """Return a number per row for its message, [N]."""
+    """Return the number of each row's message, [N]; equal messages have equal numbers."""
     return together(*table.positions) if table.length else np.zeros(len(table), dtype=np.int64)

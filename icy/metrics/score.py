@@ -23,7 +23,7 @@ class Score:
         value: the number; NaN where the metric is undefined.
         rows: number of rows of meanings and messages, N, without weights.
         conventions: every choice that affects the value, by the name of its argument.
-        details: further findings by name, such as the pairs compared or the assignment chosen.
+        details: further results by name, such as the number of pairs or the chosen assignment.
         why: the reason for a value of NaN; empty otherwise.
         error: standard error of the value, if one was requested or the value is estimated from a sample.
         error_of: source of the error, such as "100000 drawn pairs".

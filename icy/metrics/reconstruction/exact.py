@@ -10,12 +10,12 @@ from icy.languages.codes import Weights, number, together
 
 from .problem import Matrix, ReconstructionErrors, Target
 
-NO_ERROR = 1e-9  # of an output; smaller errors are floating-point noise
+NO_ERROR = 1e-9  # smaller errors of an output are floating-point noise
 MANY_ROWS = 3000  # from this number of rows, the interior-point solver is faster
 
 
 def solve_additive(target: Target) -> ReconstructionErrors:
-    """Reconstruct every output, a symbol at a position, by the sum of one number per value that is closest in l1."""
+    """Solve the additive composition: fit each output (a symbol at a position) by a sum of numbers per value, in l1."""
     design = _design(target)
     flat = target.one_hot.reshape(len(target.atoms), -1)
     residuals = np.zeros(flat.shape)
@@ -31,7 +31,7 @@ def solve_additive(target: Target) -> ReconstructionErrors:
 
 
 def solve_permutation(target: Target) -> ReconstructionErrors:
-    """Assign every position to an attribute, at most S / A (rounded up) to each, at the lowest total error."""
+    """Solve the permutation composition: assign up to S / A (rounded up) positions to each attribute."""
     from scipy.optimize import linear_sum_assignment
 
     attributes, length = target.atoms.shape[1], target.tokens.shape[1]
@@ -57,7 +57,7 @@ def _design(target: Target) -> Any:
 
 
 def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
-    """Return which outputs are not a sum of columns, by least squares; others are reconstructed without error."""
+    """Return a mask of the outputs that are not a sum of columns, by least squares; the others have no error."""
     dense = design.toarray()
     fitted = dense @ np.linalg.lstsq(dense, outputs, rcond=None)[0]
     found: NDArray[np.bool_] = np.abs(fitted - outputs).max(0) > NO_ERROR

@@ -58,7 +58,7 @@ def fit_function(
 
 
 def fit_published(target: Target, fit: FitSettings) -> ReconstructionErrors:
-    """Run the authors' program: maps are never trained, and the error is the one before the last update.
+    """Run the authors' program: maps are never trained, and the error is that before the last update.
 
     Perkins21 and Icy22 used the same program except for the optimiser, which was RMSprop in the first version. It
     stores symbols before positions, which does not matter.
@@ -203,7 +203,7 @@ def _trained(
 
 
 def _mean_over_rows(target: Target, device: str) -> Callable[[Tensor], Tensor]:
-    """Return the function that takes the mean of errors over the rows, [..., N] -> [...]."""
+    """Return a function that averages errors over the rows, [..., N] -> [...]."""
     if target.weights is None:
         return lambda errors: errors.mean(-1)
     shares = torch.from_numpy((target.weights / target.weights.sum()).astype(np.float32)).to(device)

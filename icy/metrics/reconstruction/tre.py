@@ -47,7 +47,7 @@ def tre(
     """Tree reconstruction error (TRE): the mean distance between messages and compositions of vectors for their values.
 
     Each value of each attribute, an atom, has a vector of the shape of a message (tokens as one-hot vectors, the end of
-    a shorter message as one more token). The vectors, and the parameters of the composition if it has any, minimise the
+    a shorter message as one more token). The vectors, and the parameters of the composition if it has any, minimize the
     error (Andreas 2019). 0 is compositional; it has no upper bound.
 
     Args:
@@ -179,7 +179,7 @@ def _random_settings(
 
 
 def _most_rows(table: Table, rows: int | None, composition: Composition, preset: str) -> int:
-    """Return the maximal number of rows to use."""
+    """Return the largest number of rows to use."""
     if rows is not None:
         return whole_number("number of rows", rows)
     if preset == "published":

@@ -8,7 +8,7 @@ Progress = Callable[[int, int], None]  # called with the number of finished pair
 
 @contextlib.contextmanager
 def progress_callback(progress: bool | Progress | None, what: str = "pairs") -> Iterator[Progress | None]:
-    """Yield the function to call with progress: the given function, or for True one that moves a progress bar."""
+    """Yield a progress callback: `progress` if it is a function, a progress bar's if it is True, else None."""
     if not isinstance(progress, bool):
         yield progress
         return
