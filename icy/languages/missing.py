@@ -1,4 +1,4 @@
-"""Rows with missing values: refused with their place, or dropped on request."""
+"""Rows with missing values: an error names the row, or the rows are dropped on request."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .rule import Rule
 def without_missing(
     meanings: Entries | None, messages: Entries, weights: Entries | None, rule: Rule
 ) -> tuple[Entries | None, Entries, Entries | None, Rule]:
-    """Return meanings, messages and weights without rows with missing values.
+    """Drop the rows of meanings, messages and weights that have missing values, or raise an error.
 
     Args:
         meanings: result of `icy.languages.containers.unpacked`, or None.
         messages: result of `unpacked`.
         weights: weights of the rows, in the same form.
-        rule: determines whether these rows are dropped.
+        rule: `rule.missing` determines whether these rows are dropped or refused.
 
     Returns:
         Meanings, messages, weights, and the rule with the places of the remaining rows.
@@ -58,7 +58,7 @@ def _has_gap(entry: object, padded: bool = False) -> bool:
 
 
 def _refusal(entry: object, row: int, side: int, rule: Rule) -> str:
-    """Return a sentence with the place of the missing value and the possible remedies."""
+    """Return a sentence that names the place of the missing value and the possible remedies."""
     what, instead = (
         ("value", "or give unknown values their own name"),
         ("message", "or write an empty message as the token that ends messages (eos)"),

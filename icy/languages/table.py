@@ -34,7 +34,8 @@ class Table:
         meanings: attribute values, [N, A]: integers (named values are numbered in sorted order), or floats if the
             meanings are continuous.
         messages: tokens, integers from 0, [N, S]; PAD after the end of a shorter message.
-        value_names: for each attribute the names of its values, or None if they are numbers; empty if all are.
+        value_names: for each attribute the names of its values, or None if they are numbers; empty if all values are
+            numbers.
         token_names: names of the tokens, or None if they are numbers.
         attribute_names: names of the attributes, if there are any.
         vocab_size: number of tokens in the vocabulary, V.
@@ -141,13 +142,13 @@ class Table:
 
     @cached_property
     def concepts(self) -> list[list[Hashable]]:
-        """The concepts of each meaning: its values. Phrases may differ in their number of concepts."""
+        """The concepts (values) of each meaning; phrases may differ in their number of concepts."""
         named = ([self.value_name(a, v) for a, v in enumerate(row)] for row in self.meanings.tolist())
         return [[name for name in row if name is not None] for row in named]
 
     @cached_property
     def compared(self) -> list[Codes]:
-        """The discrete variables in which two meanings agree or differ: attributes, or the concepts of phrases."""
+        """The discrete variables by which distances compare meanings: attributes, or the concepts of phrases."""
         if not self.phrases:
             return self.factors
         concepts = sorted_names([concept for row in self.concepts for concept in row])
@@ -159,7 +160,7 @@ class Table:
         return [number(column) for column in self.messages.T]
 
     def require_meanings(self, metric: str) -> None:
-        """Raise if the table only holds messages, without an attribute.
+        """Raise an error if the table has messages without meanings.
 
         Args:
             metric: name for the error message.
@@ -195,7 +196,7 @@ class Table:
             )
 
     def rows(self, which: Shaped[Array, " batch"]) -> "Table":
-        """Return the table of the given rows; each row remembers its original row."""
+        """Return a table with the rows `which`; `drawn_from` holds their original rows."""
         source = np.arange(len(self)) if self.drawn_from is None else self.drawn_from
         part = {"meanings": self.meanings[which], "messages": self.messages[which]}
         weights = None if self.weights is None else self.weights[which]
@@ -331,7 +332,7 @@ class Table:
         return replace(table, weights=None if (weights[some] == 1).all() else weights[some])
 
     def without(self, rule: Rule) -> "Table":
-        """Return the table without the tokens that a rule names as begin, end and padding of messages."""
+        """Return the table without the tokens that `rule` names as start, end and padding of messages."""
         if rule.start is rule.eos is rule.pad is None:
             return self
         found = cut(self.messages, self.lengths, self.token_names, rule, known=self.removed)
@@ -386,7 +387,7 @@ def _of_two(meanings: Container, messages: Container, weights: Container, rule: 
 
 
 def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> list[str]:
-    """Return the names of the attributes, by default their own, or their numbers.
+    """Return the names of the attributes: `given`, else the table's names, else their numbers.
 
     Raises:
         InvalidSettingError: the number of names differs from the number of attributes.

@@ -23,7 +23,7 @@ Tokens = Int64[NDArray[np.int64], "batch length"]
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages in one form.
+    """Messages as an array of token numbers.
 
     Attributes:
         tokens: numbers of the tokens, [N, S], PAD after the end of a message.
@@ -87,15 +87,15 @@ def cut(
     spelling: str = "",
     known: Sequence[int] = (),
 ) -> Messages:
-    """Remove the tokens that `rule` names as begin, end and padding of messages.
+    """Remove the tokens that `rule` names as start, end and padding of messages.
 
     Args:
-        tokens: [N, S]; the first `lengths` of each row count.
-        lengths: [N].
+        tokens: numbers of tokens, [N, S]; entries from `lengths` on are ignored.
+        lengths: number of tokens of each message, [N].
         names: names of the tokens, if any.
-        rule: names the tokens.
+        rule: rule with the options `start`, `eos` and `pad`.
         spelling: see Messages.
-        known: tokens that were removed before; they need not occur.
+        known: tokens that were removed earlier, and may be absent.
 
     Raises:
         InvalidSettingError: one of these tokens does not occur or is in a wrong place, or a token is negative.
@@ -147,7 +147,7 @@ def cut(
 
 
 def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
-    """Return an array of numbers as tokens, [N, S], the lengths of messages, [N], and how tokens were written."""
+    """Convert an array of numbers to tokens, [N, S]; also return the lengths, [N], and how tokens were written."""
     if given.ndim in (2, 3) and given.shape[-1] and (rule.argmax or (given.ndim == 3 and _one_hot_or_empty(given))):
         vectors = given if given.ndim == 3 else given[:, None]
         said = (vectors != 0).any(-1)  # vectors of zeros are after the end of a message
@@ -236,7 +236,7 @@ def _rows(given: Values, rule: Rule) -> tuple[list[Values] | Array, str]:
 
 
 def _discrete(rows: list[Values], rule: Rule) -> list[Values] | Array:
-    """Return tokens with whole floats as whole numbers, or an array of scores, to take the largest.
+    """Convert whole floats among the tokens to integers; return scores as an array, for argmax.
 
     Raises:
         InvalidSettingError: tokens are real numbers, or may be one-hot vectors.
@@ -260,7 +260,7 @@ def _without_missing(row: Values) -> Values:
 
 
 def _as_numbers(tokens: Values) -> dict[object, int | float] | None:
-    """Return the number of each token if all are numbers, each always written in the same way; otherwise None."""
+    """Return the number of each token if all are numbers and each is always written in the same way; else None."""
     distinct = set(tokens)
     texts = [str(token) for token in distinct]
     if not all(re.fullmatch(r"-?[0-9]+", text) or DECIMAL.fullmatch(text) for text in texts):
@@ -273,7 +273,7 @@ def _as_numbers(tokens: Values) -> dict[object, int | float] | None:
 
 
 def _number_of(token: object, names: Names | None) -> int | None:
-    """Return the number of a token given as a number, a name, or the text of either; None for unknown tokens."""
+    """Return the number of a token that is a number, a name, or the text of either; None if it is unknown."""
     token = plain(token)
     if isinstance(token, list):
         raise InvalidSettingError(f"Only one token can end, begin or pad messages, not {quoted(token)}.")

@@ -35,7 +35,7 @@ def read_meanings(given: Entries, rule: Rule) -> tuple[Meanings, tuple[Names | N
         rule: options.
 
     Returns:
-        The values as numbers, [N, A], and for each attribute the names of values that were not numbers.
+        The values as numbers, [N, A], and for each attribute the names of its values, or None if they are numbers.
 
     Raises:
         InvalidSettingError: rows differ in their number of attributes, or may be one-hot vectors.
@@ -52,7 +52,7 @@ def read_meanings(given: Entries, rule: Rule) -> tuple[Meanings, tuple[Names | N
 
 
 def _columns(rows: Values, rule: Rule) -> list[Values]:
-    """Return the values of each attribute, [N] each: lists, and texts of lists, are several attributes.
+    """Return the values of each attribute, [N] each. Lists, and texts that are lists, become several attributes.
 
     For phrases, return the concepts at each place, and None after the end of a phrase.
     """
@@ -80,7 +80,7 @@ def _shape(rows: Values) -> str:
 
 
 def _apart(column: Values, rule: Rule) -> list[Values]:
-    """Return a column of lists as several columns, and other columns unchanged."""
+    """Split a column of lists into several columns; return other columns unchanged."""
     if all(isinstance(entry, str) for entry in column):
         column = listed_texts(column, "meaning", rule) or column
     if not any(isinstance(entry, list) for entry in column):
@@ -95,7 +95,7 @@ def _apart(column: Values, rule: Rule) -> list[Values]:
 
 
 def _split_evenly(column: Values) -> list[Values]:
-    """Return a column of texts such as "red circle" as several columns, if the parts combine like attributes."""
+    """Split a column of texts such as "red circle" into several columns, if the parts combine like attributes."""
     if not all(isinstance(entry, str) for entry in column) or all(NUMBER.fullmatch(entry) for entry in column):
         return [column]
     distinct = set(column)
@@ -122,7 +122,7 @@ def _of_numbers(table: Array) -> tuple[Meanings, tuple[Names | None, ...]]:
 
 
 def _of_columns(columns: Sequence[Values], phrases: bool = False) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Return columns of numbers and names as numbers, and the names of each attribute that has names.
+    """Number the values of columns of numbers and names; return the numbers, and each attribute's names or None.
 
     The concepts of phrases are the same at any place, so they are numbers only if all of them are.
     """
@@ -144,11 +144,11 @@ def _of_columns(columns: Sequence[Values], phrases: bool = False) -> tuple[Meani
 
 def _require_finite(table: Array) -> None:
     if not np.isfinite(table).all():
-        raise InvalidSettingError("Some meanings are not numbers (NaN) or infinite; leave those rows out.")
+        raise InvalidSettingError("Some meanings are NaN or infinite; leave these rows out.")
 
 
 def values_of(column: Values) -> Values:
-    """Return entries as numbers if all are, otherwise unchanged; "0" and "00" differ, unless numbers are real."""
+    """Convert entries to numbers if all are numbers. "0" and "00" are different names, unless numbers are real."""
     entries = [unicodedata.normalize("NFC", entry.strip()) if isinstance(entry, str) else entry for entry in column]
     if set(map(str, entries)) <= TRUTH.keys():
         return [TRUTH[str(entry)] for entry in entries]
@@ -228,7 +228,7 @@ def _decoded(
         if not fine.all():
             row = int(np.argmin(fine))
             raise InvalidSettingError(
-                f"The meaning in {rule.place(row)} is not one-hot: {quoted(block[row].tolist())} has not a single 1."
+                f"The meaning in {rule.place(row)} is not one-hot: {quoted(block[row].tolist())} must have a single 1."
             )
         found.append(block.argmax(1))
     return np.stack(found, 1).astype(np.int64), ()
@@ -244,7 +244,7 @@ def _sizes(given: object, width: int) -> list[int]:
 
 
 def one_hot_sizes(values: Meanings) -> tuple[int, ...]:
-    """Return the widths of apparent one-hot vectors side by side in the rows, if any.
+    """Return the widths of one-hot vectors that the rows seem to consist of; empty if there are none.
 
     Example:
         >>> import numpy as np

@@ -51,7 +51,7 @@ def require_distinct(header: Sequence[str], where: str) -> None:
 def choose_columns(
     columns: Sequence[str], meaning_columns: Sequence[str] = (), message_columns: Sequence[str] = ()
 ) -> ColumnChoice:
-    """Return the columns of meanings and of messages: by request, by name, or all other columns.
+    """Choose the columns of meanings and of messages: by request, by name, or all other columns.
 
     Args:
         columns: all names. "Meaning.size" is an entry of the dictionary "Meaning", and belongs to it.
@@ -125,11 +125,12 @@ def _with_entries(columns: Sequence[str], asked: Sequence[str]) -> list[str]:
 
 
 def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: str) -> Found:
-    """Return the named entries with as many rows as the messages, or as all entries if no name identifies messages.
+    """Return the entries with as many rows as the meanings and messages; if these have unusual names, all entries.
 
     Args:
         file: the file, with options that name columns.
-        held: lists or arrays, and values of other kinds, by name; dictionaries are opened: "aux.length".
+        held: content of the file, by name: lists, arrays and other values. An entry of a dictionary gets a name such as
+            "aux.length".
         what: the format, in words.
         noun: the word for an entry, such as "array".
 
@@ -156,7 +157,7 @@ def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: 
 
 
 def opened(held: Mapping[str, Container]) -> dict[str, Container]:
-    """Return entries by name, such as "aux.length" for an entry of a dictionary, and nested tensors as lists."""
+    """Flatten dictionaries, with names such as "aux.length", and convert nested tensors to lists."""
     flat: dict[str, Container] = {}
     for name, entry in held.items():
         if isinstance(entry, Mapping):

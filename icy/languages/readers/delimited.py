@@ -48,7 +48,7 @@ def read(file: File) -> Found | None:
         if len(row) != len(header):
             raise InvalidSettingError(
                 f"Line {line_of_row} has {len(row)} entries, but the header {len(header)} columns; an entry "
-                "that holds the separator needs quotes, and R's row names a column name (write.csv does it)."
+                "that holds the separator needs quotes, and R's row names need a column name (as write.csv writes)."
             )
     entries = list(zip(*(row for _, row in body), strict=True))
     used = [place for place, name in enumerate(header) if name or not _is_index(entries[place], place)]
@@ -67,7 +67,7 @@ def _is_index(column: tuple[str, ...], place: int) -> bool:
 
 
 def _with_gaps(column: tuple[str, ...]) -> list[str | None]:
-    """Return entries; None for empty entries and, among numbers, for words like "NA"; 6.0 is 6 if all are whole.
+    """Replace empty entries and, among numbers, words like "NA" by None; write 6.0 as 6 if all numbers are whole.
 
     Pandas writes whole numbers with a point if some are missing.
     """

@@ -22,7 +22,7 @@ PROBABLY = 0.02  # largest distance of 8-bit numbers from a sum of 1
 CUT = "messages end at message_length"
 RELAXED = "tokens are the largest entries of relaxed symbols (Gumbel-softmax)"
 ENDS = "0 ends messages in EGG, and counts as a token here unless eos=0 (--eos 0) leaves it out"
-UNHEARD = "0 ends messages in EGG, and eos=0 (--eos 0) leaves out the symbols after it, which are not heard"
+UNHEARD = "0 ends messages in EGG, and eos=0 (--eos 0) leaves out the symbols after it, which receivers ignore"
 
 
 class _Interaction:
@@ -66,7 +66,7 @@ def read(file: File) -> Found | None:
 
 
 def _files_of_epoch(folder: Path) -> list[Path]:
-    """Return the files of the only epoch in a folder, in the order of GPUs; none without files."""
+    """Return the files of a folder, which must be of one epoch, in the order of GPUs."""
     saved = list(folder.glob(SAVED)) or list(folder.rglob(SAVED))
     folders = sorted({path.parent for path in saved}, key=lambda path: natural(str(path)))
     if len(folders) > 1:

@@ -1,4 +1,4 @@
-"""A table of the columns that a reader found, and a sentence on how they were read."""
+"""Conversion of the columns that a reader found to a table, with a sentence on how they were read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) -> Table:
-    """Return the table of the columns that a reader found, named after the language or the file.
+    """Convert the columns that a reader found to a table, named after the language or the file.
 
     Args:
         found: columns, or a language of icy.
@@ -75,12 +75,12 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
 
 
 def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
-    """Return how texts of these columns are divided: t0 holds one token, like each of several columns."""
+    """Return how texts in the columns of messages are divided into tokens; a single column t0 holds one token."""
     return "whole" if len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0]) else found.tokens
 
 
 def _concepts(name: str, column: Entries) -> Values:
-    """Return the concepts of phrases, a list each, if a column holds phrases; otherwise none.
+    """Return the list of concepts of each phrase if a column holds phrases; otherwise an empty list.
 
     A column holds phrases if its entries are lists of names, or texts with spaces, that differ in length.
     For lists, a usual name of phrases is enough.
@@ -96,7 +96,7 @@ def _concepts(name: str, column: Entries) -> Values:
 
 
 def _together(columns: Sequence[Entries]) -> Entries | None:
-    """Return one column unchanged, or a row with the entries of several; None without columns."""
+    """Join columns: one column is unchanged, several columns become rows of entries; None without columns."""
     if len(columns) < 2:
         return columns[0] if columns else None
     return [list(row) for row in zip(*map(_entries, columns), strict=True)]
