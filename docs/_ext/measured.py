@@ -34,7 +34,7 @@ def link_pages(text: str, docs: Path, page: str) -> str:
     """Return a page's text with links to the pages of the site in place of links to pages of measurements.
 
     Args:
-        text: of the page, in Markdown.
+        text: text of the page, in Markdown.
         docs: folder of the documentation.
         page: name of the page relative to `docs`.
     """

@@ -33,7 +33,7 @@ KINDS = {  # of the registry: the command that uses an entry, and the page that 
     PERCEPTION: ("icy games train --perception {}", "games-worlds"),
     STUDY_PLAYER: ("icy study simulate --player {}", "study"),
 }
-# Parts of papers without a name in the catalogue and the registry: paper, place, content, name, command, page.
+# Parts of papers that are not in the catalog or the registry: paper, place, content, name, command, page.
 OTHERS = (
     (
         "Perkins21",
@@ -97,7 +97,7 @@ OTHERS = (
 
 
 def papers() -> str:
-    """Make a section per paper, with its citation and a table of its parts."""
+    """Return a section per paper, with its citation and a table of its parts."""
     names = published_names()
     parts = []
     for key, source in published_sources().items():

@@ -12,8 +12,8 @@ from icy.core.streams import stream, stream_key
 from icy.games import Turns, TurnSettings, World, make_world
 
 SEED = 123
-LOOKS = 10  # of each kind of object
-SHOWN_TURNS = (1, 2, 4)  # lengths of rules
+LOOKS = 10  # number of images of each kind of object
+SHOWN_TURNS = (1, 2, 4)  # lengths of the rules to show
 
 
 def sheets() -> dict[str, Figure]:
@@ -29,7 +29,7 @@ def sheets() -> dict[str, Figure]:
 
 
 def sheet_of_shape(world: World) -> Figure:
-    """Draw looks of each shape, in random colours and places."""
+    """Draw several images of each shape, in random colors and places."""
     shapes = world.values[0]
     objects = _drawn(world, len(shapes), LOOKS)
     objects[..., 0] = torch.arange(len(shapes))[:, None]

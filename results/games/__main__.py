@@ -47,7 +47,7 @@ Results = dict[str, ProbeResult]
 
 
 def page(results: Results) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     parts = []
     for name, result in results.items():
         if not result.records:
@@ -71,7 +71,7 @@ def _time(result: ProbeResult) -> str:
 
 
 def _claims(results: Results) -> list[str]:
-    """Return the claims of the printed rows, tested on the sweeps of these rows."""
+    """Return a section that tests CBM24's claims on the sweeps of the printed rows."""
     measured = [results[name] for name in AS_PRINTED if name in results and results[name].records]
     if not measured:
         return []
@@ -126,7 +126,7 @@ def curves(result: ProbeResult) -> Figure:
 
 
 def _rows(part: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Return the key of the printed row of each result."""
+    """Return the key of each result in the published table."""
     names = [SYNONYMS.get(name, name) for name in WHICH]
     return list(part[names].itertuples(index=False, name=None))
 
