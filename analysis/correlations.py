@@ -29,7 +29,7 @@ ALMOST_ONE = 1 - 1e-9  # correlations are clipped to this before Fisher's transf
 
 @dataclass(frozen=True)
 class RankCorrelation(Interval):
-    """Spearman's correlation of some pairs of values, with its interval; NaN if one side is constant.
+    """Spearman's correlation of pairs of values, with its interval; NaN if one side is constant.
 
     Attributes:
         pairs: number of pairs.
@@ -235,7 +235,7 @@ class AcrossModels:
 
 
 def across_models(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None) -> AcrossModels:
-    """Correlate two measures over models, with different seeds for the two, and correct for the noise of seeds.
+    """Correlate two measures over models, using separate seeds for each measure, and correct for the noise of seeds.
 
     Seeds are split into halves: means of `x` over one half are ranked against means of `y` over the other half, and the
     correlations of all splits are averaged. With more than three seeds, only halves of consecutive seeds (in a circle)
@@ -309,7 +309,7 @@ def _shared(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None) -> tuple[Va
 
 
 def _splits(seeds: int) -> list[tuple[list[int], list[int]]]:
-    """Return splits of seeds into halves that are consecutive in a circle, each in both orders."""
+    """Return splits of seeds into two halves, in both orders; seeds of a half are consecutive in a circle."""
     found = []
     for start in range(seeds):
         half = [(start + i) % seeds for i in range(seeds // 2)]

@@ -38,7 +38,7 @@ class ShownFigure(Figure):
         """Draw the figure.
 
         Raises:
-            InvalidSettingError: its labels leave no room for the plot.
+            InvalidSettingError: the labels leave no room for the plot.
         """
         show_as_it_is(self)
         with warnings.catch_warnings():

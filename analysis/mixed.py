@@ -53,7 +53,7 @@ class MixedEffects:
 
     @property
     def shares(self) -> pd.Series[float]:
-        """Fraction of the variance of a run for each random effect and the residuals."""
+        """Fraction of the variance of runs that is due to each random effect, and to the residuals."""
         variances = self.deviations**2
         return variances / variances.sum()
 
@@ -282,7 +282,7 @@ class _Model:
         return _Fit(float(likelihood + chance), b + gain @ shift, inverse + gain @ (narrowed - covariance) @ gain.T)
 
     def _maximum(self, fixed: Mapping[int, float]) -> tuple[Values, float]:
-        """Return the variances that maximize the likelihood, with some of them fixed, and the log likelihood."""
+        """Return the variances that maximize the likelihood, given fixed variances, and the log likelihood."""
         count = len(self.same) + 1
         free = [i for i in range(count) if i not in fixed]
         values = np.full(count, 1 / count)
@@ -298,7 +298,7 @@ class _Model:
         return values.copy(), self.at(values).likelihood
 
     def best(self, fixed: Mapping[int, float]) -> float:
-        """Return the largest log likelihood with some variances fixed (in units of the values squared)."""
+        """Return the largest log likelihood, given fixed variances (in units of the values squared)."""
         return self._maximum({i: size / self.scale**2 for i, size in fixed.items()})[1]
 
     def estimate(self, weights: Values) -> tuple[float, float, float]:
@@ -347,7 +347,9 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def beyond(limits: Values, covariance: Values) -> tuple[float, Values, Values]:
-    """Return the probability that normal variables of mean 0 are all above their limits, by expectation propagation.
+    """Return the log probability that normal variables of mean 0 are all above their limits, and their moments there.
+
+    The method is expectation propagation.
 
     Args:
         limits: limits [variable].

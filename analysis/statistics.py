@@ -38,7 +38,7 @@ def student(freedom: Values, confidence: float = CONFIDENCE) -> Values: ...
 
 
 def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | Values:
-    """Return half the width of a confidence interval in standard errors, by Student's t; NaN if `freedom` is 0.
+    """Return half the width of a confidence interval by Student's t, in standard errors; NaN if `freedom` is 0.
 
     Args:
         freedom: degrees of freedom, a number or an array of any shape.
@@ -69,7 +69,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class LogSummary:
-    """Summary of positive numbers on the log scale, or of their quotients.
+    """Summary of positive numbers, or of their quotients, on the log scale.
 
     Attributes:
         centre: geometric mean, or the value of the bound.
@@ -86,7 +86,7 @@ class LogSummary:
     bound: str = ""
 
     def factor(self, spread: str) -> float:
-        """Return the factor that multiplies and divides the geometric mean; `spread` is a name of LOG_SPREADS."""
+        """Return the factor that multiplies or divides the geometric mean; `spread` is a name of LOG_SPREADS."""
         widths = {"sd": self.deviation, "sem": self.error}
         wide = student(self.freedom) * self.error if spread == "ci95" else widths[spread]
         return float(np.exp(np.minimum(wide, 700.0)))  # e^710 is too large for a float
@@ -99,7 +99,7 @@ class LogSummary:
         return self.centre / self.factor("ci95"), self.centre * self.factor("ci95")
 
     def text(self, decimals: int, spread: str = "sd") -> str:
-        """Return the summary as printed: `1.73×/1.02`, to be multiplied or divided, or `> 20`."""
+        """Return the summary as text: `1.73×/1.02` (1.73, multiplied or divided by 1.02), or a bound such as `> 20`."""
         if self.bound:
             shown = f"{self.centre:.{decimals}f}"
             return f"{self.bound} {shown.rstrip('0').rstrip('.') if '.' in shown else shown}"
@@ -318,7 +318,7 @@ class Equivalence:
 
     @property
     def verdict(self) -> str:
-        """ "equivalent" or "different", at 5 %; "both" if they differ by less than the margin; else "unclear"."""
+        """ "equivalent", "different", "both" (different, but by less than the margin) or "unclear", at 5 %."""
         alike, apart = self.p < 1 - CONFIDENCE, self.p_different < 1 - CONFIDENCE
         return {(1, 0): "equivalent", (0, 1): "different", (1, 1): "both"}.get((alike, apart), "unclear")
 

@@ -180,7 +180,7 @@ def plot_style(name: str | None) -> Iterator[None]:
 
 
 def width_of(width: float | None, natural: float) -> float:
-    """Return the width of a new figure: `width`, else the `natural` width of its content, or WIDTH in some styles."""
+    """Return the width of a new figure: `width` if given, else WIDTH, or the content's `natural` width if FITTED."""
     return width or (natural if FITTED else WIDTH)
 
 

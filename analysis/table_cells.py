@@ -52,7 +52,7 @@ class Reference:
     differs_in: tuple[str, ...] = ()
 
     def text(self, decimals: int) -> str:
-        """Return the value as printed, with the distance in brackets."""
+        """Return the value as text, with the distance in brackets."""
         shown = number(self.mean, self.error, decimals) + (CUT if self.cut else "")
         return f"{shown} ({round(self.distance, 1) + 0.0:+.1f})" if math.isfinite(self.distance) else shown
 
@@ -134,7 +134,7 @@ class TableCell:
         return "" if self.log is None or math.isnan(self.log.centre) else self.log.text(decimals, spread)
 
     def text(self, decimals: int, signed: bool = False) -> str:
-        """Return mean and spread as printed, with marks for cut, failed and missing runs."""
+        """Return mean and spread as text, with marks for cut, failed and missing runs."""
         if not self.seeds:
             return "failed" if self.failed else "-"
         shown = number(self.mean, self.spread, decimals, "+" if signed else "")

@@ -111,7 +111,7 @@ WAYS = {"a stack": stack_of, "one after another": one_after_another, "plain PyTo
 
 
 def measure(given: dict[str, Any], seeds: int, updates: int, rounds: int) -> dict[str, float]:
-    """Return the milliseconds of processor time of an update of all seeds, by way: medians of rounds taken in turn."""
+    """Return the milliseconds of processor time of an update of all seeds, by way: medians over rounds."""
     ways = {name: make(given, seeds) for name, make in WAYS.items()}
     for update in ways.values():
         update(WARM_UP)

@@ -33,7 +33,7 @@ WITHOUT_TRITON = ("env", "ICY_TRITON=off")
 
 
 def steps(results: Path) -> dict[str, list[str]]:
-    """Return the commands to run, by the name of their log, the most important first."""
+    """Return the commands to run, keyed by the name of their log, in order of importance."""
     python = sys.executable
     speed = [python, "-m", "benchmarks.speed", "--device", "cuda", "--rows", SPEED_ROWS]
     speed += ["--seconds", "2", "--rounds", "3"]

@@ -26,7 +26,7 @@ CYCLED_ACTIONS = 8  # number of actions to cycle through
 
 
 def main() -> None:
-    """Print a table."""
+    """Measure, and print the table."""
     given = read_options(
         __doc__,
         device=(str, "torch device; by default NumPy"),

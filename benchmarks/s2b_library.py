@@ -94,7 +94,7 @@ WAYS: Mapping[str, Callable[[int, int], Player]] = {"icy": by_icy, "sb3-contrib"
 
 
 def scores(way: str, steps: int, seeds: int) -> tuple[list[float], float]:
-    """Return the accuracy of all decisions after training with each seed, and the mean processor time of training."""
+    """Train with each seed; return the accuracies over all decisions, and the mean processor time of training."""
     began, found = time.process_time(), []
     players = [WAYS[way](steps, seed) for seed in range(seeds)]
     took = (time.process_time() - began) / seeds
@@ -105,7 +105,7 @@ def scores(way: str, steps: int, seeds: int) -> tuple[list[float], float]:
 
 
 def main() -> None:
-    """Print a table."""
+    """Train by both, and print the table."""
     given = read_options(__doc__, seeds=3, steps=60_000)
     torch.set_num_threads(1)
     rows = ((way, *scores(way, given.steps, given.seeds)) for way in WAYS)

@@ -35,7 +35,7 @@ UPDATE_PARTS = {
 
 
 def main() -> None:
-    """Print a table."""
+    """Measure, and print the table."""
     given = read_options(__doc__, steps=(300, "steps of each actor to measure"), updates=(30, "updates to measure"))
     torch.set_num_threads(1)
     print(f"R2D2 on one core of {platform.processor() or platform.machine()}; {describe_versions()}\n")

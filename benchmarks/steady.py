@@ -123,7 +123,7 @@ def measure(
 
 
 def one_core(kernel: Path, seconds: float) -> float:
-    """Return the bound of one core while other cores are idle."""
+    """Measure the bound on one core while other cores are idle."""
     crew = Crew(BOUND, str(kernel), 1, 1, Where())
     crew.ready()
     rate = crew.rate(seconds)

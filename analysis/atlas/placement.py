@@ -138,7 +138,7 @@ class Placement:
         return "root mean square of log2 of the ratios" if self.measure == "ratio" else "root mean square of accuracies"
 
     def notes(self) -> list[str]:
-        """Return notes on the runs of the atlas, and on its limits."""
+        """Return notes on the runs of the atlas, on missing grammars, and on cut ratios."""
         about = self.about
         lacking = self.others[self.grammars].isna().sum()
         thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]

@@ -20,7 +20,7 @@ LOSS, WITHOUT = "reconstruction", "without"  # a setting and column, and the col
 
 @dataclass(frozen=True)
 class AgentTable:
-    """Training of the agents of a published table: arguments of the kind of job "s2b".
+    """How the agents of a published table are trained, as arguments of the kind of job "s2b".
 
     Attributes:
         preset: settings of learner and network.

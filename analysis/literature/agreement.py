@@ -60,7 +60,7 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
 
 
 def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
-    """Compare pairs trained end to end with published values; see `agreement`.
+    """Compare sender-receiver pairs, trained end to end, with published values; see `agreement`.
 
     Only pairs that were trained for as long as in the papers are compared.
 
@@ -146,14 +146,14 @@ def _equivalence(p: NDArray[np.float64], margin: pd.Series[float]) -> list[str]:
 
 
 def _as_published(long: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether each result is comparable with the tables: no options, 5x10, V = 4, w = 4, and the papers' cap."""
+    """Return a mask of the results that the papers' tables contain: no options, 5x10, V = 4, w = 4, the papers' cap."""
     sizes = long["meanings"].eq("5x10") & long["vocab_size"].eq(4) & long["word_length"].eq(4)
     models = long["options"].fillna("").eq("") & ~long["failed"].astype(bool)
     return models & sizes & (long["measure"].ne("ratio") | long["cap"].eq(20))
 
 
 def _at_published_lengths(long: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether each end-to-end run was trained for as long as in the papers."""
+    """Return a mask of the end-to-end runs that were trained for as long as in the papers."""
     steps, most = (pd.to_numeric(long[name], errors="coerce") for name in ("game_steps", "most"))
     scratch = long["grammar"].eq(SCRATCH) & steps.ge(SCRATCH_STEPS)
     drift = long["grammar"].ne(SCRATCH) & steps.isna() & long["cap"].eq(DRIFT_CAP) & most.eq(DRIFT_MOST)

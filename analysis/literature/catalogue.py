@@ -193,7 +193,7 @@ def _place(one: PublishedName) -> tuple[int, bool, str, int]:
 
 
 def _numbered(name: str) -> tuple[str, int | None]:
-    """Return a name without the number at its end, and the number."""
+    """Split a name into a stem and the number at its end."""
     found = re.fullmatch(r"(.*?)(\d*)", name)
     assert found is not None
     return found[1], int(found[2]) if found[2] else None
@@ -241,7 +241,7 @@ def find_published(name: str) -> PublishedName:
 
 
 def _unknown(name: str) -> UnknownNameError:
-    """Make an error for an unknown name; suggestions have the same number."""
+    """Return an error for an unknown name, which suggests names with the same number."""
     paper, _, rest = "".join(name.lower().split()).partition("/")
     number = _numbered(rest or paper)[1]
     hint = "`icy list published` shows all."
@@ -397,7 +397,7 @@ def _printed(text: pd.DataFrame) -> pd.Series[str]:
 
 
 def _rounding(cells: pd.DataFrame, mean: pd.Series[str]) -> pd.Series[float]:
-    """Return the standard deviation of a rounding error, uniform over one unit of the last printed digit."""
+    """Return the standard deviation of the rounding error, which is uniform over one unit of the last printed digit."""
     last = 10.0 ** -mean.str.partition(".")[2].str.len()
     place = cells["place"].fillna(last) if "place" in cells else last
     return (place / math.sqrt(12)).where(cells["mean"].notna())

@@ -75,7 +75,7 @@ def count_p(agree: int, shares: Sequence[float] | Values, rows: Sequence[Hashabl
 
 
 def combined_p(p: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
-    """Return the combined p-value of all cells, with correlated cells in a row.
+    """Combine the p-values of all cells, where cells in a row are correlated.
 
     This is Fisher's combination with the variance of correlated tests (Brown 1975, "A Method for Combining
     Non-Independent, One-Sided Tests of Significance"), here for two-sided tests with correlated distances (SHARED).
@@ -140,7 +140,7 @@ def _normal_nodes() -> tuple[Values, Values]:
 
 
 def _count_distribution(shares: Values, numbers: Counts) -> Values:
-    """Return the probability of every count of cells that agree, from 0 to all, [cells + 1]."""
+    """Return the probability of each number of agreeing cells, from 0 to all, [cells + 1]."""
     nodes, weights = _normal_nodes()
     limits = -scipy.special.ndtri((1 - shares) / 2)
     part, rest = np.sqrt(SHARED) * nodes, np.sqrt(1 - SHARED)

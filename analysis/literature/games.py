@@ -24,7 +24,7 @@ ARGUMENTS = MappingProxyType({"world": "world", "channel": "channel", "rule_leng
 
 @dataclass(frozen=True)
 class GameTable:
-    """Training of the agents of a published table of games.
+    """How the agents of a published table of games are trained.
 
     Attributes:
         arguments: arguments of the kind of job "games" that all rows share.
@@ -86,7 +86,7 @@ class PublishedRow:
     table: str
 
     def with_reference(self, measure: str, cell: TableCell) -> TableCell:
-        """Return a cell with the published value of its measure, if there is one."""
+        """Add the published value of a measure to a cell, if there is one."""
         if measure not in self.values or not cell.seeds:
             return cell
         value = self.values[measure]

@@ -25,7 +25,7 @@ def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
     printed ratio of the model, and at least LEAST_CAP.
 
     Args:
-        reference: the cells, with the column `meanings`.
+        reference: cells of the published table, with the column `meanings`.
         seeds: seeds; by default SEEDS.
 
     Example:

@@ -324,7 +324,7 @@ class Verdict:
 
     @property
     def upwards(self) -> str:
-        """The fraction of cells with a larger value in icy, with its p-value; "-" if no cell is decided."""
+        """The fraction of cells in which icy's value is larger, with its p-value; "-" if no cell is decided."""
         if math.isnan(self.larger):
             return "-"
         return f"{100 * self.larger:.0f} %" + ("" if math.isnan(self.larger_p) else f" (p {p_text(self.larger_p)})")
@@ -380,13 +380,13 @@ def _word(known: int, agree: int, failed: int, undecided: int, passed: bool) -> 
 
 
 def _passed(known: pd.DataFrame, tests: Sequence[float]) -> bool:
-    """Return whether no p-value in `tests` is significant, and not that of the furthest cell."""
+    """Return whether all p-values in `tests`, and that of the furthest cell (Bonferroni), are insignificant."""
     far = known["verdict"].ne("agrees") & (known["p"] * len(known) < 1 - CONFIDENCE)
     return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
 
 
 def _agreement_share(cell: Row) -> float:
-    """Return the probability that a cell agrees if the runs of both have one distribution."""
+    """Return the probability that a cell agrees if icy's and the paper's runs have the same distribution."""
     if math.isnan(cell["published_error"]) or math.isnan(cell["icy_error"]):
         return CONFIDENCE  # one of the two is assigned the other's error, so the distance is Student's t
     ours = int(cell["seeds"])
@@ -451,7 +451,7 @@ def cells_as_text(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _printed(cell: Row, style: tuple[int, str]) -> str:
-    """Return a published number as text: the bound of a run that was stopped early; "-" if the paper only draws it."""
+    """Format a published number: a bound if the run was stopped early; "-" if the paper only plots the number."""
     bound = cell.get("bound")
     if bound is not None and not math.isnan(bound):
         return f">{bound:,.0f}"

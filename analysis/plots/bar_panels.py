@@ -184,7 +184,7 @@ def _bars(
     thick: float,
     fill: Facts,
 ) -> None:
-    """Draw bars along an axis ("x" or "y") with their errors, and remarks at their ends."""
+    """Draw bars along an axis ("x" or "y"), with error bars and with remarks at their ends."""
     base = 1.0 if part.is_ratio else 0.0
     found = [(at, line, cell) for at, (line, cell) in zip(places, cells, strict=True) if cell and cell.seeds]
     at = [place for place, _, _ in found]

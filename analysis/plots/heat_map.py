@@ -48,7 +48,7 @@ def _usual() -> Cells:
 
 
 def _small() -> Cells:
-    """Return cells for tables that do not fit on a page otherwise."""
+    """Return small cells, for tables that otherwise do not fit on a page."""
     return Cells(0.42, 0.155, max(6.0, style.LEAST), max(5.5, style.LEAST))
 
 
@@ -342,7 +342,7 @@ def _missing(ax: Axes, x: int, y: int, cell: TableCell | None, size: float) -> N
 
 
 def _name(ax: Axes, panel: HeatPanel, sizes: Cells, room: float) -> None:
-    """Label the rows and the columns of `room` inches, and draw white lines between the cells."""
+    """Label the rows, and the columns of `room` inches each, and draw white lines between the cells."""
     grammars, rows = panel.block.grammars, [line.label for line in panel.lines]
     ax.xaxis.tick_top()
     ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room, "left", sizes.names))

@@ -72,7 +72,7 @@ def _along(corners: Array) -> Array:
 
 
 def _boxes(place: Array, extent: tuple[float, float]) -> Array:
-    """Return the boxes of a text of this size at each of OFFSETS, with a margin."""
+    """Return the box of a text, of the size `extent`, at each of OFFSETS, with a margin."""
     nearest = place + OFFSETS
     lowest = nearest - np.array(extent) * (1 - np.sign(OFFSETS)) / 2
     return np.concatenate([lowest - 1, lowest + np.array(extent) + 1], axis=1)

@@ -103,7 +103,7 @@ def _panels(
 
 
 def _label(axes: Sequence[Axes], counts: Sequence[tuple[ResultBlock, int]], width: float, most: int | None) -> None:
-    """Label the axes of the panels of each block, with at most `most` side by side."""
+    """Label the axes of the panels of each block; at most `most` panels are side by side."""
     start = 0
     for part, count in counts:
         across = min(style.across(count, width), most or count)

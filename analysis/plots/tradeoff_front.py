@@ -120,7 +120,7 @@ def tradeoff(
 
 
 def _named(points: Sequence[Sequence[Point]], width: float) -> bool:
-    """Return whether models have names at their points: there are few models, and enough room."""
+    """Return whether to write names at the points: only for few models, with enough room."""
     longest = max(style.text_size(_name(point), style.SMALL)[0] for found in points for point in found) / 72
     return max(map(len, points)) <= MOST_NAMED and longest < 0.5 * width / min(2, len(points))
 

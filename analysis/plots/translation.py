@@ -95,7 +95,7 @@ class Board:
 
     @classmethod
     def of(cls, score: Score, groups: Mapping[Hashable, int] | None = None) -> Board:
-        """Lay out the heaviest words and concepts of a score: matched ones in the order of concepts, then the rest."""
+        """Lay out the heaviest words and concepts of a score: matched pairs in the order of concepts, then the rest."""
         every, translation = (_pairs(score.details[name]) for name in ("pairs", "translation"))
         matched = heapq.nlargest(MOST, translation, key=_weight)
         matched.sort(key=translation.index)
@@ -114,7 +114,7 @@ class Board:
         return max(*self.words.values(), *self.concepts.values())
 
     def legend(self) -> str:
-        """Return an explanation of the picture, and of the words and concepts that it leaves out."""
+        """Return an explanation of the picture, with the numbers of words and concepts that it leaves out."""
         lines = ["numbers: how often the two occur together"]
         if len(self.words) > len(self.matched) or len(self.concepts) > len(self.matched):
             lines[0] += "; hollow: no partner"
@@ -195,7 +195,7 @@ def _write_weight(axes: Axes, weight: int, height: float, colour: str) -> None:
 
 
 def _mark(axes: Axes, place: int, height: float, name: str, colour: str | None) -> None:
-    """Draw a dot and its name, at the left (0) or the right (1); hollow without a color."""
+    """Draw a dot and its name, at the left (0) or the right (1); without a color, the dot is hollow."""
     axes.plot([place], [height], "o", markersize=DOT, markeredgewidth=1.2, markeredgecolor=colour or style.GREY,
               markerfacecolor=colour or "white", clip_on=False)  # fmt: skip
     away, side = (8, "left") if place else (-8, "right")

@@ -149,7 +149,7 @@ def plot_turns_of_values(
 
 
 def _turns(figure: Figure, turns: Sequence[Any] | Floats, rules: Sequence[str]) -> list[tuple[SubFigure, Any, str]]:
-    """Return a part of the figure for each turn, with the turn and its rule."""
+    """Return a subfigure for each turn, with the turn and its rule."""
     parts = figure.subfigures(len(turns), 1, squeeze=False)[:, 0]
     return list(zip(parts, turns, rules, strict=True))
 

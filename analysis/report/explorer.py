@@ -86,7 +86,7 @@ def _unusual(setting: Facts) -> int:
 
 
 def _colours(settings: list[Facts]) -> dict[str, str]:
-    """Return the colors of families: the same on both sides, and different within a side while colors last."""
+    """Return the colors of families: the same on both sides, and distinct within a side if there are enough colors."""
     sides: dict[str, set[str]] = {}
     for one in settings:
         sides.setdefault(str(one["setting"]["side"]), set()).update(model["family"] for model in one["models"])

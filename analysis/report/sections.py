@@ -75,7 +75,7 @@ class Section:
 
     @property
     def easy(self) -> dict[str, list[str]]:
-        """For each side, the compositional grammars with a value in any of its rows."""
+        """The compositional grammars with a value in any row, by side."""
         shown = [(self._side(place), cells) for place, _, cells in self._placed()]
         return {
             side: [name for name in COMPOSITIONAL if any(name in cells for of, cells in shown if of == side)]
@@ -92,7 +92,7 @@ class Section:
         return str(self.rows[place].get("side")) if place >= 0 else ""
 
     def _easy_text(self) -> str:
-        """Return the compositional grammars as text: first grammars of both sides, then grammars of one side."""
+        """Return the compositional grammars as text: first those of both sides, then those of a single side."""
         found = {side: names for side, names in self.easy.items() if names}
         shared = [name for name in COMPOSITIONAL if found and all(name in names for names in found.values())]
         more = [
@@ -155,7 +155,7 @@ class Section:
         ]
 
     def _labels(self) -> list[str]:
-        """Return the name of each line of the table: its labels that vary, without counts, and the model."""
+        """Return the name of each line of the table: the model and the labels that vary, without counts."""
         columns = zip(*(labels for labels, _ in self.table.rows), strict=True)
         varies = [len(set(column)) > 1 for column in columns]
         shown = [
@@ -169,7 +169,7 @@ class Section:
         ]
 
     def _rows_of_lines(self) -> list[int]:
-        """Return, for each line of the table, the index in `rows` of the row that it shows; -1 for none.
+        """Return the index in `rows` of the row that each line of the table shows; -1 for none.
 
         Each kind of job has its own table, and labels name all settings, some or none. So this is the row that most
         labels match, then the row with the fewest unmatched settings, then the nearest in order.
@@ -205,7 +205,7 @@ class Section:
         return found
 
     def _setting_texts(self, row: Facts) -> list[str]:
-        """Return the settings of a row that vary, as text."""
+        """Return the values of a row's varying settings, as text."""
         return [part for name in self.varying for part in _text(row[name]).split(", ") if part]
 
     def cells(self) -> list[Facts]:
@@ -322,7 +322,7 @@ def _rows(long: pd.DataFrame) -> list[Facts]:
 
 
 def _within_columns(cells: list[Facts]) -> list[Facts]:
-    """Rescale the color value of cells to 0 to 1 between the least and the largest mean of their column."""
+    """Rescale the color value of cells to [0, 1], from the least to the largest mean of their column."""
     ends: dict[str, list[float]] = {}
     for cell in cells:
         ends.setdefault(cell["column"], []).append(cell["mean"])

@@ -343,7 +343,7 @@ def _steps(rows: pd.DataFrame, crossing: str, whole: str) -> pd.Series:
 
 
 def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) -> list[list[str]]:
-    """Return the labels of each row: model, parameters, varying columns, seeds, steps of concat.
+    """Return the labels of each row: model, parameters, varying settings, seeds, steps of concat.
 
     Args:
         long: a row per replicate, with the column `row`.
@@ -364,12 +364,12 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
 
 
 def _has_baselines(long: pd.DataFrame) -> bool:
-    """Return whether results have the steps of concat; some kinds of jobs have no baseline."""
+    """Return whether results have the steps of concat, the baseline; some kinds of jobs have no baseline."""
     return bool(long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any())
 
 
 def _labelled(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
-    """Return the headings of labels, and the rows; without the steps of concat if `compares` is false."""
+    """Return the headings of labels, and the rows; if `compares` is false, without the steps of concat."""
     labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
     if compares:
         return labels, rows
@@ -458,7 +458,7 @@ def _log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
 
 
 def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
-    """Return a note on the lines on the log scale and their treatment of cut runs; empty without these lines."""
+    """Return a note on the lines "log scale" and their treatment of cut runs; empty without these lines."""
     cells = _log_cells(rows)
     if not cells:
         return []

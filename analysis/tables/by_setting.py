@@ -92,7 +92,7 @@ def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def setting_labels(long: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of preset and further options with their headings, if rows differ in them."""
+    """Return the headings of the columns of preset and further options, for the columns in which rows differ."""
     labels = {"preset": "preset"} if long["preset"].nunique() > 1 else {}
     return labels | ({FURTHER: "settings"} if (long[FURTHER] != "").any() else {})
 

@@ -99,7 +99,7 @@ def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
 
 
 def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:
-    """Group columns that divide the rows in the same way: the first of each group, with the others.
+    """Group columns that divide the rows in the same way; return the other columns of each group by its first.
 
     Example:
         >>> long = pd.DataFrame({"target": [0.8, 0.99, 0.8], "cap": [20, 9, 20], "most": [1, 1, 2]})

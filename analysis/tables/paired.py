@@ -198,12 +198,12 @@ _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"
 
 
 def _cells(both: pd.DataFrame) -> list[tuple[Facts, Paired]]:
-    """Return the comparison of every cell except concat's, with the values that identify the cell."""
+    """Return the identifying values and the comparison of every cell except concat's."""
     return [(about, compare_pairs(part)) for about, part in split_cells(both) if about["grammar"] != BASELINE]
 
 
 def split_cells(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
-    """Split `paired_differences` into cells: the values that identify each cell, and its replicates."""
+    """Split `paired_differences` into cells; return the identifying values and the replicates of each cell."""
     names, found = _cell_columns(both), []
     for _, row in numbered(both).groupby("row", sort=False):
         for grammar in in_order(row["grammar"]):

@@ -357,7 +357,7 @@ def _latex(table: BiasTable) -> str:
 
 
 def without_advice(note: str) -> str:
-    """Return a note without the clauses that name commands or options, for a paper."""
+    """Remove the clauses of a note that name commands or options, for a paper."""
     return "; ".join(clause for clause in note.split("; ") if not ADVICE.search(clause))
 
 
@@ -410,7 +410,7 @@ def _balanced(text: str) -> bool:
 
 
 def _tex_label(title: str) -> str:
-    """Return a short label made of a title: the protocol or the first words, the meanings and the representation.
+    """Make a short label from a title: the protocol or the first words, the meanings and the representation.
 
     Example:
         >>> _tex_label("acquire: steps to the target, target 0.8; meanings 3x4; V=4, w=2; soft; preset default")

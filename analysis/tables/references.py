@@ -179,7 +179,7 @@ def _first(long: pd.DataFrame) -> pd.DataFrame:
 
 
 def _alike(rows: pd.DataFrame, about: Series, names: Sequence[str]) -> pd.Series[bool]:
-    """Return for each row whether it equals one row in some columns; missing values are equal."""
+    """Return a mask of the rows that equal `about` in the columns `names`; missing values are equal."""
     same = pd.Series(True, index=rows.index)
     for name in names:
         value, column = about[name], rows[name]

@@ -47,7 +47,7 @@ part(papers)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[int] = ()) -> str:
-    """Write a Markdown table, with commas in whole numbers; the columns `numbers` are aligned right."""
+    """Return a Markdown table, with commas in whole numbers; the columns `numbers` are aligned right."""
     shown = ([f"{value:,}" if isinstance(value, int) else value for value in row] for row in rows)
     return markdown_table(headings, shown, numbers, markup=True)
 
@@ -303,7 +303,7 @@ def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) 
 
 @part
 def study_codebook() -> str:
-    """Show the codebook of the export of a study, as headings of the fourth level and tables."""
+    """Return the codebook of the export of a study, as tables under headings of the fourth level."""
     from icy.study.service.codebook import codebook
 
     text = codebook()

@@ -131,7 +131,7 @@ def documented(name: str, one: object) -> list[str]:
 
 
 class Registered(Listed):
-    """Directive that documents the classes and functions behind the registered names of some kinds, each once."""
+    """Directive that documents the classes and functions that are registered under the given kinds, each once."""
 
     required_arguments = 1
 

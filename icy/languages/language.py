@@ -180,7 +180,7 @@ class Language:
     # -- files ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
-        """Write the language, without loss, as parquet, csv or npz according to the suffix of `path`.
+        """Write the language to a parquet, csv or npz file, by the suffix of `path`; `load` restores it without loss.
 
         Csv and parquet have one row per meaning, with its attribute values in the columns m0, m1 and so on. In csv
         the column `message` holds the message, as letters up to a vocabulary of 26 and as numbers separated by spaces

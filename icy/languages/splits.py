@@ -53,7 +53,7 @@ class Split:
             raise InvalidSettingError(f"The held-out share must be above 0 and below 1, not {self.share!r}.")
 
     def check(self, space: MeaningSpace) -> None:
-        """Raise an error if a space cannot be split in this way.
+        """Raise an error if this split is impossible for a space.
 
         Raises:
             InvalidSettingError: the space has one attribute, nothing would be held out, or not every value of every

@@ -175,7 +175,7 @@ def _read_npz(path: Path) -> tuple[IntegerArray, Card]:
 
 
 def _space_and_columns(card: Card, columns: Collection[str]) -> tuple[MeaningSpace, list[str]]:
-    """Return the space that a card names, and the columns of its attributes."""
+    """Return the space that a card names, and the names of the attributes' columns."""
     space = MeaningSpace.parse(card["space"])
     if space.attributes > len(columns):  # before creating that many names
         raise ValueError(f"it has fewer columns than {space} has attributes")

@@ -156,7 +156,7 @@ class Table:
 
     @cached_property
     def positions(self) -> list[Codes]:
-        """The token at each position as a discrete variable numbered from 0, PAD being one more token, [N] each."""
+        """The token at each position as a discrete variable numbered from 0, [N] each; PAD counts as a token."""
         return [number(column) for column in self.messages.T]
 
     def require_meanings(self, metric: str) -> None:
@@ -175,7 +175,7 @@ class Table:
             )
 
     def require_discrete(self, metric: str, phrases: bool = False) -> None:
-        """Raise unless there are meanings, they are discrete, and each has a value of every attribute.
+        """Raise an error unless the table has discrete meanings with a value of every attribute.
 
         Args:
             metric: name for the error message.
@@ -213,7 +213,7 @@ class Table:
         return self.weights is None or self.weights.dtype.kind == "i"
 
     def require_whole_weights(self, metric: str, instead: str = "give counts of rows") -> None:
-        """Raise unless all weights are whole numbers.
+        """Raise an error unless all weights are whole numbers.
 
         Args:
             metric: name for the error message.

@@ -172,7 +172,7 @@ def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
 
 
 def _whole(given: Array, rule: Rule) -> Array:
-    """Return whole floats as whole numbers; raise for other floats."""
+    """Convert whole floats to integers; raise an error for other floats."""
     if not np.isfinite(given).all():
         raise InvalidSettingError("Some tokens are infinite; tokens must be whole numbers from 0, or names.")
     odd = np.argwhere(given != np.round(given))

@@ -109,7 +109,7 @@ def _split_evenly(column: Values) -> list[Values]:
 
 
 def _of_numbers(table: Array) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Return numbers as whole numbers if all are whole, otherwise as floats; numbers that do not fit are names."""
+    """Convert numbers to integers if all are whole, otherwise to floats; numbers that do not fit become names."""
     if not table.shape[1]:
         raise InvalidSettingError("Meanings must have a column per attribute, but these have no columns.")
     if table.dtype.kind in "iub":
@@ -178,7 +178,7 @@ def _same_number(number: float, entry: object) -> bool:
 
 
 def _number_names(column: Values) -> tuple[NDArray[np.int64], Names | None]:
-    """Return one attribute's values as integers: unchanged, or numbered in sorted order with their names.
+    """Convert one attribute's values to integers: whole numbers stay, and names are numbered in sorted order.
 
     Numbers that do not fit are their own names.
     """
@@ -195,7 +195,7 @@ def _number_names(column: Values) -> tuple[NDArray[np.int64], Names | None]:
 def _decoded(
     values: Meanings, names: tuple[Names | None, ...], rule: Rule
 ) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Decode one-hot vectors side by side; raise for apparent one-hot vectors unless the rule decides."""
+    """Decode one-hot vectors side by side; raise an error if values look one-hot and `rule.one_hot` is unset."""
     if rule.one_hot is None and len(values):
         plain = [a for a in range(values.shape[1]) if not names or names[a] is None]
         binary = values[:, [a for a in plain if values[:, a].min() >= 0 and values[:, a].max() <= 1]]

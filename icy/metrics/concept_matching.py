@@ -107,7 +107,7 @@ def cbm(
 def cbm_by_sample_size(
     meanings: object, messages: object = None, *, segment: int = 100, seed: int = 0, **conventions: Any
 ) -> pd.DataFrame:
-    """Compute concept best matching by the number of samples, per segment and accumulated (CBM24 figure 4).
+    """Compute concept best matching for growing numbers of samples, and for single segments (CBM24 figure 4).
 
     Rows are shuffled and cut into disjoint segments. The scores of single segments show the variance on few rows. The
     scores of all rows up to the end of a segment show how many rows it takes for the score to settle.
@@ -173,7 +173,7 @@ class _Conventions:
                 raise unknown(what, str(given), known)
 
     def word(self) -> tuple[bool, int]:
-        """Return whether a word has a position, and its number of tokens."""
+        """Return whether words include their position, and the number of tokens of a word."""
         kind, width = "tokens", self.words
         if isinstance(width, str) and parse_whole(width) is None:
             kind, _, width = width.partition(":")
@@ -391,8 +391,11 @@ def _score(samples: _Samples, how: _Conventions) -> Score:
 
 
 def _weights(words: _Side, concepts: _Side, times: Counts) -> tuple[Counts, NDArray[np.float64]]:
-    """Return two tables [words, concepts]: how often they occur together (the weights), and the share of the word's
-    occurrences with the concept in their phrase."""
+    """Return two tables, [words, concepts]: weights, and shares.
+
+    A weight is how often a word and a concept occur together. A share is the fraction of the word's occurrences that
+    have the concept in their phrase.
+    """
     shape = len(words.names), len(concepts.names)
     require_memory(4 * 8 * shape[0] * shape[1], f"A table of {shape[0]} words and {shape[1]} concepts")
     messages, phrases = words.table(len(times)), concepts.table(len(times))

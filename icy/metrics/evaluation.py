@@ -136,7 +136,7 @@ def score_all(
     permutations: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Score]:
-    """Return the score of each metric, by name; arguments and errors as for `evaluate`."""
+    """Return the score of each metric, by name; see `evaluate` for arguments and errors."""
     if errors is not None and errors not in ERRORS:
         raise unknown("way to estimate an error", errors, ERRORS)
     whole_number("number of resamples", resamples, least=2)

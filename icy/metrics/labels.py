@@ -82,7 +82,7 @@ def ami(
 
 
 def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, object]) -> Score:
-    """Return the score if every label, or every message, occurs once, which needs no expectation.
+    """Return the score if every label, or every message, occurs once; it is known without E[I].
 
     If all labels differ, each determines its message however messages are permuted, and vice versa:
     I = E[I]. Computed in floating point, 0 / 0 would give noise.

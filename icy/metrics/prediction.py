@@ -157,7 +157,7 @@ def dci(
 
 
 def _three(importance: Matrix, informativeness: float) -> dict[str, float]:
-    """Return the three parts, the first two from the importance of dimensions that change, [A, D]."""
+    """Return disentanglement and completeness, from the importance [A, D] of dimensions, and informativeness."""
     shares = _shares(importance, 1)
     weights = shares.sum(0) / shares.sum() if shares.any() else shares.sum(0)
     informed = shares.any(1)
@@ -207,7 +207,7 @@ def _importance(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
 
 
 def _sampled_importance(factors: Sequence[Codes], parts: Sequence[Codes], seed: int) -> Iterator[Matrix]:
-    """Yield the sum of the gains of each part over drawn orders of the parts, group by group: [A, D]."""
+    """Yield, for each group of drawn orders of the parts, the sum of the gains of each part: [A, D]."""
     draws = stream(seed, "dci")
     for _ in range(GROUPS):
         found = np.zeros((len(factors), len(parts)))
@@ -271,7 +271,7 @@ def _balanced(factor: Codes, given: Codes) -> float:
 
 
 def _best(factor: Codes, given: Codes, worth: Matrix | None = None) -> NDArray[Any]:
-    """Return for each value of `given` the number of rows that the best prediction of an attribute gets right.
+    """Return the number of rows that the best prediction of an attribute gets right, for each value of `given`.
 
     Args:
         factor: the attribute, [N].

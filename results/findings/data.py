@@ -39,7 +39,7 @@ LISTED = 3  # up to this many models, values are printed instead of an interval
 
 
 def probes(meanings: str = LARGE, representation: str = "soft", protocol: str = "acquire") -> pd.DataFrame:
-    """Return the atlas's runs of models that learn by gradient, trained with default settings, with all seeds.
+    """Return the atlas's runs of gradient-trained models with default settings and complete seeds.
 
     Models with missing seeds are left out: these seeds failed, so the mean of the others would be biased.
     """
@@ -136,7 +136,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over models with its 95 % interval, or a bound, or a list of values.
+    """A mean over models with its 95 % interval, a bound of the mean, or a list of values.
 
     Attributes:
         text: text for tables.

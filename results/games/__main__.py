@@ -97,7 +97,7 @@ FURTHER: dict[str, Callable[[ProbeResult], list[str]]] = {"speakers": _correlati
 
 
 def near(long: pd.DataFrame) -> pd.DataFrame:
-    """Return results without uniform distractors on rules of several concepts, which the paper does not have."""
+    """Drop runs with uniform distractors and rules of several concepts, which the paper does not have."""
     return long[(long["rule_length"] == 1) | long["grammar"].ne("uniform")]
 
 

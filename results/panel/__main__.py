@@ -195,7 +195,7 @@ def tau(panel: Panel, setting: str, kind: str) -> Tau:
 
 
 def least_change(panel: Panel, setting: str, kind: str) -> float:
-    """Return the highest true mean tau at which a single test by `Tau.least` finds a change with a power of 80 %.
+    """Return the largest true mean tau (smallest change of order) that a test by `Tau.least` finds with 80 % power.
 
     The true orders are the default's means with normal shifts of growing size, independent for every model and grammar.
     The noise of seeds is the default's.

@@ -151,7 +151,7 @@ def summary(reproductions: list[tuple[Page, Reproduction]]) -> str:
 
 
 def draw_pairs() -> None:
-    """Draw the curves of end-to-end runs, unless some runs have no curve: older records have none."""
+    """Draw the curves of end-to-end runs, unless some runs lack curves, as older records do."""
     games = icy.EndToEndResult.load(RECORDS)
     if not all(record.get("curve") for record in games.records if not record["failed"]):
         return

@@ -122,7 +122,7 @@ def steps_of(records: list[Record], dense: bool) -> dict[tuple[str, int], float]
 
 
 def lines(model: str, space: str) -> list[list[str]]:
-    """Return the lines of a row: one, or one per grammar of fast rows."""
+    """Return the table lines of a row: a single line, or for fast rows a line per grammar."""
     found = {grid: measure(model, space, grid) for grid in GRIDS}
     own, true = (steps_of(found[grid], dense) for grid, dense in (("default", False), ("every update", True)))
     long = icy.ProbeResult(found["default"]).to_dataframe().set_index(["grammar", "seed"])["resolution"]
@@ -152,7 +152,7 @@ def root_mean_square(values: list[float]) -> float:
 
 
 def early(record: Record, draws: np.random.Generator) -> float | None:
-    """Return the mean relative error of the first crossing of a run; None if its curve does not rise."""
+    """Return the mean relative error of a run's first crossing of the target; None if the curve does not rise."""
     settings, at = checks_of(record), record.get("crossing")
     points = np.array(record["curve"], float)[-WINDOW:]
     if settings is None or not at or len(points) < 3:

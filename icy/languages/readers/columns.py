@@ -35,11 +35,7 @@ class ColumnChoice(NamedTuple):
 
 
 def require_distinct(header: Sequence[str], where: str) -> None:
-    """Raise if several columns have the same name.
-
-    Raises:
-        InvalidSettingError: several columns have the same name.
-    """
+    """Raise InvalidSettingError if several columns have the same name."""
     first: dict[str, int] = {}
     for place, name in enumerate(header):
         if first.setdefault(name, place) < place:
@@ -103,7 +99,7 @@ def meanings_by_name(columns: Sequence[str]) -> list[str]:
 
 
 def _called(columns: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the columns with the first known name that occurs, preferring the same case."""
+    """Return the columns that have the first of the known names that occurs; an equal case is preferred."""
     first = {column: column.partition(".")[0] for column in columns}
     for name in known:
         if found := [column for column in columns if first[column] == name]:

@@ -60,7 +60,7 @@ def read(file: File) -> Found | None:
 
 
 def _is_index(column: tuple[str, ...], place: int) -> bool:
-    """Return whether a column without a name is empty, or the first column with row numbers."""
+    """Return whether a column without a name can be dropped: it is empty, or the first column with row numbers."""
     if not any(column):
         return True
     return place == 0 and any(column == tuple(map(str, range(first, first + len(column)))) for first in (0, 1))
@@ -84,7 +84,7 @@ def _with_gaps(column: tuple[str, ...]) -> list[str | None]:
 
 
 def _rows(text: str, separator: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> list[tuple[int, list[str]]]:
-    """Return the entries of every row that is not blank, without spaces around them, and the line where it ends."""
+    """Return the last line number and the stripped entries of each row that is not blank."""
     usual = csv.field_size_limit(max(len(text), 1))  # an entry may be as long as the file
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, quoting=quoting)

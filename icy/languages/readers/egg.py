@@ -85,7 +85,7 @@ def _joined(parts: Values) -> Entries | None:
 
 
 def _tokens(messages: Entries, lengths: Entries | None) -> tuple[Entries, list[str]]:
-    """Return messages of EGG as tokens, up to their lengths if these are known, and remarks."""
+    """Convert messages of EGG to tokens, cut at their lengths if these are known; also return remarks."""
     if not isinstance(messages, np.ndarray):
         return messages, []  # with missing values
     messages, relaxed = discrete(messages)
@@ -105,7 +105,7 @@ def _tokens(messages: Entries, lengths: Entries | None) -> tuple[Entries, list[s
 
 
 def discrete(messages: Array) -> tuple[Array, bool]:
-    """Return messages of EGG as tokens [N, S], and whether they were relaxed or one-hot symbols [N, V] or [N, S, V].
+    """Convert messages of EGG to tokens [N, S]; also return whether they were vectors of symbols, [N, V] or [N, S, V].
 
     Real-valued messages are returned unchanged.
     """

@@ -100,7 +100,7 @@ def _damaged(line: int, error: BaseException) -> StoreError:
 
 
 def _holds_rows(held: dict[str, object], name: str) -> bool:
-    """Return whether an object without messages holds rows under a name, as in csar."""
+    """Return whether an object has rows in its field `name`, as in csar, and no field of messages."""
     rows = held.get(name)
     if not isinstance(rows, list) or not rows or "columns" in held or messages_by_name(list(held)):
         return False

@@ -156,7 +156,7 @@ def _count(table: Table, attribute: int) -> str:
 
 
 def _warn_of_numbering(table: Table) -> None:
-    """Warn of attributes with a different value in every row, like an id, if there are other attributes."""
+    """Log a warning for attributes with a different value in every row, like an id, if there are other attributes."""
     for a, name in enumerate(table.attribute_names):
         real = _count(table, a) == "real numbers"
         if table.attributes > 1 and len(table) > 2 and not real and len(np.unique(table.meanings[:, a])) == len(table):
@@ -168,7 +168,7 @@ def _warn_of_numbering(table: Table) -> None:
 
 
 def _warn_of_counts(table: Table) -> None:
-    """Warn of attributes with a name that suggests weights, such as "count"."""
+    """Log a warning for attributes with a name that suggests weights, such as "count"."""
     for name in table.attribute_names:
         if len(table.attribute_names) > 1 and name.lower() in WEIGHTS:
             log.warning(
@@ -180,7 +180,7 @@ def _warn_of_counts(table: Table) -> None:
 
 
 def _warn_of_constants(table: Table) -> None:
-    """Warn of attributes with the same value in every row, because no message can depend on them."""
+    """Log a warning for attributes with the same value in every row, on which no message can depend."""
     for a, name in enumerate(table.attribute_names):
         if len(table) > 1 and len(np.unique(table.meanings[:, a])) == 1:
             log.warning(

@@ -65,7 +65,7 @@ def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
 
 
 def _least_absolute(design: Any, output: Matrix, weights: Weights | None) -> Matrix:
-    """Return the distance of each row's output from the best sum of columns, [N].
+    """Fit an output by a sum of columns, at the least l1 error; return the error of each row, [N].
 
     This solves the dual program, with one bounded variable per row and one equation per column. Here it is far smaller
     than the primal program.

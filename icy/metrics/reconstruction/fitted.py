@@ -112,7 +112,7 @@ def _one_function(
 
 
 def _own(composition: Composition, target: Target, fit: FitSettings, restart: int) -> Any:
-    """Return the composition with this restart's own weights: a new module of a class, or a copy of a module."""
+    """Return the composition with separate weights for a restart: a new instance of a class, or a copy of a module."""
     if isinstance(composition, nn.Module):
         return copy.deepcopy(composition).to(fit.device)
     if not (isinstance(composition, type) and issubclass(composition, nn.Module)):

@@ -89,7 +89,7 @@ def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
 
 
 def _require_numbers(table: Table) -> None:
-    """Raise if attribute values are names, or too far apart for exact differences."""
+    """Raise an error if attribute values are names, or too far apart for exact differences."""
     for a, names in enumerate(table.value_names):
         if names is not None:
             raise InvalidSettingError(
@@ -155,7 +155,7 @@ class Hamming:
         return self.table.astype(np.uint8) if fits and native.usable() else None
 
     def block(self, left: slice, right: slice) -> Keys:
-        """See Distance; the key is the number of equal columns, so 0 is the largest distance."""
+        """See Distance; the key is the number of equal columns, so key 0 is the largest distance."""
         if self.bytes is not None:
             return native.equal_columns(self.bytes[left], self.bytes[right])
         if self.one_hot_width <= WIDEST:
@@ -355,7 +355,7 @@ class Euclidean:
 
 
 class Uncountable:
-    """A distance with too many values to count pairs by them."""
+    """Base class of distances with too many values for counting pairs by distance."""
 
     values = None
 

@@ -131,7 +131,10 @@ def distances_of_pairs(
 
 
 def histogram(keys: Keys, cells: int) -> Int64[Counts, "cells={cells}"]:
-    """Count each key, [cells]; without native code, two bytes are counted at a time, which halves the work."""
+    """Count the occurrences of each key, [cells].
+
+    Without native code, two one-byte keys are counted at a time, which halves the work.
+    """
     if native.usable():
         return native.count_keys(keys, cells)
     if keys.dtype != np.uint8 or keys.size % 2:
@@ -196,7 +199,7 @@ def _native(distance: Hamming) -> bool:
 
 
 def _narrow(x: Hamming, y: Hamming) -> bool:
-    """Return whether to count by products of one-hot vectors, which are exact in float32 for fewer than 2^24 cells."""
+    """Return whether to count by products of one-hot vectors, which are exact in float32 below 2^24 cells."""
     return x.one_hot_width + y.one_hot_width <= WIDEST
 
 

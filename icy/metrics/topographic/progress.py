@@ -8,7 +8,7 @@ Progress = Callable[[int, int], None]  # called with the number of finished pair
 
 @contextlib.contextmanager
 def progress_callback(progress: bool | Progress | None, what: str = "pairs") -> Iterator[Progress | None]:
-    """Yield a progress callback: `progress` if it is a function, a progress bar's if it is True, else None."""
+    """Yield `progress` if it is a callback, a callback that moves a progress bar if it is True, and None if False."""
     if not isinstance(progress, bool):
         yield progress
         return

@@ -234,7 +234,7 @@ def _of_listed(
 def _weighted_pairs(
     weights: Weights, table: Table, left: Rows, right: Rows, ordered: bool
 ) -> tuple[Rows, Rows, Distances]:
-    """Return pairs of weighted rows and how often each pair counts, [n] each. A row also pairs with its copies."""
+    """Return pairs of weighted rows, and how often each counts, [n] each; a row also forms pairs with its copies."""
     if not ordered:
         own = np.arange(len(table))
         left, right = np.concatenate([left, own]), np.concatenate([right, own])
