@@ -67,11 +67,11 @@ def rank_correlation(x: Sequence[float] | Values, y: Sequence[float] | Values) -
     value = float(found[0])
     width = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt((1 + value**2 / 2) / (count - 3))
     centre = math.atanh(min(max(value, -1 + 1e-12), 1 - 1e-12))
-    p = _permuted(a, b, float(found[1]))
+    p = _permutation_p(a, b, float(found[1]))
     return RankCorrelation(value, math.tanh(centre - width), math.tanh(centre + width), count, p)
 
 
-def _permuted(a: Values, b: Values, otherwise: float) -> float:
+def _permutation_p(a: Values, b: Values, otherwise: float) -> float:
     """Return the exact two-sided permutation p-value; `otherwise` for more than MOST_PERMUTED pairs."""
     if len(a) > MOST_PERMUTED:
         return otherwise

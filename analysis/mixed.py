@@ -77,7 +77,7 @@ class MixedEffects:
             if name not in known:
                 raise InvalidSettingError(f"The mean of {name} is not known; choose from {listed(known)}.")
         value, error, freedom = self._model.estimate(np.array([weights.get(name, 0.0) for name in known]))
-        row = _described(value, error, freedom, self.log)
+        row = _mean_row(value, error, freedom, self.log)
         p = 2 * float(scipy.stats.t.sf(abs(value) / error, freedom))
         return pd.Series({"value": row["mean"], **{n: row[n] for n in ("low", "high", "error", "freedom")}, "p": p})
 
@@ -168,7 +168,7 @@ def mixed_effects(
     effects = {name: _levels(runs[used], name) for name in random}
     model = _Model(y[used], censored[used], design, [effect[:, None] == effect for effect in effects.values()])
     for i, name in enumerate(names):
-        rows.append((name, _described(*model.estimate(np.eye(len(names))[i]), log)))
+        rows.append((name, _mean_row(*model.estimate(np.eye(len(names))[i]), log)))
     found = dict(rows)
     order = [name for name in dict.fromkeys(level) if name in found]
     means = pd.DataFrame([found[name] for name in order], index=order)
@@ -209,7 +209,7 @@ def _bounds(y: Values, level: pd.Series[str], bounded: Mask, log: bool) -> list[
     return found
 
 
-def _described(value: float, error: float, freedom: float, log: bool) -> dict[str, float | str]:
+def _mean_row(value: float, error: float, freedom: float, log: bool) -> dict[str, float | str]:
     """Return a row of `MixedEffects.means`."""
     width = student(freedom) * error
     ends = np.array([value, value - width, value + width])

@@ -334,9 +334,9 @@ def ratio_axis(axis: Axis, low: float, high: float) -> None:
     """Put ticks with plain numbers (1, 2, 5, 10, ...) between the limits of a logarithmic axis."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    ticks = _between(COARSE, low, high)
+    ticks = _ticks_between(COARSE, low, high)
     if len(ticks) < 3:
-        ticks = _between(FINE, low, high)
+        ticks = _ticks_between(FINE, low, high)
     axis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
     axis.set_ticklabels([f"{tick:g}" for tick in ticks])
 
@@ -345,8 +345,8 @@ def count_axis(axis: Axis, low: float, high: float) -> None:
     """Put a few ticks with short numbers (5k, 100k, 2M) between the limits of a logarithmic axis."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    tens, ticks = _between((1,), low, high), _between(COARSE, low, high)
-    ticks = tens if len(tens) > 1 else ticks if len(ticks) > 1 else _between(FINE, low, high)
+    tens, ticks = _ticks_between((1,), low, high), _ticks_between(COARSE, low, high)
+    ticks = tens if len(tens) > 1 else ticks if len(ticks) > 1 else _ticks_between(FINE, low, high)
     axis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
     axis.set_ticklabels([short(tick) for tick in ticks])
 
@@ -364,7 +364,7 @@ def short(number: float) -> str:
     return f"{number:g}"
 
 
-def _between(steps: Sequence[float], low: float, high: float) -> list[float]:
+def _ticks_between(steps: Sequence[float], low: float, high: float) -> list[float]:
     numbers = [step * 10.0**power for power in range(-3, 10) for step in steps]
     return [number for number in numbers if low <= number * 1.001 and number <= high * 1.001]
 

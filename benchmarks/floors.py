@@ -201,10 +201,10 @@ def captured_update(model: str, replicates: int = REPLICATES, triton: bool = Fal
         return lambda: None
 
     sizes = {"meaning": SPACE.attributes, "message": LENGTH}
-    given, asked = ("meaning", "message") if task.side == "sender" else ("message", "meaning")
+    source, target = ("meaning", "message") if task.side == "sender" else ("message", "meaning")
     batches = [
         torch.zeros(WARM_UP + 1, replicates, BATCH, sizes[kind], dtype=torch.long, device=META)
-        for kind in (given, asked)
+        for kind in (source, target)
     ]
     keys = torch.zeros(WARM_UP + 1, replicates, dtype=torch.long, device=META)
     with mock.patch.multiple(updates, capture=capture, warm_up=lambda operations: None):

@@ -158,8 +158,8 @@ def examples(world: World, count: int, first: int = 0) -> Iterator[tuple[Tensor,
 
 
 def _right(reader: Reader, images: Tensor, objects: Tensor, world: World) -> Tensor:
-    said = [scores.argmax(-1) for scores in reader(images).split(world.sizes, -1)]
-    return (torch.stack(said, -1) == objects).double().mean(0)
+    guesses = [scores.argmax(-1) for scores in reader(images).split(world.sizes, -1)]
+    return (torch.stack(guesses, -1) == objects).double().mean(0)
 
 
 if __name__ == "__main__":

@@ -70,13 +70,13 @@ def core(episodes: int, device: str | None, setting: dict[str, int]) -> Stepper:
     """Return reset and step of the batched game, with actions on its device."""
     game = BatchedGame(episodes=episodes, autoreset=True, device=device, **setting)
     rng = np.random.default_rng(0)
-    said = rng.integers(1, 7, (CYCLED_ACTIONS, episodes, 3))
+    tokens = rng.integers(1, 7, (CYCLED_ACTIONS, episodes, 3))
     decided = rng.integers(0, game.settings.decisions, (CYCLED_ACTIONS, episodes))
     if device is not None:
-        said, decided = (torch.as_tensor(a).to(device) for a in (said, decided))
+        tokens, decided = (torch.as_tensor(a).to(device) for a in (tokens, decided))
 
     def step(number: int) -> None:
-        turn = game.step(said[number % CYCLED_ACTIONS], decided[number % CYCLED_ACTIONS])
+        turn = game.step(tokens[number % CYCLED_ACTIONS], decided[number % CYCLED_ACTIONS])
         if device is not None and number % 100 == 0:
             turn.reward.sum().item()  # waits for the device
 

@@ -45,8 +45,8 @@ class LibraryPlayer(Player):
 
     def acting(self, seen: Seen) -> Action:
         """Return the model's action; its state is reset where an episode begins."""
-        told = observed(seen, "listener", self.seat.settings)
-        found, self.state = self.model.predict(told, self.state, seen.fresh.copy(), deterministic=True)
+        observation = observed(seen, "listener", self.seat.settings)
+        found, self.state = self.model.predict(observation, self.state, seen.fresh.copy(), deterministic=True)
         return Action(decision=np.where(seen.may_decide, found, 0))
 
 

@@ -75,11 +75,11 @@ def make_language(
     table = None if words is None else given_words(words, whole_space, vocab_size, word_length)
     if _is_corruption(entries[0]):
         base = base_messages(whole_space, vocab_size, word_length, whole_seed, table)
-        made = _corrupted(entries, base, (whole_space, vocab_size, word_length), whole_seed, generators)
+        made = _corrupt(entries, base, (whole_space, vocab_size, word_length), whole_seed, generators)
     else:
         made = entries[0].create(whole_space, vocab_size, word_length, whole_seed, **_words_for(entries[0], table))
     canonical = "+".join(entry.name for entry in entries)
-    return _finished(made, canonical, whole_space, vocab_size, word_length, whole_seed)
+    return _check_result(made, canonical, whole_space, vocab_size, word_length, whole_seed)
 
 
 def canonical_name(name: str) -> str:
@@ -232,7 +232,7 @@ def _words_for(entry: Entry, words: IntArray | None) -> dict[str, IntArray]:
     return {"words": words}
 
 
-def _corrupted(
+def _corrupt(
     entries: list[Entry], messages: IntArray, sizes: tuple[MeaningSpace, int, int], seed: int, generators: Generators
 ) -> NDArray[np.integer[Any]]:
     uses: dict[str, int] = {}
@@ -245,7 +245,7 @@ def _corrupted(
     return messages
 
 
-def _finished(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
+def _check_result(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
     """Check the result of a grammar, and return it as a language with its canonical name."""
     if not isinstance(made, Language):
         try:

@@ -228,7 +228,7 @@ class Atlas:
         alike, measure = self.alike(long), str(long["measure"].iloc[0])
         means = _wide(long)
         spreads = _wide(long, "std").reindex(index=means.index, columns=means.columns)
-        mine, others = _named(means, _wide(alike))
+        mine, others = _index_by_model(means, _wide(alike))
         ratio, shared = measure == "ratio", [name for name in mine if name in others]
         cut = ratio and any(table.loc[table["grammar"].isin(shared), "cut"].any() for table in (long, alike))
         cap = float(long["cap"].iloc[0]) if ratio and long["cap"].notna().all() else math.inf
@@ -293,7 +293,7 @@ def _wide(long: pd.DataFrame, over_seeds: Literal["mean", "std"] = "mean") -> pd
     return table[in_order(table.columns)]
 
 
-def _named(*tables: pd.DataFrame) -> list[pd.DataFrame]:
+def _index_by_model(*tables: pd.DataFrame) -> list[pd.DataFrame]:
     """Index tables by model and options, and by the hidden size if it varies."""
     sizes = len({hidden for table in tables for _, hidden, _ in table.index}) > 1
     found = []

@@ -54,7 +54,7 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
     good = long[_as_published(long)].copy()
     good["model"] = good["model"].str.replace(r"^\w+/", "", regex=True)
     keys = [*by, *KEYS, *TRAINED_AS]
-    cells = _measured(good, keys)
+    cells = _summarize(good, keys)
     both = with_distance(cells.merge(supervised(table), on=KEYS).rename(columns=NAMES))
     return both[[*keys, *AGREEMENT_COLUMNS]]
 
@@ -73,11 +73,11 @@ def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] 
     keys = [*by, *PAIR_KEYS, *TRAINED_AS]
     names = [name for name in (*keys, "seed") if name != "measure"]
     tall = good[[*names, *measures]].melt(names, measures, "measure", "value").dropna(subset="value")
-    both = with_distance(_measured(tall, keys).merge(theirs, on=PAIR_KEYS).rename(columns=NAMES))
+    both = with_distance(_summarize(tall, keys).merge(theirs, on=PAIR_KEYS).rename(columns=NAMES))
     return both[[*keys, *AGREEMENT_COLUMNS]]
 
 
-def _measured(good: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+def _summarize(good: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     cells = good.groupby(list(keys), sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
     return cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"})
 

@@ -188,11 +188,11 @@ def _entries() -> list[PublishedTable | PublishedFinding]:
 
 def _place(one: PublishedName) -> tuple[int, bool, str, int]:
     paper, _, name = one.name.partition("/")
-    word, number = _numbered(name)
+    word, number = _split_number(name)
     return list(_file()["source"]).index(paper), number is None, word if number is not None else "", number or 0
 
 
-def _numbered(name: str) -> tuple[str, int | None]:
+def _split_number(name: str) -> tuple[str, int | None]:
     """Split a name into a stem and the number at its end."""
     found = re.fullmatch(r"(.*?)(\d*)", name)
     assert found is not None
@@ -243,12 +243,12 @@ def find_published(name: str) -> PublishedName:
 def _unknown(name: str) -> UnknownNameError:
     """Return an error for an unknown name, which suggests names with the same number."""
     paper, _, rest = "".join(name.lower().split()).partition("/")
-    number = _numbered(rest or paper)[1]
+    number = _split_number(rest or paper)[1]
     hint = "`icy list published` shows all."
     if rest and number is not None and paper in _file()["source"]:
         source = _file()["source"][paper]["name"]
         return UnknownNameError(f"No table or figure of {source} is called {quoted(name)}; {_targets(source)} {hint}")
-    names = [one.name for one in published_names() if number is None or _numbered(one.name)[1] == number]
+    names = [one.name for one in published_names() if number is None or _split_number(one.name)[1] == number]
     return unknown("published table or figure", name, names, hint)
 
 
@@ -312,7 +312,7 @@ def supervised(table: str = "") -> pd.DataFrame:
     A cell with the same numbers in several tables of a paper, such as RNNAutoReg:LSTM in Icy22 tables 3, 4 and 5, is
     returned once, with the first table.
     """
-    whole = _together("probe", table)[["source", "table", *KEYS, *NUMBERS]]
+    whole = _join_tables("probe", table)[["source", "table", *KEYS, *NUMBERS]]
     return whole.drop_duplicates(["source", *KEYS, "measure", "mean", "error", "n"], ignore_index=True)
 
 
@@ -321,10 +321,10 @@ def end_to_end(table: str = "") -> pd.DataFrame:
 
     `model` is the pair, and `measure` a column of the long table.
     """
-    return _together("e2e", table)
+    return _join_tables("e2e", table)
 
 
-def _together(reproduce: str, table: str) -> pd.DataFrame:
+def _join_tables(reproduce: str, table: str) -> pd.DataFrame:
     import pandas as pd
 
     tables = [t for t in _catalogue() if t.reproduce == reproduce]

@@ -63,14 +63,14 @@ def count_interval(shares: Sequence[float] | Values, rows: Sequence[Hashable]) -
         >>> count_interval([0.95] * 20, range(20)), count_interval([0.95] * 20, [0] * 10 + [1] * 10)
         ((17, 20), (15, 20))
     """
-    total = _count_distribution(np.asarray(shares, float), _numbered(rows)).cumsum()
+    total = _count_distribution(np.asarray(shares, float), _row_numbers(rows)).cumsum()
     low, high = (int(np.searchsorted(total, edge)) for edge in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
     return low, min(high, len(shares))
 
 
 def count_p(agree: int, shares: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
     """Return the probability that `agree` or fewer cells agree by chance; see `count_interval`."""
-    found = _count_distribution(np.asarray(shares, float), _numbered(rows))
+    found = _count_distribution(np.asarray(shares, float), _row_numbers(rows))
     return float(min(1.0, found[: agree + 1].sum()))
 
 
@@ -88,7 +88,7 @@ def combined_p(p: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
         >>> [round(combined_p([0.1] * 6, rows), 3) for rows in (range(6), [0] * 6)]
         [0.006, 0.038]
     """
-    numbers = _numbered(rows)
+    numbers = _row_numbers(rows)
     values = np.maximum(np.asarray(p, float), np.finfo(float).tiny)
     pairs = sum(size * (size - 1) for size in np.bincount(numbers))
     mean, variance = 2.0 * len(values), 4.0 * len(values) + pairs * _fisher_covariance()
@@ -113,7 +113,7 @@ def mean_difference_p(differences: Sequence[float] | Values, rows: Sequence[Hash
         >>> mean_difference_p([1, 2, 1, 3, 1, 2], "abcdef")
         0.03125
     """
-    numbers = _numbered(rows)
+    numbers = _row_numbers(rows)
     sums = np.bincount(numbers, np.asarray(differences, float))
     if len(sums) < LEAST_ROWS:
         return float("nan")
@@ -127,7 +127,7 @@ def mean_difference_p(differences: Sequence[float] | Values, rows: Sequence[Hash
     return float(as_far.mean() if exact else (as_far.sum() + 1) / (EXCHANGES + 1))
 
 
-def _numbered(rows: Sequence[Hashable]) -> Counts:
+def _row_numbers(rows: Sequence[Hashable]) -> Counts:
     places = {row: i for i, row in enumerate(dict.fromkeys(rows))}
     return np.array([places[row] for row in rows], np.int64)
 

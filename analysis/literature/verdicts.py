@@ -80,7 +80,7 @@ def judge_cells(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     theirs = reference.rename(columns=NAMES)
     if "side" not in theirs:
         theirs["side"] = "pair"
-    cells = theirs.merge(_measured(long, theirs), on=CELL, how="left")
+    cells = theirs.merge(_summarize_cells(long, theirs), on=CELL, how="left")
     counts = ["seeds", "failed", "cut", "tried", "row_tried"]
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells = with_distance(cells)
@@ -101,7 +101,7 @@ def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
     return cells.assign(by_design=by_design, equivalence=cells["equivalence"].where(known & ~by_design, ""))
 
 
-def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+def _summarize_cells(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Return mean, standard error and counts of every cell; a pair has a cell for each measure."""
     pairs = long["side"].eq("pair")
     alone = long[~pairs].assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))

@@ -73,12 +73,12 @@ def bars(
     draw = _by_measure if (by or ("measure" if most <= FEW else "grammar")) == "measure" else _by_grammar
     figure, drawn = draw(parts, spread, width or style.WIDTH, axes)
     usual, notes = title_and_notes(long, spread)
-    notes += [f"{UNMEASURED} not measured"] if _lack(parts, spread) else []
+    notes += [f"{UNMEASURED} not measured"] if _has_gaps(parts, spread) else []
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
 
-def _lack(parts: Sequence[ResultBlock], spread: str) -> bool:
+def _has_gaps(parts: Sequence[ResultBlock], spread: str) -> bool:
     """Return whether a model lacks a result on a grammar that other models have."""
     return any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
 

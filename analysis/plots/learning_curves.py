@@ -69,7 +69,7 @@ def curves(
     records = [r for r in records_of(results, "curves") if _has_accuracy(r)]
     with_curve = [r for r in records if r.get("curve") and not r["failed"]]
     if not with_curve:
-        raise InvalidSettingError(_nothing(records))
+        raise InvalidSettingError(_explain_no_curves(records))
     runs, long = without_hashes(_evaluations(with_curve)), without_hashes(long_of(with_curve))
     shared, long["options"] = split_shared(long["options"].fillna("").tolist())
     found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
@@ -98,7 +98,7 @@ def curves(
     return figure
 
 
-def _nothing(records: Sequence[Record]) -> str:
+def _explain_no_curves(records: Sequence[Record]) -> str:
     if not records:
         return "These results have only end-to-end runs; `icy plot e2e` draws them."
     failed = sum(bool(r["failed"]) for r in records)

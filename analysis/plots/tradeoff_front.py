@@ -96,9 +96,9 @@ def tradeoff(
             parts.append(part)
             points.append(found)
     if not parts:
-        raise InvalidSettingError(_nothing(long))
+        raise InvalidSettingError(_explain_no_models(long))
     width = style.width_of(width, 0) or None
-    named = _named(points, width or style.WIDTH)
+    named = _has_names(points, width or style.WIDTH)
     below = style.CAPTIONED and not named and len(points) == 1 and axes is None  # names are in a legend below
     size, across = _size(points, named or below, width)
     if axes is None:
@@ -119,7 +119,7 @@ def tradeoff(
     return figure
 
 
-def _named(points: Sequence[Sequence[Point]], width: float) -> bool:
+def _has_names(points: Sequence[Sequence[Point]], width: float) -> bool:
     """Return whether to write names at the points: only for few models, with enough room."""
     longest = max(style.text_size(_name(point), style.SMALL)[0] for found in points for point in found) / 72
     return max(map(len, points)) <= MOST_NAMED and longest < 0.5 * width / min(2, len(points))
@@ -142,7 +142,7 @@ def _size(points: Sequence[Sequence[Point]], named: bool, width: float | None) -
     return (width or usual, panel * -(-len(points) // across) + 0.7), across
 
 
-def _nothing(long: pd.DataFrame) -> str:
+def _explain_no_models(long: pd.DataFrame) -> str:
     present = set(long["grammar"])
     missing = [g for g in (*NOISE, "shufdet") if g not in present]
     options = " ".join(f"-g {g}" for g in missing) or "-g all"

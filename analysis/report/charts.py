@@ -103,8 +103,8 @@ def space() -> Spec:
                 "type": "nominal",
                 "title": "family",
             },
-            "shape": _own("diamond", "circle"),
-            "size": _own(240, 60),
+            "shape": _if_own("diamond", "circle"),
+            "size": _if_own(240, 60),
             "tooltip": _tips(label="model", family="family", x="x", y="y"),
         },
     }
@@ -130,7 +130,7 @@ def space() -> Spec:
     )
 
 
-def _own(own: float | str, other: float | str) -> Spec:
+def _if_own(own: float | str, other: float | str) -> Spec:
     """Return an encoding with the value `own` for the reader's models and `other` for models of the atlas."""
     return {"condition": {"test": "datum.own", "value": own}, "value": other}
 

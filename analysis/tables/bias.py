@@ -138,7 +138,7 @@ def _bias_table(
     rows = _sorted(_rows(long, shown, references, cell), grouped, sort, grammars)
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
-    labels, rows = _labelled(rows, shown, compares=not len(long) or _has_baselines(long))
+    labels, rows = _label_columns(rows, shown, compares=not len(long) or _has_baselines(long))
     return BiasTable(
         _title(long, varying),
         labels,
@@ -187,7 +187,7 @@ def difference_table(
     """
     checked_spread(spread)
     both, training, lone, name = paired_differences(long_of(results), other, name)
-    both, tests = _tested(both)
+    both, tests = _add_p_values(both)
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
     notes = [UNFINISHED if note.startswith(UNFINISHED) else note for note in table.notes]
     notes = [note for note in notes if not note.startswith((CUT, LOG, UPDATES))]
@@ -209,7 +209,7 @@ def _difference(part: pd.DataFrame, spread: str) -> TableCell:
     return replace(cell, log=found.summary() if found.log else None, p=float(part["p"].iloc[0]))
 
 
-def _tested(both: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _add_p_values(both: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Add the corrected p-value of each cell to differences; also return the tests, a row per cell except concat's."""
     both = numbered(both)
     cells = both[both["grammar"] != BASELINE].groupby(["row", "grammar"], sort=False)
@@ -368,7 +368,7 @@ def _has_baselines(long: pd.DataFrame) -> bool:
     return bool(long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any())
 
 
-def _labelled(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
+def _label_columns(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
     """Return the headings of labels, and the rows; if `compares` is false, without the steps of concat."""
     labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
     if compares:

@@ -72,7 +72,7 @@ class ResultsComparison:
         tests = self.cells[self.cells["p_holm"].notna()]
         if len(tests):
             significant = tests[tests["p_holm"] < LEVEL]
-            larger = int(_upwards(significant).sum())
+            larger = int(_is_larger(significant).sum())
             found.append(
                 f"Of {counted(len(tests), 'tested cell')}, {larger} are larger in {second} than in {first} and "
                 f"{len(significant) - larger} smaller, at {LEVEL:.0%} after Holm's correction."
@@ -199,7 +199,7 @@ def identifying_columns(cells: pd.DataFrame) -> list[str]:
 # -- for readers -------------------------------------------------------------------------------------------------------
 
 
-def _upwards(cells: pd.DataFrame) -> pd.Series[bool]:
+def _is_larger(cells: pd.DataFrame) -> pd.Series[bool]:
     """Return for each cell whether the second result is larger."""
     return cells["effect"] > cells["measure"].eq("ratio").astype(float)
 

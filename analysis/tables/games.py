@@ -112,12 +112,12 @@ def _labels(long: pd.DataFrame) -> dict[str, str]:
     varies = {name for name in LABELS if long[name].nunique(dropna=False) > 1}
     if (long["targets"] == long["distractors"]).all():
         varies -= {"distractors"}
-    varies = varies - {"message_length"} if _alike(long) else varies | {"message_length"}
+    varies = varies - {"message_length"} if _equal_lengths(long) else varies | {"message_length"}
     labels = {name: heading for name, heading in LABELS.items() if name in varies or name in ALWAYS}
     return labels | setting_labels(long)
 
 
-def _alike(long: pd.DataFrame) -> bool:
+def _equal_lengths(long: pd.DataFrame) -> bool:
     """Return whether all messages have as many words as rules have concepts."""
     return bool((long["message_length"] == long["rule_length"]).all())
 

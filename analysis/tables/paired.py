@@ -62,7 +62,7 @@ def paired_differences(
     """
     if isinstance(other, str) and other == EACH:
         return _each(long)
-    model = _model_called(long, other)
+    model = _find_model(long, other)
     if model is None:
         if isinstance(other, str) and other != ATLAS and not Path(other).exists():
             raise StoreError(f"'{other}' is not a file, a folder or a model in these results.")
@@ -73,7 +73,7 @@ def paired_differences(
     return *_subtracted(rest, long[long["model"] == model], SETTING), model
 
 
-def _model_called(long: pd.DataFrame, name: object) -> str | None:
+def _find_model(long: pd.DataFrame, name: object) -> str | None:
     """Return the full name of a model; None if `name` is not a model's name, or is a file or folder."""
     if not isinstance(name, str) or name == ATLAS or Path(name).exists():
         return None
@@ -119,12 +119,12 @@ def _subtracted(
     tried = ~long["failed"].astype(bool)
     both = both[both["value"].notna() & tried]
     if not len(both):
-        raise IncompatibleError(_nothing_shared(long, other, names))
+        raise IncompatibleError(_explain_no_pairs(long, other, names))
     differ = list(training_differences(long, other, partner).values())
     return both.drop(columns="row"), differ, int(tried.sum()) - len(both)
 
 
-def _nothing_shared(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> str:
+def _explain_no_pairs(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> str:
     """Return why no run has a counterpart."""
     if any(runs["failed"].astype(bool).all() for runs in (long, other)):
         return "Nothing can be compared, as all runs of one of the two failed."

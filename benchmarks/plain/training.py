@@ -31,8 +31,8 @@ class Training:
         """Draw a batch of `count` inputs and targets."""
         space = self.language.space
         meanings = torch.randint(space.values, (count, space.attributes))
-        said = self.messages[(meanings * self.place).sum(1)]
-        return (meanings, said) if self.sends else (said, meanings)
+        messages = self.messages[(meanings * self.place).sum(1)]
+        return (meanings, messages) if self.sends else (messages, meanings)
 
     def update(self) -> None:
         """Draw a batch, run forward and backward, clip the gradient, and step Adam."""

@@ -101,9 +101,9 @@ class Public(Listed):
 def _overview(package: str, found: dict[str, Any]) -> Iterator[str]:
     yield from (".. list-table::", "   :widths: 30 70", "")
     for name, one in found.items():
-        said = first_line(one) if not plain(one) else VALUES.get(f"{package}.{name}", "A value.")
+        summary = first_line(one) if not plain(one) else VALUES.get(f"{package}.{name}", "A value.")
         where = one.__name__ if inspect.ismodule(one) else f"~{home(one, name) or package}.{name}"
-        yield from (f"   * - :py:obj:`{where}`", f"     - {said}")
+        yield from (f"   * - :py:obj:`{where}`", f"     - {summary}")
     yield ""
 
 

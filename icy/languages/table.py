@@ -319,11 +319,11 @@ class Table:
         some = np.flatnonzero(weights)
         table = replace(self.rows(some), drawn_from=None if self.drawn_from is None else self.drawn_from[some])
         if len(some) < len(self):
-            said = table.messages != PAD
-            messages = table.messages[:, said.any(0)]
+            present = table.messages != PAD
+            messages = table.messages[:, present.any(0)]
             names, removed = table.token_names, self.removed
             if names is not None:
-                used = np.union1d(table.messages[said], np.array(self.removed, dtype=np.int64))
+                used = np.union1d(table.messages[present], np.array(self.removed, dtype=np.int64))
                 names = tuple(names[token] for token in used) or None
                 messages = np.where(messages == PAD, PAD, np.searchsorted(used, messages))
                 removed = tuple(np.searchsorted(used, removed).tolist())
@@ -366,21 +366,21 @@ def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
 def _of_two(meanings: Container, messages: Container, weights: Container, rule: Rule) -> Table:
     """Build a table from a container of meanings, or None, and a container of messages."""
     one_column = hasattr(messages, "iloc") and getattr(messages, "ndim", 1) == 2 and messages.shape[1] == 1
-    said = unpacked(messages.iloc[:, 0] if one_column else messages, "Messages")
-    meant = None if meanings is None else unpacked(meanings, "Meanings")
-    if meant is not None and len(meant) != len(said):
-        raise InvalidSettingError(
-            f"Every meaning has one message; {counted(len(meant), 'meaning')} and {counted(len(said), 'message')} were "
-            "given."
-        )
+    message_rows = unpacked(messages.iloc[:, 0] if one_column else messages, "Messages")
+    meaning_rows = None if meanings is None else unpacked(meanings, "Meanings")
+    if meaning_rows is not None and len(meaning_rows) != len(message_rows):
+        numbers = f"{counted(len(meaning_rows), 'meaning')} and {counted(len(message_rows), 'message')}"
+        raise InvalidSettingError(f"Every meaning has one message; {numbers} were given.")
     counts = None if weights is None else unpacked(weights, "Weights")
     if counts is not None:
-        require_one_each(counts, len(said))
-    meant, said, counts, rule = without_missing(meant, said, counts, rule)
+        require_one_each(counts, len(message_rows))
+    meaning_rows, message_rows, counts, rule = without_missing(meaning_rows, message_rows, counts, rule)
     values, value_names = (
-        (np.zeros((len(said), 0), dtype=np.int64), ()) if meant is None else read_meanings(meant, rule)
+        (np.zeros((len(message_rows), 0), dtype=np.int64), ())
+        if meaning_rows is None
+        else read_meanings(meaning_rows, rule)
     )
-    read = read_messages(said, rule)
+    read = read_messages(message_rows, rule)
     table = Table(values, read.tokens, value_names, read.names, read_as=read.spelling, removed=read.removed)
     table = replace(table, phrases=rule.phrases)
     return table if counts is None else table._weighted_by(counts, rule)

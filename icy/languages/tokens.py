@@ -120,9 +120,9 @@ def cut(
     if rule.pad is not None and not rule.pads_missing and _number_of(rule.pad, names) != _number_of(rule.eos, names):
         pad = numbered(rule.pad, "padding")
     if pad is not None:  # padding is before and after the message; an end token may come before it
-        said = (tokens != pad) & (columns < lengths[:, None])
-        first = np.where(said.any(1), said.argmax(1), 0)
-        last = np.where(said.any(1), tokens.shape[1] - said[:, ::-1].argmax(1), 0)
+        present = (tokens != pad) & (columns < lengths[:, None])
+        first = np.where(present.any(1), present.argmax(1), 0)
+        last = np.where(present.any(1), tokens.shape[1] - present[:, ::-1].argmax(1), 0)
         source = np.minimum(columns + first[:, None], max(tokens.shape[1] - 1, 0))
         tokens, lengths = np.take_along_axis(tokens, source, 1), last - first
     if rule.start is not None and (start := numbered(rule.start, "start")) is not None:
@@ -150,10 +150,10 @@ def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
     """Convert an array of numbers to tokens, [N, S]; also return the lengths, [N], and how tokens were written."""
     if given.ndim in (2, 3) and given.shape[-1] and (rule.argmax or (given.ndim == 3 and _one_hot_or_empty(given))):
         vectors = given if given.ndim == 3 else given[:, None]
-        said = (vectors != 0).any(-1)  # vectors of zeros are after the end of a message
-        if (np.diff(said.astype(np.int8), axis=1) > 0).any():
+        present = (vectors != 0).any(-1)  # vectors of zeros are after the end of a message
+        if (np.diff(present.astype(np.int8), axis=1) > 0).any():
             raise InvalidSettingError("A vector of zeros, which is not a token, is before other vectors of a message.")
-        return vectors.argmax(-1), said.sum(1), "the largest of each vector" if rule.argmax else "one-hot vectors"
+        return vectors.argmax(-1), present.sum(1), "the largest of each vector" if rule.argmax else "one-hot vectors"
     tokens, spelling = (given[:, None], "a single token") if given.ndim == 1 else (given, "a token each")
     if tokens.ndim != 2:
         raise InvalidSettingError(
@@ -177,13 +177,13 @@ def _whole(given: Array, rule: Rule) -> Array:
         raise InvalidSettingError("Some tokens are infinite; tokens must be whole numbers from 0, or names.")
     odd = np.argwhere(given != np.round(given))
     if len(odd):
-        raise _real_tokens(float(given[tuple(odd[0])]), rule.place(int(odd[0][0])))
+        raise _real_token_error(float(given[tuple(odd[0])]), rule.place(int(odd[0][0])))
     if not given.size or np.abs(given).max() < LARGEST:
         return given.astype(np.int64)
     return np.array([[int(v) for v in row] for row in given.tolist()], dtype=object)
 
 
-def _real_tokens(token: object, where: str) -> InvalidSettingError:
+def _real_token_error(token: object, where: str) -> InvalidSettingError:
     return InvalidSettingError(
         f"Tokens must be whole numbers from 0, or names, not {quoted(token)} in {where}. If messages are vectors of "
         "scores, argmax=True (--argmax) uses the largest entry of each as a token."
@@ -197,8 +197,8 @@ def is_one_hot(vectors: Array) -> bool:
 
 def _one_hot_or_empty(vectors: Array) -> bool:
     """Return whether vectors [N, S, V] have a single 1, or are zero after the end of a message."""
-    said = (vectors != 0).any(-1)
-    return bool(said[:, :1].all()) and is_one_hot(vectors[said])
+    present = (vectors != 0).any(-1)
+    return bool(present[:, :1].all()) and is_one_hot(vectors[present])
 
 
 def looks_one_hot(messages: Array) -> bool:
@@ -250,13 +250,13 @@ def _discrete(rows: list[Values], rule: Rule) -> list[Values] | Array:
     for row, tokens in enumerate(rows):
         for token in tokens:
             if isinstance(token, float) and not token.is_integer():
-                raise _real_tokens(token, rule.place(row))
+                raise _real_token_error(token, rule.place(row))
     return [[int(token) if isinstance(token, float) else token for token in row] for row in rows]
 
 
 def _without_missing(row: Values) -> Values:
-    said = [place for place, token in enumerate(row) if token not in (None, "", "NA", "NaN", "nan")]
-    return row[said[0] : said[-1] + 1] if said else []
+    present = [place for place, token in enumerate(row) if token not in (None, "", "NA", "NaN", "nan")]
+    return row[present[0] : present[-1] + 1] if present else []
 
 
 def _as_numbers(tokens: Values) -> dict[object, int | float] | None:

@@ -70,7 +70,7 @@ def _columns(rows: Values, rule: Rule) -> list[Values]:
             "Meanings must be a table with one row per meaning and one column per attribute, all of one length; the "
             f"given data has the shape {_shape(rows)}."
         )
-    found = list(chain.from_iterable(_apart(list(column), rule) for column in zip(*table, strict=True)))
+    found = list(chain.from_iterable(_split_lists(list(column), rule) for column in zip(*table, strict=True)))
     return _split_evenly(found[0]) if len(found) == 1 else found
 
 
@@ -79,7 +79,7 @@ def _shape(rows: Values) -> str:
     return str((len(rows), *lengths[:1])) if len(lengths) < 2 else f"({len(rows)}, {lengths[0]} to {lengths[-1]})"
 
 
-def _apart(column: Values, rule: Rule) -> list[Values]:
+def _split_lists(column: Values, rule: Rule) -> list[Values]:
     """Split a column of lists into several columns; return other columns unchanged."""
     if all(isinstance(entry, str) for entry in column):
         column = listed_texts(column, "meaning", rule) or column
@@ -91,7 +91,7 @@ def _apart(column: Values, rule: Rule) -> list[Values]:
             "A column holds lists of several lengths, but every meaning must have a value of every attribute; choose "
             "the columns of meanings."
         )
-    return list(chain.from_iterable(_apart(list(part), rule) for part in zip(*column, strict=True)))
+    return list(chain.from_iterable(_split_lists(list(part), rule) for part in zip(*column, strict=True)))
 
 
 def _split_evenly(column: Values) -> list[Values]:
@@ -128,8 +128,8 @@ def _of_columns(columns: Sequence[Values], phrases: bool = False) -> tuple[Meani
     """
     read = [values_of(column) for column in columns]
     if phrases:
-        said = iter(values_of([concept for column in columns for concept in column if concept is not None]))
-        read = [[None if concept is None else next(said) for concept in column] for column in columns]
+        concepts = iter(values_of([concept for column in columns for concept in column if concept is not None]))
+        read = [[None if concept is None else next(concepts) for concept in column] for column in columns]
     real = any(isinstance(v, float) for column in read for v in column)
     if real and all(isinstance(v, (int, float)) for column in read for v in column):
         large = next((v for column in read for v in column if isinstance(v, int) and abs(v) > 2**53), None)

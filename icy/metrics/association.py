@@ -95,10 +95,10 @@ def _wholes(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Nam
     for codes in (message_labels(table), together(*table.factors)):
         first = np.unique(codes, return_index=True)[1]
         found.append((_incidence(rows, codes, len(table), len(first)), first))
-    (said, message), (meant, meaning) = found
+    (message_table, message), (meaning_table, meaning) = found
     words: Names = [tuple(table.token_name(t) for t in table.messages[i] if t != PAD) for i in message]
     things: Names = [tuple(table.value_name(a, v) for a, v in enumerate(table.meanings[i])) for i in meaning]
-    return (said, words), (meant, things)
+    return (message_table, words), (meaning_table, things)
 
 
 def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array:

@@ -253,7 +253,7 @@ def _values(meanings: object, messages: object, eos: object) -> tuple[Table, _Si
     try:
         table = Table.of(meanings, messages, eos=eos)
     except InvalidSettingError as error:
-        if messages is not None and _ragged(meanings):
+        if messages is not None and _is_ragged(meanings):
             raise InvalidSettingError(
                 "Meanings have a value for every attribute, and these differ in length; for phrases of any length, "
                 'set concepts="items".'
@@ -268,7 +268,7 @@ def _values(meanings: object, messages: object, eos: object) -> tuple[Table, _Si
     return table, _Side(rows, codes, named)
 
 
-def _ragged(given: object) -> bool:
+def _is_ragged(given: object) -> bool:
     """Return whether a value is a list of sequences with different lengths."""
     return isinstance(given, Iterable) and len({len(row) for row in given if isinstance(row, Sized)}) > 1
 
@@ -286,7 +286,7 @@ def _items(meanings: object, messages: object, eos: object) -> tuple[Table, _Sid
     phrases = [_phrase(given) for given in meanings]
     if messages is not None:
         table = Table.of(np.zeros((len(phrases), 1), dtype=np.int64), messages, eos=eos)
-    return table, _numbered(phrases)
+    return table, _number_concepts(phrases)
 
 
 def _phrase(given: object) -> list[Hashable]:
@@ -306,7 +306,7 @@ def _phrase(given: object) -> list[Hashable]:
     return _in_order(concepts) if isinstance(phrase, (set, frozenset)) else concepts
 
 
-def _numbered(phrases: list[list[Hashable]]) -> _Side:
+def _number_concepts(phrases: list[list[Hashable]]) -> _Side:
     names = _in_order({concept for phrase in phrases for concept in phrase})
     place = {name: code for code, name in enumerate(names)}
     rows = np.repeat(np.arange(len(phrases)), [len(phrase) for phrase in phrases])

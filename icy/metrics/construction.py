@@ -124,10 +124,10 @@ def _single_sums(facts: Facts, score: Score) -> str:
 def _unrepeated(facts: Facts, score: Score) -> str:
     """Note for CBM: if no word, or no concept, repeats, each can match any partner that it occurs with."""
     table = facts.table
-    said = table.messages[table.messages != PAD]
+    tokens = table.messages[table.messages != PAD]
     if not facts.once or table.phrases or score.conventions.get("words") != "tokens" or np.ptp(table.lengths):
         return ""
-    if len(said) and len(np.unique(said)) == len(said):
+    if len(tokens) and len(np.unique(tokens)) == len(tokens):
         return f"no word occurs twice: {SAME}"
     return f"no concept occurs twice: {SAME}" if all(map(facts.differ, table.factors)) else ""
 

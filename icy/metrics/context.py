@@ -138,9 +138,9 @@ def _cooccurrences(
     counts = np.zeros(rows * columns)
     for concept in concepts.T:
         for token in tokens.T:
-            said = token != PAD
-            times = None if weights is None else weights[said]
-            counts += np.bincount(concept[said] * columns + token[said], times, minlength=rows * columns)
+            present = token != PAD
+            times = None if weights is None else weights[present]
+            counts += np.bincount(concept[present] * columns + token[present], times, minlength=rows * columns)
     return counts.reshape(rows, columns)
 
 
@@ -173,9 +173,9 @@ def _pairs(
     meaning = together(*concepts.T)
     _, first = np.unique(meaning, return_index=True)
     width = int(tokens.max()) + 1
-    said = tokens != PAD
-    pairs, which = np.unique((meaning[:, None] * width + tokens)[said], return_inverse=True)
-    times = np.bincount(which.ravel(), None if weights is None else weights.repeat(said.sum(1)))
+    present = tokens != PAD
+    pairs, which = np.unique((meaning[:, None] * width + tokens)[present], return_inverse=True)
+    times = np.bincount(which.ravel(), None if weights is None else weights.repeat(present.sum(1)))
     return concepts[first[pairs // width]], pairs % width, times
 
 

@@ -111,8 +111,8 @@ def mutual_information(
     conventions = {"normalised": normalised, "eos": eos}
     if why := why_unvaried(table.factors):
         return undefined("mutual_information", why, len(table), conventions)
-    meant, said = together(*table.factors), message_labels(table)
-    of_meanings, of_messages, shared = entropy(meant), entropy(said), information(meant, said)
+    meaning, message = together(*table.factors), message_labels(table)
+    of_meanings, of_messages, shared = entropy(meaning), entropy(message), information(meaning, message)
     details = {
         "meaning_entropy": of_meanings,
         "message_entropy": of_messages,

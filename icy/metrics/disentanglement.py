@@ -266,10 +266,10 @@ def factor_vae(
         stream(seed, "factor_vae"),
         coded.weights,
     )
-    learnt, tried = votes.draw(training_votes), votes.draw(test_votes)
-    majority = learnt.argmax(1)
-    right = float(tried[np.arange(len(active)), majority].sum()) / test_votes
-    owners = {int(d): int(a) for d, a, n in zip(active, majority, learnt.sum(1), strict=True) if n}
+    training_wins, test_wins = votes.draw(training_votes), votes.draw(test_votes)
+    majority = training_wins.argmax(1)
+    right = float(test_wins[np.arange(len(active)), majority].sum()) / test_votes
+    owners = {int(d): int(a) for d, a, n in zip(active, majority, training_wins.sum(1), strict=True) if n}
     error = math.sqrt(right * (1 - right) / test_votes)
     details = {"attributes": owners, "active": active.tolist()}
     return Score(

@@ -152,12 +152,12 @@ def score_all(
         orders = draw_permutations(len(rows), permutations, seed)
     found, facts = {}, Facts(table)
     for name, entry in named.items():
-        score = _one(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
+        score = _score_or_undefined(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
         found[name] = replace(score, note=note_of(facts, score))
         if errors == "bootstrap" and not found[name].why:
-            found[name] = _bootstrapped(entry, table, conventions.get(name, {}), found[name], resamples, seed)
+            found[name] = _bootstrap(entry, table, conventions.get(name, {}), found[name], resamples, seed)
         if permutations is not None:
-            test = _tested(entry, rows, conventions.get(name, {}), found[name], "better", *orders, progress)
+            test = _test(entry, rows, conventions.get(name, {}), found[name], "better", *orders, progress)
             same = not test.why and bool((np.abs(test.values - test.value) <= 1e-12).all())
             note = found[name].note or ("the value is the same in every permutation" if same else "")
             found[name] = replace(found[name], by_chance=test, note=note)
@@ -220,9 +220,9 @@ def permutation_test(
     entry = registry.get(metric, "metric")
     rows = _exchangeable(table)
     orders = draw_permutations(len(rows), permutations, seed)
-    score = _measured(entry, table, conventions)
+    score = _measure(entry, table, conventions)
     with progress_callback(progress, "permutations") as report:
-        return _tested(entry, rows, conventions, score, alternative, *orders, report)
+        return _test(entry, rows, conventions, score, alternative, *orders, report)
 
 
 @standard_state()
@@ -257,7 +257,7 @@ def values_by_chance(
         if name in UNSTRUCTURED:
             entry, own = registry.get(name, "metric"), (conventions or {}).get(name, {})
             try:
-                value = float(_permuted(entry, table, own, orders).mean())
+                value = float(_score_orders(entry, table, own, orders).mean())
             except IcyError:  # a metric that fails here fails in any order
                 continue
             if abs(value - UNSTRUCTURED[name]) >= NOTABLE:
@@ -265,9 +265,9 @@ def values_by_chance(
     return found
 
 
-def _one(entry: Entry, table: Table, conventions: Options, alone: bool) -> Score:
+def _score_or_undefined(entry: Entry, table: Table, conventions: Options, alone: bool) -> Score:
     try:
-        return _measured(entry, table, conventions)
+        return _measure(entry, table, conventions)
     except IcyError as error:
         if alone or isinstance(error, KeyError):  # a KeyError is a mistyped name
             raise
@@ -275,7 +275,7 @@ def _one(entry: Entry, table: Table, conventions: Options, alone: bool) -> Score
         return undefined(entry.name, str(error).rstrip("."), len(table), conventions)
 
 
-def _measured(entry: Entry, table: Table, conventions: Options) -> Score:
+def _measure(entry: Entry, table: Table, conventions: Options) -> Score:
     """Return a metric's score; raise UnknownNameError for a convention that it does not take."""
     import inspect
 
@@ -309,7 +309,7 @@ def _exchangeable(table: Table) -> Table:
     return replace(table.repeated("A permutation test"), drawn_from=None)
 
 
-def _tested(
+def _test(
     entry: Entry,
     table: Table,
     conventions: Options,
@@ -327,15 +327,15 @@ def _tested(
     if score.why:
         return PermutationTest(entry.name, math.nan, alternative=alternative, why=score.why)
     if score.rows != len(table):  # the repeated rows have another value in tre, which draws rows
-        score = _measured(entry, table, conventions)
+        score = _measure(entry, table, conventions)
     fast = entry.load() is topsim
     values = permuted_topsim(table, orders, {**entry.defaults, **conventions}, progress) if fast else None
     if values is None:
-        values = _permuted(entry, table, conventions, orders, progress)
+        values = _score_orders(entry, table, conventions, orders, progress)
     return compare_with_chance(entry.name, score.value, values, alternative, exact)
 
 
-def _permuted(
+def _score_orders(
     entry: Entry,
     table: Table,
     conventions: Options,
@@ -345,19 +345,19 @@ def _permuted(
     """Return a metric's value for each order of the messages, [orders]."""
     values = np.empty(len(orders))
     for place, order in enumerate(orders):
-        values[place] = _measured(entry, replace(table, messages=table.messages[order]), conventions).value
+        values[place] = _measure(entry, replace(table, messages=table.messages[order]), conventions).value
         if progress is not None:
             progress(place + 1, len(orders))
     return values
 
 
-def _bootstrapped(entry: Entry, table: Table, conventions: Options, score: Score, resamples: int, seed: int) -> Score:
+def _bootstrap(entry: Entry, table: Table, conventions: Options, score: Score, resamples: int, seed: int) -> Score:
     """Return the score with the metric's standard deviation over resampled rows as its error."""
     draws = stream(seed, "bootstrap")
     values = []
     for _ in range(resamples):
         some = table.rows(draws.integers(len(table), size=len(table)))
-        values.append(_measured(entry, some, conventions).value)
+        values.append(_measure(entry, some, conventions).value)
     defined = [value for value in values if math.isfinite(value)]
     if len(defined) < 2:
         return score

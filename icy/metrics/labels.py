@@ -61,12 +61,12 @@ def ami(
         raise unknown("average", average, AVERAGES)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Adjusted mutual information")
-    labels, said = _labels(table, attribute), message_labels(table)
+    labels, codes = _labels(table, attribute), message_labels(table)
     if table.weights is not None:  # the expectation is over orders of repeated rows
         table.require_whole_weights("Adjusted mutual information")
         require_memory(BYTES_PER_ROW * int(table.total_weight), f"A list of {int(table.total_weight)} repeated rows")
-        labels, said = labels.repeat(table.weights), said.repeat(table.weights)
-    numbers = int(labels.max()) + 1, int(said.max()) + 1
+        labels, codes = labels.repeat(table.weights), codes.repeat(table.weights)
+    numbers = int(labels.max()) + 1, int(codes.max()) + 1
     conventions = {"attribute": attribute, "average": average, "eos": eos}
     if why := why_unvaried([labels]):
         return undefined("ami", why, len(table), conventions)
@@ -77,7 +77,7 @@ def ami(
             f"{numbers[0]} labels by {numbers[1]} messages are too many for adjusted mutual information; "
             "take fewer rows, or one attribute."
         )
-    value = adjusted_mutual_info_score(labels, said, average_method=average)
+    value = adjusted_mutual_info_score(labels, codes, average_method=average)
     return Score("ami", value, len(table), conventions, {"labels": numbers[0], "messages": numbers[1]})
 
 

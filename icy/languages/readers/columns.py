@@ -90,15 +90,15 @@ def choose_columns(
 
 def messages_by_name(columns: Sequence[str]) -> list[str]:
     """Return the columns of messages by their names: `message` and the like, or t0, t1, and so on."""
-    return _called(columns, MESSAGES) or _in_order(columns, "t")
+    return _columns_named(columns, MESSAGES) or _in_order(columns, "t")
 
 
 def meanings_by_name(columns: Sequence[str]) -> list[str]:
     """Return the columns of meanings by their names: m0, m1, and so on, or `meaning` and the like."""
-    return _in_order(columns, "m") or _called(columns, MEANINGS)
+    return _in_order(columns, "m") or _columns_named(columns, MEANINGS)
 
 
-def _called(columns: Sequence[str], known: Sequence[str]) -> list[str]:
+def _columns_named(columns: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the columns that have the first of the known names that occurs; an equal case is preferred."""
     first = {column: column.partition(".")[0] for column in columns}
     for name in known:
@@ -114,10 +114,10 @@ def _in_order(columns: Sequence[str], letter: str) -> list[str]:
     return sorted((c for c in columns if re.fullmatch(rf"{letter}\d+", c)), key=lambda c: int(c[1:]))
 
 
-def _with_entries(columns: Sequence[str], asked: Sequence[str]) -> list[str]:
+def _with_entries(columns: Sequence[str], requested: Sequence[str]) -> list[str]:
     """Return the requested names; a dictionary is replaced by the names of its entries."""
-    entries = {name: [column for column in columns if column.startswith(f"{name}.")] for name in asked}
-    return [each for name in asked for each in (entries[name] if name not in columns and entries[name] else [name])]
+    entries = {name: [column for column in columns if column.startswith(f"{name}.")] for name in requested}
+    return [each for name in requested for each in (entries[name] if name not in columns and entries[name] else [name])]
 
 
 def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: str) -> Found:

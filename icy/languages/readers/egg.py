@@ -60,8 +60,8 @@ def read(file: File) -> Found | None:
         remarks = [f"{len(files)} files joined: {listed([own.path.name for own in files])}"] if len(files) > 1 else []
         columns = dict(found.columns)
         for name in messages:
-            columns[name], said = _tokens(columns[name], tensors.get("message_length"))
-            remarks += said
+            columns[name], notes = _tokens(columns[name], tensors.get("message_length"))
+            remarks += notes
     return Found(columns, KIND, meanings, messages, remarks=[*remarks, *found.remarks])
 
 

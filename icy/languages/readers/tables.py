@@ -54,8 +54,8 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         found, phrases = replace(found, columns={**found.columns, attributes[0]: concepts}), True
     options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": phrases, **reading}
     table = Table.of(
-        _together([_with_points(found, name) for name in attributes]),
-        _together([found.columns[name] for name in tokens]),
+        _join_columns([_with_points(found, name) for name in attributes]),
+        _join_columns([found.columns[name] for name in tokens]),
         weights=None if file.weights is None else _with_points(found, file.weights),
         place=lambda row: f"{found.place} {places[row]}",
         columns=(attributes, tokens),
@@ -95,7 +95,7 @@ def _concepts(name: str, column: Entries) -> Values:
     return list(column) if names and (usual or len({len(entry) for entry in column}) > 1) else []
 
 
-def _together(columns: Sequence[Entries]) -> Entries | None:
+def _join_columns(columns: Sequence[Entries]) -> Entries | None:
     """Join columns: one column is unchanged, several columns become rows of entries; None without columns."""
     if len(columns) < 2:
         return columns[0] if columns else None
@@ -143,7 +143,7 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
     parts += [f"weight in {file.weights}"] if file.weights else []
     rest = [name or "(no name)" for name in found.columns if name not in (*attributes, *tokens, file.weights)]
     parts += [f"not used: {listed(rest)}"] if rest else []
-    parts += [said for said in found.remarks if "--eos" not in said or not table.removed]
+    parts += [remark for remark in found.remarks if "--eos" not in remark or not table.removed]
     return (f"{found.what}: " if found.what else "") + "; ".join(parts)
 
 

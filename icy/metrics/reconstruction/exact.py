@@ -35,7 +35,7 @@ def solve_permutation(target: Target) -> ReconstructionErrors:
     from scipy.optimize import linear_sum_assignment
 
     attributes, length = target.atoms.shape[1], target.tokens.shape[1]
-    left = np.stack([_alone(target, a) for a in range(attributes)])  # [A, N, S]
+    left = np.stack([_single_attribute_errors(target, a) for a in range(attributes)])  # [A, N, S]
     word = -(-length // attributes)
     total = left.sum(1) if target.weights is None else np.tensordot(left, target.weights, (1, 0))
     costs = total.T.repeat(word, axis=1)  # [S, A * word]
@@ -81,7 +81,7 @@ def _least_absolute(design: Any, output: Matrix, weights: Weights | None) -> Mat
     return np.where(left < NO_ERROR, 0.0, left)
 
 
-def _alone(target: Target, attribute: int) -> Matrix:
+def _single_attribute_errors(target: Target, attribute: int) -> Matrix:
     """Return the error of every row and position if the symbol there depends only on one attribute: [N, S].
 
     The number closest in l1 to zeros and ones is the more frequent of the two. So if more than half of the rows with a

@@ -175,18 +175,18 @@ def which_pairs(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None
         return None, ordered
     draws = stream(seed, "pairs")
     left = draws.integers(rows, size=pairs)
-    return (left, draws.integers(rows, size=pairs) if ordered else _another(left, rows, draws)), ordered
+    return (left, draws.integers(rows, size=pairs) if ordered else _draw_other_rows(left, rows, draws)), ordered
 
 
-def _another(left: Rows, rows: int, draws: np.random.Generator) -> Rows:
+def _draw_other_rows(left: Rows, rows: int, draws: np.random.Generator) -> Rows:
     """Draw for every row another row."""
     return (left + draws.integers(1, rows, size=len(left))) % rows
 
 
-def _device(asked: str, rows: int) -> str:
+def _device(device: str, rows: int) -> str:
     """Return the device to count on; import torch only if a GPU may be worth it."""
-    worth_it = asked != "cpu" and (asked != "auto" or rows >= WORTH_A_GPU)
-    return resolve_device(asked) if worth_it else "cpu"
+    worth_it = device != "cpu" and (device != "auto" or rows >= WORTH_A_GPU)
+    return resolve_device(device) if worth_it else "cpu"
 
 
 def _of_counts(
