@@ -190,7 +190,7 @@ class Verdict:
         word: "reproduced", "reproduced in part", "not reproduced"; "too few cells" if fewer than five cells are
             decided; "undecided" if none is decided; or "not measured".
         cells: number of cells.
-        measured: number of cells that were trained, including failed cells.
+        measured: number of cells that have a result, or that failed.
         by_design: number of measured cells that agree by design. All following attributes leave them out.
         undecided: number of measured cells without a decision, by verdict ("one seed", "cut in both", ...).
         failed: number of measured cells without a result of any seed; they do not agree.

@@ -107,7 +107,7 @@ def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float)
     if alignment not in USUAL_CHOICE:
         raise unknown("alignment", alignment, list(USUAL_CHOICE))
     if chosen_by is not None and chosen_by not in CHOICES:
-        raise unknown("share", chosen_by, CHOICES)
+        raise unknown("value of chosen_by", chosen_by, CHOICES)
     if ties not in TIES:
         raise unknown("rule for ties", ties, TIES)
     if not 0 <= smoothing < np.inf:

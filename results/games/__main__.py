@@ -54,13 +54,13 @@ def page(results: Results) -> str:
             continue
         parts += ["", f"## {TITLES[name]}", ""]
         parts += [f"![{TITLES[name]}](games-{name}.png)", ""] if name in DRAWN else []
-        parts += [result.table("markdown", SPREAD).strip(), "", *FURTHER.get(name, _explain_no_results)(result)]
+        parts += [result.table("markdown", SPREAD).strip(), "", *FURTHER.get(name, _no_lines)(result)]
         parts += [_time(result)]
     sweeps = "\n".join([*parts, *_claims(results)])
     return fill_template(HERE / "games.md", records=describe_packs(RECORDS.pack), sweeps=sweeps)
 
 
-def _explain_no_results(result: ProbeResult) -> list[str]:
+def _no_lines(result: ProbeResult) -> list[str]:
     return []
 
 
