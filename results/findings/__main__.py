@@ -66,7 +66,7 @@ REST = ("recurrent", "hierarchical", "attention")  # families besides fully conn
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding: the result in a sentence, more about it, and the evidence.
+    """A finding: the result in a sentence, further remarks, and the evidence.
 
     The template of the page has the topic, a command that shows the records, and conditions that would overturn the
     result.
@@ -83,7 +83,7 @@ class UnsupportedError(ValueError):
 
 
 def supported(condition: bool | np.bool_, sentence: str) -> str:
-    """Return a sentence, in one line, if its condition holds.
+    """Return a sentence, in one line, after checking that the records support it.
 
     Raises:
         UnsupportedError: the condition does not hold; the sentence must be changed.
@@ -100,7 +100,7 @@ def supported(condition: bool | np.bool_, sentence: str) -> str:
 def concordance(values: pd.DataFrame) -> float:
     """Return Kendall's W of the models' orders of grammars: 1 if all agree, about 0 by chance.
 
-    It is corrected for ties, such as two grammars that were both cut at the cap.
+    W is corrected for ties, such as two grammars that were both cut at the cap.
     """
     ranks = values.rank(axis=1).to_numpy()
     models, grammars = ranks.shape
@@ -113,7 +113,7 @@ def concordance(values: pd.DataFrame) -> float:
 def components(table: NDArray[np.float64]) -> tuple[dict[str, float], float]:
     """Split the variance of a balanced table [architecture, cell, seed] into the shares of its sources.
 
-    They are variance components of a design with random effects, with seeds crossed with models, by expected mean
+    The shares are variance components of a random-effects design, with seeds crossed with models, by expected mean
     squares. Negative components count as 0.
 
     Returns:
@@ -138,23 +138,23 @@ def components(table: NDArray[np.float64]) -> tuple[dict[str, float], float]:
 
 
 def measure(space: str, column: str) -> Table:
-    """Return ratios ("log"), updates, or accuracies after a budget ("value")."""
+    """Return a table of ratios ("log"), "updates", or accuracies after a budget ("value") in a space."""
     return Table.of(probes(space, protocol="budget" if column == "value" else "acquire"), column)
 
 
 def each(table: Table, grammars: Iterable[str]) -> list[str]:
-    """Return the means of models on some grammars as text."""
+    """Return the mean over models on each grammar, as text."""
     return [str(mean_of(table, grammar)) for grammar in grammars]
 
 
 def spread(values: Iterable[float], form: str = "{:,.0f}") -> str:
-    """Return the smallest and the largest of some values as text."""
+    """Return the range of values as text."""
     found = list(values)
     return f"{form.format(min(found))} to {form.format(max(found))}"
 
 
 def signed(values: Iterable[float]) -> str:
-    """Return the smallest and the largest of some correlations as text."""
+    """Return the range of correlations as text, with signs."""
     return spread(values, "{:+.2f}")
 
 
@@ -339,7 +339,7 @@ def order() -> Finding:
 
 
 def least(table: Table, grammars: Sequence[str]) -> float:
-    """Return the smallest concordance of the models if the models of one cell are left out."""
+    """Return the smallest concordance of models over tables that each leave out the models of one cell."""
     clusters = table.clusters()
     return min(concordance(table.values.loc[clusters.ne(name), list(grammars)]) for name in set(clusters))
 
@@ -427,7 +427,7 @@ def hierarchy() -> Finding:
 
 
 def _pairs(table: Table, deep: str, flat: str) -> list[tuple[str, str]]:
-    """Return pairs of models that share a cell, with a hierarchy and without."""
+    """Return pairs of models that share a cell: one with a hierarchy, and one without."""
     side = "receiver" if deep == "Hier" else "sender"
     names = [(f"{side}/{deep}:{cell}", f"{side}/{flat}:{cell}") for cell in (*CELLS, "SRU", "dgrecv", "minGRU")]
     return [pair for pair in names if set(pair) <= set(table.models)]
@@ -714,7 +714,7 @@ def reproduction() -> Finding:
 
 
 def _decided_cells(name: str) -> pd.DataFrame:
-    """Return the cells of a reproduced table that are decided and do not agree by design."""
+    """Return the cells of a reproduced table, without undecided cells and cells that agree by design."""
     cells = pd.read_csv(REPRODUCED.parent / name)
     decided = cells["verdict"].isin(["agrees", "near", "differs", "failed"]) & ~cells["by_design"]
     return cells[decided].set_index(["representation", "model", "hidden_size", "grammar"])
@@ -732,7 +732,7 @@ def findings() -> dict[str, Finding]:
 
 
 def page(findings_by_name: Mapping[str, Finding]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     in_a_line = {name: replace(one, more=" ".join(one.more.split())) for name, one in findings_by_name.items()}
     return fill_template(PAGE, records=describe_packs(*PACKS), **in_a_line)
 

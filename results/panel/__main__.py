@@ -67,11 +67,11 @@ class Panel:
     """Logarithms of updates to the target per setting, and the runs that did not reach it.
 
     Attributes:
-        cubes: per setting, over the seeds that all its models and grammars have.
-        seeds: these seeds, in order.
+        cubes: cube of each setting, over the seeds that all models and grammars of the setting have.
+        seeds: these seeds, by setting, in order.
         cut: setting, model and grammar of the runs that ended at the cap.
         runs: number of all runs.
-        hours: their total time in hours.
+        hours: total time of all runs, in hours.
     """
 
     cubes: Mapping[str, Cube]
@@ -86,7 +86,7 @@ class Panel:
         return self.cubes[DEFAULT]
 
     def both(self, setting: str) -> tuple[Cube, Cube]:
-        """Return the cubes of the default and of a setting, over the same seeds."""
+        """Return the cubes of the default setting and of another setting, over their common seeds."""
         shared = sorted({*self.seeds[DEFAULT]} & {*self.seeds[setting]})
         base, changed = (
             self.cubes[name][..., [list(self.seeds[name]).index(seed) for seed in shared]]
@@ -96,7 +96,7 @@ class Panel:
 
 
 def read(long: pd.DataFrame) -> Panel:
-    """Make the panel of records in long form. Settings with fewer than two whole seeds are left out."""
+    """Make the panel from records in long form. Settings with fewer than two complete seeds are left out."""
     good = long[~long["failed"].astype(bool)].copy()
     named = zip(good["settings"].fillna(""), good["options"].fillna(""), good["hidden_size"], strict=True)
     good["setting"] = [SETTINGS.get(key) for key in named]
@@ -149,7 +149,7 @@ def resampled(cubes: Sequence[Cube], order: Order, rng: np.random.Generator, apa
     """Return taus of means of resampled seeds: [resample, item].
 
     Args:
-        cubes: two of the same seeds.
+        cubes: two cubes of the same seeds.
         order: function that returns tau.
         rng: random generator.
         apart: whether seeds are drawn separately for each cube.
@@ -163,7 +163,7 @@ def resampled(cubes: Sequence[Cube], order: Order, rng: np.random.Generator, apa
 
 @dataclass(frozen=True)
 class Tau:
-    """Kendall's tau between the order under a setting and under the default: per item and mean, with intervals.
+    """Kendall's tau between the orders under a setting and under the default, per item and as a mean.
 
     Attributes:
         items: value and ends of the interval for each model or grammar.
@@ -195,7 +195,7 @@ def tau(panel: Panel, setting: str, kind: str) -> Tau:
 
 
 def least_change(panel: Panel, setting: str, kind: str) -> float:
-    """Return the highest true mean tau at which a single test by `Tau.least` finds a change with a power of 80 %.
+    """Return the largest true mean tau (smallest change of order) that a test by `Tau.least` finds with 80 % power.
 
     The true orders are the default's means with normal shifts of growing size, independent for every model and grammar.
     The noise of seeds is the default's.
@@ -230,9 +230,9 @@ class Conclusion:
     """A difference of two groups of cells in the logarithm of ratios or of updates.
 
     Attributes:
-        text: its name: the larger group, then the smaller.
-        over: models and grammars of the first group.
-        under: models and grammars of the second group.
+        text: name, with the larger group before the smaller group.
+        over: models and grammars of the larger group.
+        under: models and grammars of the smaller group.
         updates: whether updates are compared instead of ratios to concat's.
     """
 
@@ -259,13 +259,13 @@ RNN_SENDERS, RNN_RECEIVERS = (RNN_SENDER, GRU_SENDER), (RNN_RECEIVER, GRU_RECEIV
 
 
 def _models(text: str, over: Sequence[str], under: Sequence[str], grammar: str, updates: bool = False) -> Conclusion:
-    """Return the conclusion that some models need more than others for a grammar."""
+    """Return the conclusion that models `over` need more than models `under` for a grammar."""
     measure = f"{grammar}, updates" if updates else grammar
     return Conclusion(f"{text}: {measure}", (over, (grammar,)), (under, (grammar,)), updates)
 
 
 def _grammars(text: str, models: Sequence[str], over: str, under: str) -> Conclusion:
-    """Return the conclusion that some models need more for one grammar than for another."""
+    """Return the conclusion that models need more for the grammar `over` than for `under`."""
     return Conclusion(f"{text}: {over} > {under}", (models, (over,)), (models, (under,)))
 
 
@@ -291,12 +291,12 @@ CONCLUSIONS = (
 
 @dataclass(frozen=True)
 class Effect:
-    """A conclusion under a setting.
+    """The effect size of a conclusion under a setting.
 
     Attributes:
         factor: geometric mean over seeds.
-        low: lower end of its 95 % interval, by Student's t.
-        high: upper end.
+        low: lower end of the 95 % interval of `factor`, by Student's t.
+        high: upper end of the interval.
         change: the factor divided by the default's factor.
         p: p-value of the change, by a paired t-test over seeds; `effects` corrects it for all tests.
     """
@@ -314,7 +314,7 @@ class Effect:
 
 
 def effects(panel: Panel) -> dict[str, dict[str, Effect]]:
-    """Return every conclusion under every setting, with p-values of changes corrected by Holm's method for all."""
+    """Return the effect of each conclusion under each setting; Holm's method corrects the p-values over all tests."""
     found: dict[str, dict[str, Effect]] = {}
     for one in CONCLUSIONS:
         for setting in panel.cubes:
@@ -331,7 +331,7 @@ def effects(panel: Panel) -> dict[str, dict[str, Effect]]:
 
 
 def verdict(row: Mapping[str, Effect]) -> str:
-    """Return a text on the dependence of a conclusion's intervals on the setting."""
+    """Return a text on whether a conclusion holds, is reversed or is not shown under other settings."""
     base = row[DEFAULT].sign
     if not base:
         sides = {side: [name for name, effect in row.items() if effect.sign == sign] for side, sign in SIDES.items()}
@@ -348,7 +348,7 @@ def verdict(row: Mapping[str, Effect]) -> str:
 
 
 def resolvable(spread: float, count: int) -> float:
-    """Return the factor for which a paired t-test over `count` seeds has a power of 80 %."""
+    """Return the smallest factor that a paired t-test over `count` seeds finds with a power of 80 %."""
     effect = scipy.optimize.brentq(lambda size: power_of(count, size, ALPHA) - POWER, 0.0, 20.0)
     return math.exp(effect * spread)
 
@@ -403,7 +403,7 @@ def _cells(ax: Axes, settings: Sequence[str], results: Mapping[str, Mapping[str,
 
 
 def page(panel: Panel, results: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     shared = max(cube.shape[-1] for cube in panel.cubes.values())
     ends = [min, max]
     rows = [
