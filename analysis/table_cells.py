@@ -12,6 +12,7 @@ import pandas as pd
 
 from icy.analysis.row_types import Facts
 from icy.core.errors import InvalidSettingError
+from icy.core.text import listed
 
 from .statistics import LEAST_RATIO as LEAST_RATIO
 from .statistics import LogSummary, Values, log_summary, student
@@ -242,7 +243,7 @@ def checked_spread(spread: str) -> str:
         InvalidSettingError: an unknown spread.
     """
     if spread not in SPREADS:
-        raise InvalidSettingError(f"The spread must be {', '.join(SPREADS)}; not '{spread}'.")
+        raise InvalidSettingError(f"The spread must be {listed(list(SPREADS), 'or')}; not '{spread}'.")
     return spread
 
 

@@ -134,8 +134,9 @@ def check_side(name: str, side: str) -> None:
         raise InvalidSettingError(f"'{side}' is not a side; use {' or '.join(SIDES)}.")
     sides = grammar_sides(name)
     if side not in sides:
+        learners = f"is for {sides[0]}s only, not for a {side}" if sides else "cannot be learned by any side"
         raise IncompatibleError(
-            f"The grammar '{canonical_name(name)}' is for {sides[0] if sides else 'no side'}s only, not for a {side}; "
+            f"The grammar '{canonical_name(name)}' {learners}; "
             f"leave it out, or write 'all' for every grammar that a {side} can learn."
         )
 

@@ -76,7 +76,7 @@ def test_ratios_cut_in_both(cut: int, other: float, both: bool) -> None:
 
 
 def test_an_unknown_spread_is_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="The spread must be sd, sem, ci95; not 'iqr'"):
+    with pytest.raises(InvalidSettingError, match="The spread must be sd, sem or ci95; not 'iqr'"):
         checked_spread("iqr")
 
 

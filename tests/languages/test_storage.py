@@ -181,7 +181,7 @@ def test_own_table_unknown_column_and_missing_file(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("a,b,message\n0,0,ab\n,1,ad\n", "no value in line 3, column 'a'"),
-        ("a,a,message\n0,0,ab\n", "columns 1 and 2 are both called 'a'"),
+        ("a,a,message\n0,0,ab\n", "Columns 1 and 2 are both called 'a'"),
     ],
 )
 def test_empty_or_repeated_rows_of_own_tables_are_refused(tmp_path: Path, text: str, sentence: str) -> None:

@@ -40,7 +40,7 @@ def require_distinct(header: Sequence[str], where: str) -> None:
     for place, name in enumerate(header):
         if first.setdefault(name, place) < place:
             raise InvalidSettingError(
-                f"The columns {first[name] + 1} and {place + 1} are both called '{name}' {where}; rename one of them."
+                f"Columns {first[name] + 1} and {place + 1} are both called '{name}' {where}; rename one of them."
             )
 
 
@@ -72,7 +72,7 @@ def choose_columns(
     rest = not attributes and not alone
     if rest:  # t0, t1 and so on hold a message, even if another column does too
         attributes = [name for name in columns if name not in tokens and not re.fullmatch(r"t\d+", name)]
-    found = f"The table has the columns {', '.join(c or '(no name)' for c in columns)}"
+    found = f"The table has the column{'s' * (len(columns) != 1)} {', '.join(c or '(no name)' for c in columns)}"
     if unknown := [name for name in (*attributes, *tokens) if name not in columns]:
         raise InvalidSettingError(f"{found}; '{unknown[0]}' is not one of them.")
     if "" in (*attributes, *tokens):
@@ -142,7 +142,8 @@ def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: 
         raise InvalidSettingError(f"The file has no {noun} '{absent[0]}', but {there}. {OPTIONS} choose others.")
     lengths = {rows[name] for name in required or rows}
     if not rows or (not required and len(lengths) > 1):
-        raise InvalidSettingError(f"The file has the {noun}s {there}; choose meanings and messages by {OPTIONS}.")
+        found = f"the {noun}s {there}" if rows else f"no {noun}s"
+        raise InvalidSettingError(f"The file has {found}; choose meanings and messages by {OPTIONS}.")
     if len(lengths) > 1:
         raise InvalidSettingError(f"Meanings and messages differ in length: the file has {there}.")
     if lengths == {0}:

@@ -43,7 +43,7 @@ def read(file: File) -> Found | None:
         return of_equal_length(file, dict(zip(("meanings", "messages"), held, strict=True)), what, "tensor")
     size = f" of {counted(len(held), 'entry')}" if isinstance(held, Sequence) else ""
     raise InvalidSettingError(
-        f"The file holds a {type(held).__name__}{size}; save a dictionary of tensors, as in "
+        f"The file holds an object of type {type(held).__name__}{size}; save a dictionary of tensors, as in "
         f"torch.save({{'meanings': x, 'messages': y}}, file), where other names are chosen by {OPTIONS}."
     )
 

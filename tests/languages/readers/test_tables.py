@@ -69,7 +69,7 @@ def test_parquet_and_arrays_of_ones_own(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", meanings=[[0, 2], [1, 2]], messages=[[1, 2], [3, 0]])
     assert read_table(tmp_path / "t.npz", eos=0).messages.tolist() == [[1, 2], [3, PAD]]
     np.savez(tmp_path / "other.npz", x=[1])
-    with pytest.raises(InvalidSettingError, match="has the columns x; choose columns of meanings"):
+    with pytest.raises(InvalidSettingError, match="has the column x; choose columns of meanings"):
         read_table(tmp_path / "other.npz")
 
 
@@ -172,7 +172,7 @@ def test_a_column_with_a_value_of_its_own_in_every_row_is_warned_of(
         ("a,b,message\n1,x,ab\n,y,ad\n", "There is no value in line 3, column 'a'"),
         ("a,b,message\n\n1, ,ab\n", "There is no value in line 3, column 'b'"),
         ("a,b,message\n1,x,\n", "There is no message in line 2, column 'message'"),
-        ("a,b,a,message\n1,x,2,ab\n", "The columns 1 and 3 are both called 'a' in line 1"),
+        ("a,b,a,message\n1,x,2,ab\n", "Columns 1 and 3 are both called 'a' in line 1"),
         (",b,message\nu,x,ab\nv,y,ba\n", "Column 1 has no name in the header"),
         ("a,message\n1,ab,c\n", "Line 2 has 3 entries, but the header 2 columns"),
         ("a,b,message\n1,ab\n", "Line 2 has 2 entries, but the header 3 columns"),
