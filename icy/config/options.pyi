@@ -112,6 +112,7 @@ class EndToEndOptions(RunOptions, total=False):
     settings: Mapping[str, Any]
 
 class ChainOptions(RunOptions, total=False):
+    receiver: str | Iterable[str]
     generations: int
     chains: Numbers
     bottleneck: float | str | Iterable[float]
@@ -125,6 +126,7 @@ class ChainOptions(RunOptions, total=False):
     representation: Representations
     preset: Presets
     options: Mapping[str, Any]
+    receiver_options: Mapping[str, Any]
     settings: Mapping[str, Any]
 
 class ReproduceOptions(RunOptions, total=False):

@@ -368,7 +368,9 @@ class ChainSpec(RunSpec):
     """The arguments of `icy.iterate`: the languages to pass from learner to learner, and how they are passed on.
 
     Attributes:
-        model: names or wildcards of senders.
+        model: names or wildcards of senders, or of receivers as in "receiver/FC2L".
+        receiver: names of receivers, for chains of pairs: one for every sender, or one for all of them (or one sender
+            for all receivers). Both sides learn, and the sender speaks to the next pair.
         grammar: first languages: names, chains (`rot+perm`) or wildcards of grammars, or languages (see ProbeSpec).
         generations: learners in a chain, one after the other.
         chains: how many chains start from each language, counted from seed 123, or the seeds themselves: [1, 2],
@@ -385,7 +387,8 @@ class ChainSpec(RunSpec):
         hidden: hidden size E, or several.
         representation: form of messages in training: "soft", "gumb" or "discr", or several.
         preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
-        options: further arguments of the models.
+        options: further arguments of the models; in pairs, of the senders.
+        receiver_options: further arguments of the receivers of pairs.
         settings: changes to the preset's TrainingSettings.
         quick: a small space, few chains and few generations wherever these are not given, to try things out.
     """
@@ -400,6 +403,7 @@ class ChainSpec(RunSpec):
     )
 
     model: str | Iterable[str] = field(metadata=MODELS)
+    receiver: str | Iterable[str] = option((), **{**MODELS, "flags": ("--receiver", "-r")})
     grammar: Grammars = option(
         "all",
         flags=("--grammar", "-g"),
@@ -420,7 +424,12 @@ class ChainSpec(RunSpec):
     hidden: Numbers = option(64, metavar="E[,...]")
     representation: Representations = "soft"
     preset: Presets = "default"
-    options: Mapping[str, Any] = option({}, flags=("--option",), help="a further argument of the models.")
+    options: Mapping[str, Any] = option(
+        {}, flags=("--option",), help="a further argument of the models; in pairs, of the senders."
+    )
+    receiver_options: Mapping[str, Any] = option(
+        {}, flags=("--receiver-option",), help="a further argument of the receivers of pairs."
+    )
     settings: Mapping[str, Any] = option({}, **CHANGES)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from icy.config.protocols import Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.core.types import Choices
 from icy.grammars import grammar_version
@@ -35,12 +34,6 @@ class ModelJob(LanguageJob):
 
     task: Task
     checkpoints: bool = field(default=True, kw_only=True)
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The entries of the model, of its cell, and of the languages."""
-        entry = self.task.entry
-        return [entry, *([entry.cell] if entry.cell else []), *super().entries]
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of model, grammar and protocol."""

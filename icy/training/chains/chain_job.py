@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from icy.config.protocols import checked_target
 from icy.config.settings import TrainingSettings, with_budget
@@ -10,12 +12,14 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.streams import stream_key
 from icy.core.types import Choices
-from icy.languages.meanings import MeaningSpace
+from icy.languages.meanings import IntArray, MeaningSpace
 from icy.languages.splits import Split
 from icy.records.record import LANGUAGES, Record
 from icy.training.job import Replicate
 from icy.training.job_cost import ExpectedSteps
+from icy.training.pairs.pair_job import LEARNING_ORDER
 from icy.training.probe_job import ModelJob
+from icy.training.tasks import PairTask, Task
 
 TRANSMISSIONS = ("greedy", "sampled")
 ASSUMED_UPDATES = 500  # of a learner that stops at a target, in estimates
@@ -76,6 +80,11 @@ class ChainProtocol:
             ) from None
         return split
 
+    def seen(self, space: MeaningSpace, seed: int) -> IntArray:
+        """Return the numbers of the meanings that the learner with a seed sees."""
+        split = self.split(space)
+        return np.arange(space.size) if split is None else split.parts(space, seed)[0]
+
 
 def bottleneck_share(given: object, space: MeaningSpace) -> float:
     """Return the bottleneck as a share of the meanings. A value above 1 is a number of meanings.
@@ -97,14 +106,15 @@ def bottleneck_share(given: object, space: MeaningSpace) -> float:
 
 @dataclass(frozen=True)
 class ChainJob(ModelJob):
-    """Chains of one sender, from several first languages and with several seeds.
+    """Chains of one sender, receiver or pair, from several first languages and with several seeds.
 
     Attributes:
-        task: the sender and its setting.
+        task: the sender, the receiver or the pair, and its setting.
         protocol: how the language is passed on.
         settings: how a learner trains.
     """
 
+    task: Task | PairTask  # type: ignore[assignment]
     protocol: ChainProtocol  # type: ignore[assignment]
     settings: TrainingSettings
 
@@ -139,8 +149,18 @@ class ChainJob(ModelJob):
             "transmission": protocol.transmission,
             "learner_target": protocol.target,
             "learner_updates": protocol.updates,
-            "settings": self.settings.under(self.task.representation),
+            "settings": self.settings.under(self.task.representation, "e2e" if self.side == "pair" else "probe"),
         }
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides that learn, in order."""
+        return LEARNING_ORDER if isinstance(self.task, PairTask) else (self.task.side,)
+
+    def side_task(self, side: str) -> Task:
+        """Return the task of one side."""
+        task = self.task
+        return task.alone(side, task.pretrain_representation) if isinstance(task, PairTask) else task
 
     @property
     def learner_settings(self) -> TrainingSettings:
@@ -153,7 +173,11 @@ class ChainJob(ModelJob):
 
     def length(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a chain."""
-        return self.protocol.generations * self.protocol.updates
+        return self._updates(self.protocol.updates)
+
+    def _updates(self, each: int) -> int:
+        """Return the updates of a chain in which each side of a learner makes `each` updates."""
+        return self.protocol.generations * len(self.sides) * each
 
     def limit_text(self) -> str:
         """Return the words before the remaining time: "at most" or "about"."""
@@ -162,7 +186,7 @@ class ChainJob(ModelJob):
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return how many updates a chain may take."""
         updates = self.protocol.updates if self.protocol.target is None else min(ASSUMED_UPDATES, self.protocol.updates)
-        return ExpectedSteps(self.protocol.generations * updates, False)
+        return ExpectedSteps(self._updates(updates), False)
 
     def waiting_text(self) -> str:
         """Return a phrase for the time in which the length is not known."""
@@ -181,6 +205,6 @@ class ChainJob(ModelJob):
         return f"{LANGUAGES}/{self.key(replicate)}-{generation:02d}.npz"
 
 
-def learner_seed(seed: int, generation: int) -> int:
-    """Return the seed of the learner of a generation, for its weights and for the meanings that it sees."""
-    return stream_key(seed, "generation", generation)
+def learner_of(chain: Replicate, generation: int) -> Replicate:
+    """Return the learner of a generation of a chain. Its seed is that of its weights and of the meanings it sees."""
+    return replace(chain, seed=stream_key(chain.seed, "generation", generation))

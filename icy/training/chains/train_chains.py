@@ -12,12 +12,14 @@ import numpy as np
 from icy import metrics
 from icy.core.types import State
 from icy.languages.language import Language
+from icy.languages.meanings import IntArray
 from icy.records.kinds import job_kind
 from icy.training.checkpoints import Checkpoint, sweep_checkpoints
 from icy.training.job import Outcome, Reading, Replicate, Report
 
-from .chain_job import ChainJob
-from .learner_run import LearnerRun, Lesson
+from .chain_job import ChainJob, learner_of
+from .interaction import meet
+from .learner_run import Lesson, learn
 
 
 @dataclass
@@ -47,14 +49,15 @@ class Chain:
         """Number of learners so far."""
         return len(self.languages) - 1
 
-    def add(self, lesson: Lesson) -> None:
-        """Add the language of the next learner, and measure it."""
+    def add(self, lesson: Lesson, seen: IntArray) -> None:
+        """Add the language of the next learner, which saw the meanings with the numbers `seen`, and measure it."""
+        assert lesson.language is not None
         self.languages.append(lesson.language)
         self.updates += lesson.updates
         self.seconds += lesson.seconds
         self.reached += lesson.reached
         self.engine = lesson.engine
-        self.curve.append(measures(self.languages, lesson))
+        self.curve.append(measures(self.languages, lesson, seen))
 
     def state(self) -> State:
         """Return the state of the chain for a checkpoint."""
@@ -69,18 +72,20 @@ class Chain:
         return cls(replicate, [first, *(replace(first, messages=one) for one in messages)], **saved)
 
 
-def measures(languages: Sequence[Language], lesson: Lesson | None = None) -> list[float]:
+def measures(
+    languages: Sequence[Language], lesson: Lesson | None = None, numbers: Sequence[int] | IntArray = ()
+) -> list[float]:
     """Return the point of the curve for the last of some languages.
 
     Args:
         languages: the first language, then the languages of the learners so far.
         lesson: of the last learner; None if there is none yet.
+        numbers: numbers of the meanings that it saw.
     """
     first, before, now = languages[0], languages[-2:][0], languages[-1]
     same = now.messages == before.messages
     seen = np.zeros(now.space.size, dtype=bool)
-    if lesson is not None:
-        seen[lesson.seen] = True
+    seen[list(numbers)] = True
     meanings = now.space.all()
     return [
         len(languages) - 1,
@@ -91,6 +96,7 @@ def measures(languages: Sequence[Language], lesson: Lesson | None = None) -> lis
         float(same[~seen].mean()) if seen.any() and not seen.all() else math.nan,
         0 if lesson is None else lesson.updates,
         *(metric(meanings, now.messages).value for metric in (metrics.topsim, metrics.posdis, metrics.bosdis)),
+        math.nan if lesson is None else lesson.communication,
     ]
 
 
@@ -140,20 +146,25 @@ def _begun(job: ChainJob, replicate: Replicate, checkpoint: Checkpoint) -> Chain
 def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | None) -> list[Chain]:
     """Train the next learner of each chain; return the chains in which it failed."""
     generation = chains[0].generation + 1
-    run = LearnerRun(job, generation, {chain.replicate: chain.languages[-1] for chain in chains})
-    before = {chain.replicate: chain.updates for chain in chains}
+    chain_of = {learner_of(chain.replicate, generation): chain for chain in chains}
+    taught = {learner: chain.languages[-1] for learner, chain in chain_of.items()}
+    updates = {chain.replicate: chain.updates for chain in chains}  # so far, for readings
 
     def pass_on(readings: list[Reading]) -> None:
         if report is not None:
-            chain_of = [(run.chain_of[reading.replicate], reading) for reading in readings]
-            report([replace(one, replicate=chain, steps=before[chain] + one.steps) for chain, one in chain_of])
+            of_chains = [(chain_of[reading.replicate].replicate, reading) for reading in readings]
+            report([replace(one, replicate=chain, steps=updates[chain] + one.steps) for chain, one in of_chains])
 
-    for _ in run.go(pass_on):
-        pass
-    for chain in chains:
-        if chain.replicate in run.lessons:
-            chain.add(run.lessons[chain.replicate])
-    return [chain for chain in chains if chain.replicate not in run.lessons]
+    sides: dict[str, dict[Replicate, Lesson]] = {}
+    for side in job.sides:
+        sides[side] = learn(job, side, taught, pass_on)
+        for learner, lesson in sides[side].items():
+            updates[chain_of[learner].replicate] += lesson.updates
+        taught = {learner: taught[learner] for learner in sides[side]}
+    lessons = meet(job, sides, taught) if len(sides) > 1 else sides[job.task.side]
+    for learner, lesson in lessons.items():
+        chain_of[learner].add(lesson, job.protocol.seen(job.task.space, learner.seed))
+    return [chain for learner, chain in chain_of.items() if learner not in lessons]
 
 
 def _outcome(job: ChainJob, chain: Chain) -> Outcome:

@@ -29,7 +29,16 @@ TINY: dict[str, Any] = {
     "progress": False,
 }
 CURVE = job_kind("chain").curve
-NUMBERS = ("accuracy", "curve", "steps", *("agreement", "distinct", "seen_accuracy", "unseen_accuracy", "reached"))
+NUMBERS = (
+    *("accuracy", "curve", "steps", "agreement", "distinct", "seen_accuracy", "unseen_accuracy", "reached"),
+    "communication",
+)
+LEARNERS: dict[str, dict[str, Any]] = {
+    "sender": {"model": "FC2L"},
+    "receiver": {"model": "receiver/FC2L"},
+    "pair": {"model": "FC2L", "receiver": "RNN1L:GRU"},
+}
+of_learners = pytest.mark.parametrize("learner", LEARNERS)
 
 
 def numbers(result: icy.ProbeResult) -> dict[tuple[str, int], list[Any]]:
@@ -86,36 +95,41 @@ def test_chains_of_bayesian_learners_behave_as_computed(choice: str, tmp_path: P
 # -- the same numbers --------------------------------------------------------------------------------------------------
 
 
-def test_a_chain_has_the_same_numbers_alone_and_in_a_stack(tmp_path: Path) -> None:
-    together = numbers(icy.iterate("FC2L", ["rot", "hol"], out=tmp_path / "a", **TINY))
+@of_learners
+def test_a_chain_has_the_same_numbers_alone_and_in_a_stack(learner: str, tmp_path: Path) -> None:
+    options = {**LEARNERS[learner], **TINY}
+    together = numbers(icy.iterate(grammar=["rot", "hol"], out=tmp_path / "a", **options))
     for grammar, seed in together:
-        alone = icy.iterate("FC2L", grammar, out=tmp_path / "b", **{**TINY, "chains": [seed]})
+        alone = icy.iterate(grammar=grammar, out=tmp_path / "b", **{**options, "chains": [seed]})
         assert numbers(alone)[grammar, seed] == together[grammar, seed]
 
 
+@of_learners
 def test_a_chain_that_resumes_has_the_numbers_of_an_uninterrupted_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = numbers(icy.iterate("FC2L", "rot", out=tmp_path / "whole", **TINY))
+    options = {**LEARNERS[learner], "grammar": "rot", **TINY}
+    whole = numbers(icy.iterate(out=tmp_path / "whole", **options))
     monkeypatch.setattr("icy.training.checkpoints._Pace.due", property(lambda pace: True))
-    trained, made = train_chains.LearnerRun, []
+    trained, made = train_chains._next_generation, []
 
-    def interrupted(job: Any, generation: int, taught: Any) -> Any:
-        made.append(generation)
+    def interrupted(job: Any, chains: Any, report: Any) -> Any:
+        made.append(chains[0].generation + 1)
         if made == [1, 2]:
             raise KeyboardInterrupt
-        return trained(job, generation, taught)
+        return trained(job, chains, report)
 
-    monkeypatch.setattr(train_chains, "LearnerRun", interrupted)
+    monkeypatch.setattr(train_chains, "_next_generation", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        icy.iterate("FC2L", "rot", out=tmp_path / "again", **TINY)
-    assert numbers(icy.iterate("FC2L", "rot", out=tmp_path / "again", **TINY)) == whole
+        icy.iterate(out=tmp_path / "again", **options)
+    assert numbers(icy.iterate(out=tmp_path / "again", **options)) == whole
     assert made == [1, 2, 2, 3]
 
 
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
-def test_every_representation_makes_chains(representation: str, tmp_path: Path) -> None:
-    result = icy.iterate("RNNAutoReg:GRU", "perm", representation=representation, out=tmp_path, **TINY)
+@pytest.mark.parametrize("learner", [{}, {"receiver": "RNN1L:GRU"}], ids=["sender", "pair"])
+def test_every_representation_makes_chains(representation: str, learner: dict[str, Any], tmp_path: Path) -> None:
+    result = icy.iterate("RNNAutoReg:GRU", "perm", representation=representation, out=tmp_path, **learner, **TINY)
     assert len(result.records) == 2
     assert not result.failures
 
@@ -155,6 +169,31 @@ def test_a_learner_stops_at_the_target_or_after_the_most_updates(tmp_path: Path)
         assert record["steps"] == sum(row[CURVE.index("updates")] for row in record["curve"])
 
 
+def test_a_receiver_sends_the_message_of_its_teacher_that_it_most_probably_reads_as_the_meaning(tmp_path: Path) -> None:
+    (record,) = icy.iterate("receiver/Hashtable", "hol", target="none", out=tmp_path, **{**TINY, "chains": 1}).records
+    languages = [Language.load(tmp_path / "languages" / f"{record['key']}-{n:02d}.npz") for n in range(4)]
+    for before, now, row in zip(languages, languages[1:], record["curve"][1:], strict=False):
+        assert {*map(tuple, now.messages.tolist())} <= {*map(tuple, before.messages.tolist())}
+        point = dict(zip(CURVE, row, strict=True))
+        assert point["agreement"] == pytest.approx((now.messages == before.messages).mean())
+        assert point["seen_accuracy"] <= 1
+    assert dict(zip(CURVE, record["curve"][1], strict=True))["seen_accuracy"] == 1
+
+
+def test_without_a_bottleneck_a_receiver_that_is_a_hash_table_passes_a_language_on_unchanged(tmp_path: Path) -> None:
+    (record,) = icy.iterate(
+        "receiver/Hashtable", "perm", bottleneck=1, target="none", out=tmp_path, **{**TINY, "chains": 1}
+    ).records
+    assert (record["accuracy"], record["communication"], record["distinct"]) == (1, 1, 1)
+
+
+def test_before_they_interact_pairs_speak_as_their_senders_do_and_receivers_read_this(tmp_path: Path) -> None:
+    record = icy.iterate("FC2L", "concat", receiver="FC2L", bottleneck=1, out=tmp_path, **TINY).records[0]
+    assert record["model"] == "FC2L+FC2L"
+    assert record["curve"][0][CURVE.index("communication")] is None
+    assert 0 < record["communication"] <= 1
+
+
 # -- mistakes ----------------------------------------------------------------------------------------------------------
 
 
@@ -167,7 +206,11 @@ def test_a_learner_stops_at_the_target_or_after_the_most_updates(tmp_path: Path)
         ({"bottleneck": 0.1}, "must see at least 3"),
         ({"transmission": "loud"}, "transmission"),
         ({"target": 2}, "target must be an accuracy"),
-        ({"model": "receiver/FC2L"}, "FC2L"),
+        ({"model": "receiver/FC9"}, "No receiver is called"),
+        ({"receiver": "nobody"}, "nobody"),
+        ({"receiver": "FC2L,RNN1L:GRU", "model": "FC2L,FC1L,FC2L"}, "make no pairs"),
+        ({"receiver": "Hashtable"}, "cannot play"),
+        ({"receiver_options": {"layers": 2}}, "give a receiver"),
         ({"generations": 0}, "number of generations"),
     ],
 )
