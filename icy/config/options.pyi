@@ -119,6 +119,7 @@ class ChainOptions(RunOptions, total=False):
     transmission: str | Iterable[str]
     target: float | str
     updates: int
+    interaction: Numbers
     meanings: Spaces
     vocab_size: Numbers
     word_length: Numbers

@@ -381,6 +381,8 @@ class ChainSpec(RunSpec):
             drawn from its probabilities; or several.
         target: the accuracy on the meanings seen at which a learner stops; "none" trains `updates` in any case.
         updates: maximum number of updates of a learner.
+        interaction: updates in which the sender and the receiver of a pair play after both have learned, so that
+            ambiguous messages are penalized; or several. 0 for none.
         meanings: the space, "attributes x values", or several: ["3x4", "4x5"] or "3x4,4x5".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
@@ -399,7 +401,8 @@ class ChainSpec(RunSpec):
         {"meanings": "3x4", "word_length": 2, "chains": 2, "hidden": 32, "generations": 3, "updates": 1000}
     )
     axes = (
-        *("bottleneck", "transmission", "meanings", "vocab_size", "word_length", "hidden", "representation", "preset"),
+        *("bottleneck", "transmission", "interaction", "meanings", "vocab_size", "word_length", "hidden"),
+        *("representation", "preset"),
     )
 
     model: str | Iterable[str] = field(metadata=MODELS)
@@ -418,6 +421,7 @@ class ChainSpec(RunSpec):
     transmission: str | Iterable[str] = option("greedy", metavar="greedy|sampled[,...]")
     target: float | str = option(0.98, metavar="ACCURACY|none")
     updates: int = option(4000, minimum=1)
+    interaction: Numbers = option(0, metavar="N[,...]")
     meanings: Spaces = option("4x5", metavar="AxK[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
     word_length: Numbers = option(3, metavar="w[,...]")

@@ -95,7 +95,8 @@ def _jobs(spec: ChainSpec) -> list[ChainJob]:
     representation = get_representation(str(spec.representation)).name
     target = None if str(spec.target).lower() == NO_TARGET else cast(float, spec.target)
     protocol = ChainProtocol(
-        spec.generations, bottleneck_share(spec.bottleneck, space), str(spec.transmission), target, spec.updates
+        *(spec.generations, bottleneck_share(spec.bottleneck, space), str(spec.transmission), target, spec.updates),
+        interaction=cast(int, spec.interaction),
     )
     protocol.split(space)  # raises if the space is too small
     jobs = []
@@ -129,8 +130,9 @@ def _tasks(spec: ChainSpec, sizes: tuple[MeaningSpace, int, int, int, str]) -> l
             if not entry.works_with(representation):
                 raise cannot_use(entry, representation)
         return [PairTask(pair, *sizes, representation, *options) for pair in pairs]
-    if spec.receiver_options:
-        raise InvalidSettingError("receiver_options are for chains of pairs: give a receiver (--receiver) too.")
+    for name in ("receiver_options", "interaction"):
+        if getattr(spec, name):
+            raise InvalidSettingError(f"The option {name} is for chains of pairs: give a receiver (--receiver) too.")
     receivers = [name for name in words(spec.model) if name.startswith(RECEIVERS)]
     senders = [name for name in words(spec.model) if name not in receivers]
     entries = usable_models(senders, representation, ("sender",)) if senders or not receivers else []

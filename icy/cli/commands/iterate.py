@@ -17,7 +17,7 @@ Examples:
   icy iterate --model FC2L --grammar perm --quick
   icy iterate --model 'RNNZero:*' --grammar concat,rot,hol --bottleneck 0.25,0.75 --chains 10
   icy iterate --model FC2L --grammar mine.csv --transmission sampled --plot chains.png
-  icy iterate --model FC2L --receiver RNN1L:GRU --grammar concat,hol
+  icy iterate --model FC2L --receiver RNN1L:GRU --grammar concat,hol --interaction 0,200
 
 \b
 The table shows survival: the share of the tokens that are the same in the first and the last language. Learners stop
@@ -26,7 +26,18 @@ are kept in the results folder: after Ctrl-C, a crash, or with more languages or
 missing chains. The folder also keeps the language of every generation, languages/KEY-NN.npz, which `icy metrics` reads.
 """
 
-FIRST = ("model", "receiver", "grammar", "generations", "chains", "bottleneck", "transmission", "target", "updates")
+FIRST = (
+    "model",
+    "receiver",
+    "grammar",
+    "generations",
+    "chains",
+    "bottleneck",
+    "transmission",
+    "target",
+    "updates",
+    "interaction",
+)
 LAST = ("options", "receiver_options", "preset", "settings")
 
 

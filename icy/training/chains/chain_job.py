@@ -35,6 +35,7 @@ class ChainProtocol:
         transmission: one of TRANSMISSIONS.
         target: accuracy on the meanings seen at which a learner stops; None to train all updates.
         updates: maximum number of updates of a learner.
+        interaction: updates in which the sender and the receiver of a pair play after learning.
         version: raised whenever the code changes in a way that could change results.
     """
 
@@ -43,6 +44,7 @@ class ChainProtocol:
     transmission: str = "greedy"
     target: float | None = 0.98
     updates: int = 4000
+    interaction: int = 0
     version: int = 1
 
     name = "iterated"
@@ -55,6 +57,9 @@ class ChainProtocol:
     def __post_init__(self) -> None:
         for name, what in (("generations", "number of generations"), ("updates", "number of updates")):
             object.__setattr__(self, name, whole_number(what, getattr(self, name)))
+        object.__setattr__(
+            self, "interaction", whole_number("number of updates of the interaction", self.interaction, 0)
+        )
         if self.transmission not in TRANSMISSIONS:
             raise unknown("transmission", str(self.transmission), TRANSMISSIONS)
         if self.target is not None:
@@ -79,6 +84,10 @@ class ChainProtocol:
                 "all meanings, set the bottleneck to 1."
             ) from None
         return split
+
+    def later_settings(self) -> Choices:
+        """Return the settings that were added later, if they have an effect, so that keys of earlier records remain."""
+        return {"interaction": self.interaction} if self.interaction else {}
 
     def seen(self, space: MeaningSpace, seed: int) -> IntArray:
         """Return the numbers of the meanings that the learner with a seed sees."""
@@ -135,6 +144,7 @@ class ChainJob(ModelJob):
             "transmission": protocol.transmission,
             "target": "none" if protocol.target is None else f"{protocol.target:g}",
             "updates": str(protocol.updates),
+            "interaction": str(protocol.interaction),
             "preset": self.preset,
         }
 
@@ -149,6 +159,7 @@ class ChainJob(ModelJob):
             "transmission": protocol.transmission,
             "learner_target": protocol.target,
             "learner_updates": protocol.updates,
+            **protocol.later_settings(),
             "settings": self.settings.under(self.task.representation, "e2e" if self.side == "pair" else "probe"),
         }
 
@@ -177,7 +188,7 @@ class ChainJob(ModelJob):
 
     def _updates(self, each: int) -> int:
         """Return the updates of a chain in which each side of a learner makes `each` updates."""
-        return self.protocol.generations * len(self.sides) * each
+        return self.protocol.generations * (len(self.sides) * each + self.protocol.interaction)
 
     def limit_text(self) -> str:
         """Return the words before the remaining time: "at most" or "about"."""

@@ -1,7 +1,8 @@
-"""Pairs of one generation: sender and receiver meet after both have learned from the teacher's language."""
+"""Pairs of one generation: sender and receiver interact after both have learned from the teacher's language."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,8 @@ import torch
 
 from icy.config.protocols import EndToEndProtocol
 from icy.languages.language import Language
-from icy.training.job import Replicate
-from icy.training.pairs.game import PairStack, PlayingPair
+from icy.training.job import Outcome, Replicate, Report
+from icy.training.pairs.game import PairStack, PlayingPair, Row
 from icy.training.pairs.model import taught_pair
 from icy.training.pairs.pair_job import PairJob
 from icy.training.tasks import PairTask
@@ -23,12 +24,12 @@ Sides = Mapping[str, Mapping[Replicate, Lesson]]  # results of senders and recei
 
 
 @dataclass(frozen=True)
-class MeetingJob(TaughtJob, PairJob):
+class InteractionJob(TaughtJob, PairJob):
     """The pairs of one generation, as replicates of an end-to-end run."""
 
 
-class Meeting(PairStack):
-    """The pairs of one generation: the sender speaks, and the receiver reads its messages.
+class Interaction(PairStack):
+    """The pairs of one generation play, if there is an interaction phase. Then senders speak and receivers read this.
 
     Args:
         job: the pairs.
@@ -36,18 +37,25 @@ class Meeting(PairStack):
         players: the pairs.
 
     Attributes:
-        languages: the messages of each pair's sender for all meanings.
+        languages: the messages of each pair's sender for all meanings, without pairs that diverged.
         communication: share of the attribute values that the pair's receiver reads correctly from these messages.
     """
 
-    def __init__(self, job: MeetingJob, passing: ChainProtocol, players: list[PlayingPair]) -> None:
+    def __init__(self, job: InteractionJob, passing: ChainProtocol, players: list[PlayingPair]) -> None:
         super().__init__(job, players)
         self.passing = passing
         self.languages: dict[Replicate, Language] = {}
         self.communication: dict[Replicate, float] = {}
 
-    def speak(self) -> None:
-        """Fill `languages` and `communication`."""
+    def run(self, report: Report | None) -> None:
+        """Play, and fill `languages` and `communication`."""
+        if not self.passing.interaction:
+            self._languages(range(len(self.players)))
+            return
+        for _ in self.play(report):
+            pass
+
+    def _languages(self, which: Sequence[int]) -> dict[int, Language]:
         space, device = self.job.task.space, torch.device(self.job.device)
         meanings = torch.from_numpy(space.all()).to(device).expand(len(self.players), -1, -1)
         learners = [player.replicate for player in self.players]
@@ -58,8 +66,15 @@ class Meeting(PairStack):
             for scores, language, learner in zip(sent, taught, learners, strict=True)
         ]
         read = self._scores(meanings, _tokens(said, device))[2].argmax(-1) == meanings
-        self.languages |= dict(zip(learners, said, strict=True))
-        self.communication |= dict(zip(learners, read.double().mean((-2, -1)).tolist(), strict=True))
+        communication = read.double().mean((-2, -1)).tolist()
+        for place in which:
+            self.languages[learners[place]], self.communication[learners[place]] = said[place], communication[place]
+        return dict(enumerate(said))
+
+    def _outcome(self, player: PlayingPair, final: Row, diverged: bool, language: Language) -> Outcome:
+        if diverged:
+            del self.languages[player.replicate]
+        return Outcome(player.replicate, "diverged" if diverged else "steps", self.updates, math.nan)
 
 
 def _tokens(languages: Sequence[Language], device: torch.device) -> torch.Tensor:
@@ -67,46 +82,51 @@ def _tokens(languages: Sequence[Language], device: torch.device) -> torch.Tensor
     return torch.from_numpy(np.stack([one.messages for one in languages]).astype(np.int64)).to(device)
 
 
-def meet(job: ChainJob, sides: Sides, taught: Mapping[Replicate, Language]) -> dict[Replicate, Lesson]:
-    """Join the senders and receivers of one generation to pairs; return the results of the pairs.
+def interact(
+    job: ChainJob, sides: Sides, taught: Mapping[Replicate, Language], report: Report | None
+) -> dict[Replicate, Lesson]:
+    """Join the senders and receivers of one generation to pairs that play; return the results of the pairs.
 
     Args:
         job: the chains.
         sides: the results of both sides.
         taught: the language of the teacher, by learner.
+        report: called with the readings of every evaluation.
     """
     assert isinstance(job.task, PairTask)
     learners = [learner for learner in taught if all(learner in lessons for lessons in sides.values())]
     if not learners:
         return {}
+    length = job.protocol.interaction
     players = [
         PlayingPair(
-            *(learner, 0),
+            *(learner, length),
             taught_pair(
                 job.task, learner.seed, job.settings, {side: of[learner].weights for side, of in sides.items()}
             ),
         )
         for learner in learners
     ]
-    pairs = MeetingJob(
+    pairs = InteractionJob(
         job.task,
-        EndToEndProtocol(steps=1, report_every=1),
+        EndToEndProtocol(steps=max(1, length), report_every=max(1, length)),
         job.settings,
         replicates=tuple(learners),
         taught=taught,
         device=job.device,
         engine=job.engine,
     )
-    meeting = Meeting(pairs, job.protocol, players)
-    meeting.speak()
+    interaction = Interaction(pairs, job.protocol, players)
+    interaction.run(report)
+    seconds = {player.replicate: player.seconds for player in players}
     return {
         learner: Lesson(
-            sum(of[learner].updates for of in sides.values()),
+            sum(of[learner].updates for of in sides.values()) + length,
             all(of[learner].reached for of in sides.values()),
-            sum(of[learner].seconds for of in sides.values()),
+            sum(of[learner].seconds for of in sides.values()) + seconds[learner],
             sides["sender"][learner].engine,
-            meeting.languages[learner],
-            meeting.communication[learner],
+            interaction.languages[learner],
+            interaction.communication[learner],
         )
-        for learner in learners
+        for learner in interaction.languages
     }

@@ -151,7 +151,7 @@ class LearnerRun(Run):
         noise = stream(learner.seed, "speech") if self.passing.transmission == "sampled" else None
         meanings, chosen = space.all(), []
         for some in np.array_split(meanings, -(-len(meanings) * len(messages) // MOST_COMPARED)):
-            fit = np.sum([scores[:, place, some[:, place]] for place in range(space.attributes)], axis=0)
+            fit = np.sum([scores[:, one, some[:, one]] for one in range(space.attributes)], axis=0)
             chosen.append((fit if noise is None else fit + noise.gumbel(size=fit.shape)).argmax(0))
         number = np.concatenate(chosen)
         right: NDArray[np.bool_] = scores.argmax(-1)[number] == meanings

@@ -18,7 +18,7 @@ from icy.training.checkpoints import Checkpoint, sweep_checkpoints
 from icy.training.job import Outcome, Reading, Replicate, Report
 
 from .chain_job import ChainJob, learner_of
-from .interaction import meet
+from .interaction import interact
 from .learner_run import Lesson, learn
 
 
@@ -153,7 +153,9 @@ def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | No
     def pass_on(readings: list[Reading]) -> None:
         if report is not None:
             of_chains = [(chain_of[reading.replicate].replicate, reading) for reading in readings]
-            report([replace(one, replicate=chain, steps=updates[chain] + one.steps) for chain, one in of_chains])
+            report(
+                [replace(one, replicate=chain, steps=updates[chain] + one.steps, phase="") for chain, one in of_chains]
+            )
 
     sides: dict[str, dict[Replicate, Lesson]] = {}
     for side in job.sides:
@@ -161,7 +163,7 @@ def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | No
         for learner, lesson in sides[side].items():
             updates[chain_of[learner].replicate] += lesson.updates
         taught = {learner: taught[learner] for learner in sides[side]}
-    lessons = meet(job, sides, taught) if len(sides) > 1 else sides[job.task.side]
+    lessons = interact(job, sides, taught, pass_on) if len(sides) > 1 else sides[job.task.side]
     for learner, lesson in lessons.items():
         chain_of[learner].add(lesson, job.protocol.seen(job.task.space, learner.seed))
     return [chain for learner, chain in chain_of.items() if learner not in lessons]

@@ -37,6 +37,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "sender": {"model": "FC2L"},
     "receiver": {"model": "receiver/FC2L"},
     "pair": {"model": "FC2L", "receiver": "RNN1L:GRU"},
+    "playing pair": {"model": "FC2L", "receiver": "RNN1L:GRU", "interaction": 30},
 }
 of_learners = pytest.mark.parametrize("learner", LEARNERS)
 
@@ -127,7 +128,7 @@ def test_a_chain_that_resumes_has_the_numbers_of_an_uninterrupted_one(
 
 
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
-@pytest.mark.parametrize("learner", [{}, {"receiver": "RNN1L:GRU"}], ids=["sender", "pair"])
+@pytest.mark.parametrize("learner", [{}, {"receiver": "RNN1L:GRU", "interaction": 5}], ids=["sender", "pair"])
 def test_every_representation_makes_chains(representation: str, learner: dict[str, Any], tmp_path: Path) -> None:
     result = icy.iterate("RNNAutoReg:GRU", "perm", representation=representation, out=tmp_path, **learner, **TINY)
     assert len(result.records) == 2
@@ -194,6 +195,16 @@ def test_before_they_interact_pairs_speak_as_their_senders_do_and_receivers_read
     assert 0 < record["communication"] <= 1
 
 
+def test_pairs_that_interact_understand_each_other_better(tmp_path: Path) -> None:
+    options = {**TINY, "model": "FC2L", "grammar": "hol", "receiver": "FC2L", "generations": 1, "updates": 200}
+    result = icy.iterate(interaction=[0, 300], out=tmp_path, **options)
+    silent, playing = ([r for r in result.records if r.get("interaction", 0) == n] for n in (0, 300))
+    for one, other in zip(silent, playing, strict=True):
+        assert "interaction" not in one
+        assert other["communication"] > one["communication"]
+        assert other["steps"] == one["steps"] + 300
+
+
 # -- mistakes ----------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +222,8 @@ def test_before_they_interact_pairs_speak_as_their_senders_do_and_receivers_read
         ({"receiver": "FC2L,RNN1L:GRU", "model": "FC2L,FC1L,FC2L"}, "make no pairs"),
         ({"receiver": "Hashtable"}, "cannot play"),
         ({"receiver_options": {"layers": 2}}, "give a receiver"),
+        ({"interaction": 5}, "interaction is for chains of pairs"),
+        ({"interaction": -1, "receiver": "FC2L"}, "interaction must be a whole number, at least 0"),
         ({"generations": 0}, "number of generations"),
     ],
 )
