@@ -120,6 +120,9 @@ class ChainOptions(RunOptions, total=False):
     target: float | str
     updates: int
     interaction: Numbers
+    population: Numbers
+    replacement: str | Iterable[str]
+    scheme: str | None
     meanings: Spaces
     vocab_size: Numbers
     word_length: Numbers

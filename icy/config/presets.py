@@ -13,6 +13,14 @@ current preset "metarg24" has the settings of the old "metarg22", and is saved u
 RUN_KINDS = ("probe", "e2e")  # one side alone, or a pair
 
 
+SCHEMES: Mapping[str, Mapping[str, Any]] = {
+    "ren20": {"interaction": 4000},
+    "li19-gradual": {"population": 5, "replacement": "gradual"},
+    "li19-simultaneous": {"population": 5, "replacement": "simultaneous"},
+}
+"""Options of `icy.iterate` as in papers, by name. The sizes of the populations are icy's."""
+
+
 @dataclass(frozen=True)
 class Departure:
     """One way in which a preset departs from the default, and why the printed numbers depend on it.

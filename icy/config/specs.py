@@ -19,6 +19,7 @@ from icy.core.docs import described, spell_out_arguments
 from icy.core.errors import unknown
 from icy.core.fields import setting
 
+from .presets import SCHEMES
 from .protocols import SCRATCH
 from .settings import STACKINGS
 from .types import (
@@ -383,6 +384,13 @@ class ChainSpec(RunSpec):
         updates: maximum number of updates of a learner.
         interaction: updates in which the sender and the receiver of a pair play after both have learned, so that
             ambiguous messages are penalized; or several. 0 for none.
+        population: number of members of the population of a chain, or several. The teacher of a learner is drawn from
+            all members of the last generation.
+        replacement: members that a generation replaces by learners: "simultaneous", all; "gradual", one in turn; or
+            several.
+        scheme: options as in a paper, if they are not given: "ren20" (Ren et al. 2020, NIL), an interaction of 4000
+            updates; "li19-gradual" and "li19-simultaneous" (Li and Bowling 2019), populations of 5 that are replaced
+            one by one or all at once.
         meanings: the space, "attributes x values", or several: ["3x4", "4x5"] or "3x4,4x5".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
@@ -401,8 +409,8 @@ class ChainSpec(RunSpec):
         {"meanings": "3x4", "word_length": 2, "chains": 2, "hidden": 32, "generations": 3, "updates": 1000}
     )
     axes = (
-        *("bottleneck", "transmission", "interaction", "meanings", "vocab_size", "word_length", "hidden"),
-        *("representation", "preset"),
+        *("bottleneck", "transmission", "interaction", "population", "replacement"),
+        *("meanings", "vocab_size", "word_length", "hidden", "representation", "preset"),
     )
 
     model: str | Iterable[str] = field(metadata=MODELS)
@@ -422,6 +430,9 @@ class ChainSpec(RunSpec):
     target: float | str = option(0.98, metavar="ACCURACY|none")
     updates: int = option(4000, minimum=1)
     interaction: Numbers = option(0, metavar="N[,...]")
+    population: Numbers = option(1, metavar="N[,...]")
+    replacement: str | Iterable[str] = option("simultaneous", metavar="simultaneous|gradual[,...]")
+    scheme: str | None = option(None, metavar="|".join(SCHEMES))
     meanings: Spaces = option("4x5", metavar="AxK[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
     word_length: Numbers = option(3, metavar="w[,...]")

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Unpack, cast
 
 from icy.config.options import ChainOptions
+from icy.config.presets import SCHEMES
 from icy.config.settings import settings_for
 from icy.config.specs import ChainSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import seed_list
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, unknown
 from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.grammars import expand_grammars
@@ -83,7 +84,17 @@ spell_out(iterate, ChainSpec, ProbeResult)
 
 def chain_jobs(spec: ChainSpec) -> list[ChainJob]:
     """Return the jobs of a spec, one per model and combination of settings. Errors as for `iterate`."""
-    return jobs_of_each(spec, _jobs)
+    return jobs_of_each(_with_scheme(spec), _jobs)
+
+
+def _with_scheme(spec: ChainSpec) -> ChainSpec:
+    """Return a spec with the options of its scheme that are not given."""
+    if spec.scheme is None:
+        return spec
+    if spec.scheme not in SCHEMES:
+        raise unknown("scheme", str(spec.scheme), list(SCHEMES))
+    options = {name: value for name, value in SCHEMES[spec.scheme].items() if name not in spec.given}
+    return replace(spec, **options).with_given(spec.given)
 
 
 def _jobs(spec: ChainSpec) -> list[ChainJob]:
@@ -97,6 +108,8 @@ def _jobs(spec: ChainSpec) -> list[ChainJob]:
     protocol = ChainProtocol(
         *(spec.generations, bottleneck_share(spec.bottleneck, space), str(spec.transmission), target, spec.updates),
         interaction=cast(int, spec.interaction),
+        population=cast(int, spec.population),
+        replacement=str(spec.replacement),
     )
     protocol.split(space)  # raises if the space is too small
     jobs = []

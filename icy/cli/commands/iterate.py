@@ -27,16 +27,8 @@ missing chains. The folder also keeps the language of every generation, language
 """
 
 FIRST = (
-    "model",
-    "receiver",
-    "grammar",
-    "generations",
-    "chains",
-    "bottleneck",
-    "transmission",
-    "target",
-    "updates",
-    "interaction",
+    *("model", "receiver", "grammar", "generations", "chains", "bottleneck", "transmission", "target", "updates"),
+    *("interaction", "population", "replacement", "scheme"),
 )
 LAST = ("options", "receiver_options", "preset", "settings")
 

@@ -22,6 +22,7 @@ from icy.training.probe_job import ModelJob
 from icy.training.tasks import PairTask, Task
 
 TRANSMISSIONS = ("greedy", "sampled")
+REPLACEMENTS = ("simultaneous", "gradual")
 ASSUMED_UPDATES = 500  # of a learner that stops at a target, in estimates
 
 
@@ -36,6 +37,9 @@ class ChainProtocol:
         target: accuracy on the meanings seen at which a learner stops; None to train all updates.
         updates: maximum number of updates of a learner.
         interaction: updates in which the sender and the receiver of a pair play after learning.
+        population: number of members of a population. A learner takes the place of a member. Its teacher is drawn from
+            the members before.
+        replacement: one of REPLACEMENTS: a generation replaces all members, or one, in turn.
         version: raised whenever the code changes in a way that could change results.
     """
 
@@ -45,6 +49,8 @@ class ChainProtocol:
     target: float | None = 0.98
     updates: int = 4000
     interaction: int = 0
+    population: int = 1
+    replacement: str = "simultaneous"
     version: int = 1
 
     name = "iterated"
@@ -55,13 +61,20 @@ class ChainProtocol:
     holds_out = False
 
     def __post_init__(self) -> None:
-        for name, what in (("generations", "number of generations"), ("updates", "number of updates")):
+        counts = {
+            "generations": "number of generations",
+            "updates": "number of updates",
+            "population": "number of members of a population",
+        }
+        for name, what in counts.items():
             object.__setattr__(self, name, whole_number(what, getattr(self, name)))
         object.__setattr__(
             self, "interaction", whole_number("number of updates of the interaction", self.interaction, 0)
         )
         if self.transmission not in TRANSMISSIONS:
             raise unknown("transmission", str(self.transmission), TRANSMISSIONS)
+        if self.replacement not in REPLACEMENTS:
+            raise unknown("replacement", str(self.replacement), REPLACEMENTS)
         if self.target is not None:
             checked_target(self.target)
 
@@ -87,7 +100,15 @@ class ChainProtocol:
 
     def later_settings(self) -> Choices:
         """Return the settings that were added later, if they have an effect, so that keys of earlier records remain."""
-        return {"interaction": self.interaction} if self.interaction else {}
+        population = {"population": self.population, "replacement": self.replacement}
+        return {
+            **({"interaction": self.interaction} if self.interaction else {}),
+            **(population if self.population > 1 else {}),
+        }
+
+    def replaced(self, generation: int) -> list[int]:
+        """Return the numbers of the members that a generation replaces, from 0."""
+        return [(generation - 1) % self.population] if self.replacement == "gradual" else [*range(self.population)]
 
     def seen(self, space: MeaningSpace, seed: int) -> IntArray:
         """Return the numbers of the meanings that the learner with a seed sees."""
@@ -145,6 +166,8 @@ class ChainJob(ModelJob):
             "target": "none" if protocol.target is None else f"{protocol.target:g}",
             "updates": str(protocol.updates),
             "interaction": str(protocol.interaction),
+            "population": str(protocol.population),
+            "replacement": protocol.replacement,
             "preset": self.preset,
         }
 
@@ -188,7 +211,9 @@ class ChainJob(ModelJob):
 
     def _updates(self, each: int) -> int:
         """Return the updates of a chain in which each side of a learner makes `each` updates."""
-        return self.protocol.generations * (len(self.sides) * each + self.protocol.interaction)
+        protocol = self.protocol
+        learners = protocol.generations * len(protocol.replaced(1))
+        return learners * (len(self.sides) * each + protocol.interaction)
 
     def limit_text(self) -> str:
         """Return the words before the remaining time: "at most" or "about"."""
@@ -211,11 +236,19 @@ class ChainJob(ModelJob):
             f"{last[3]:.0%} of the messages are distinct"
         )
 
-    def language_path(self, replicate: Replicate, generation: int) -> str:
-        """Return the file of the language of a generation in the results folder."""
-        return f"{LANGUAGES}/{self.key(replicate)}-{generation:02d}.npz"
+    def language_path(self, replicate: Replicate, generation: int, member: int = 0) -> str:
+        """Return the file of a language in the results folder: of a member that a generation of a population replaced.
+
+        The first language is of generation 0. Only names of files of a population have the number of the member.
+        """
+        of_member = f"-{member:02d}" if generation and self.protocol.population > 1 else ""
+        return f"{LANGUAGES}/{self.key(replicate)}-{generation:02d}{of_member}.npz"
 
 
-def learner_of(chain: Replicate, generation: int) -> Replicate:
-    """Return the learner of a generation of a chain. Its seed is that of its weights and of the meanings it sees."""
-    return replace(chain, seed=stream_key(chain.seed, "generation", generation))
+def learner_of(chain: Replicate, generation: int, member: int = 0) -> Replicate:
+    """Return the learner of a generation that takes the place of a member.
+
+    Its seed is that of its weights and of the meanings that it sees.
+    """
+    names = ("generation", generation, *(("member", member) if member else ()))
+    return replace(chain, seed=stream_key(chain.seed, *names))

@@ -38,6 +38,8 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "receiver": {"model": "receiver/FC2L"},
     "pair": {"model": "FC2L", "receiver": "RNN1L:GRU"},
     "playing pair": {"model": "FC2L", "receiver": "RNN1L:GRU", "interaction": 30},
+    "population": {"model": "FC2L", "population": 3},
+    "gradual population": {"model": "FC2L", "receiver": "FC2L", "population": 2, "replacement": "gradual"},
 }
 of_learners = pytest.mark.parametrize("learner", LEARNERS)
 
@@ -205,6 +207,45 @@ def test_pairs_that_interact_understand_each_other_better(tmp_path: Path) -> Non
         assert other["steps"] == one["steps"] + 300
 
 
+@pytest.mark.parametrize("replacement", ["simultaneous", "gradual"])
+def test_each_learner_learns_from_a_member_of_the_last_generation(replacement: str, tmp_path: Path) -> None:
+    (record,) = icy.iterate(
+        *("Hashtable", "hol"),
+        **{**TINY, "chains": 1, "generations": 4, "meanings": "2x4"},
+        bottleneck=0.75,
+        target="none",
+        population=3,
+        replacement=replacement,
+        out=tmp_path,
+    ).records
+
+    def language(name: str) -> np.ndarray:
+        return Language.load(tmp_path / "languages" / f"{record['key']}-{name}.npz").messages
+
+    first = language("00")
+    members, teachers = [first] * 3, set()
+    for generation in range(1, 5):
+        replaced = [0, 1, 2] if replacement == "simultaneous" else [(generation - 1) % 3]
+        now = {member: language(f"{generation:02d}-{member:02d}") for member in replaced}
+        for said in now.values():  # a hash table says the first token for unseen meanings
+            seen = said.any(1)
+            taught = [teacher for teacher, known in enumerate(members) if (known[seen] == said[seen]).all()]
+            assert taught
+            teachers |= set(taught)
+        members = [now.get(member, known) for member, known in enumerate(members)]
+        point = dict(zip(CURVE, record["curve"][generation], strict=True))
+        assert point["accuracy"] == pytest.approx(np.mean([(one == first).mean() for one in members]))
+        assert point["updates"] == TINY["updates"] * len(replaced)
+    assert len(teachers) > 1
+    assert len(record["files"]) == 1 + 4 * len(replaced)
+
+
+def test_a_scheme_sets_options_that_are_not_given(tmp_path: Path) -> None:
+    options = {**TINY, "chains": 1, "generations": 1, "grammar": "perm", "model": "FC2L", "out": tmp_path}
+    (record,) = icy.iterate(scheme="li19-gradual", population=2, **options).records
+    assert (record["population"], record["replacement"]) == (2, "gradual")
+
+
 # -- mistakes ----------------------------------------------------------------------------------------------------------
 
 
@@ -222,6 +263,9 @@ def test_pairs_that_interact_understand_each_other_better(tmp_path: Path) -> Non
         ({"receiver": "FC2L,RNN1L:GRU", "model": "FC2L,FC1L,FC2L"}, "make no pairs"),
         ({"receiver": "Hashtable"}, "cannot play"),
         ({"receiver_options": {"layers": 2}}, "give a receiver"),
+        ({"population": 0}, "population must be a whole number"),
+        ({"replacement": "slow"}, "replacement"),
+        ({"scheme": "nil"}, "scheme"),
         ({"interaction": 5}, "interaction is for chains of pairs"),
         ({"interaction": -1, "receiver": "FC2L"}, "interaction must be a whole number, at least 0"),
         ({"generations": 0}, "number of generations"),
