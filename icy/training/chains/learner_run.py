@@ -14,8 +14,10 @@ from torch import Tensor
 from icy.config.protocols import Protocol
 from icy.core.representations import without_start
 from icy.core.streams import stream
+from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.storage import IntegerArray
+from icy.training.checkpoints import Checkpoint, Checkpoints
 from icy.training.engine import Run
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.language_job import LanguageJob
@@ -52,6 +54,22 @@ class Lesson:
     communication: float = math.nan
     weights: Mapping[str, Tensor] = field(default_factory=dict)
 
+    def state(self) -> State:
+        """Return the results for a checkpoint."""
+        messages = None if self.language is None else tensor_of(self.language)
+        return {**vars(self), "weights": dict(self.weights), "language": messages}
+
+    @classmethod
+    def from_state(cls, state: State, first: Language) -> Lesson:
+        """Return the results in a checkpoint of a chain with a first language."""
+        messages = state["language"]
+        return cls(**{**state, "language": None if messages is None else replace(first, messages=messages.numpy())})
+
+
+def tensor_of(language: Language) -> Tensor:
+    """Return the messages of a language, [meaning, place]."""
+    return torch.from_numpy(language.messages.astype(np.int64))
+
 
 @dataclass(frozen=True)
 class TaughtJob(LanguageJob):
@@ -67,6 +85,10 @@ class TaughtJob(LanguageJob):
         """Return the language of the teacher."""
         return self.taught[replicate]
 
+    def is_baseline(self, replicate: Replicate) -> bool:
+        """Return False: learners are not compared with concat's."""
+        return False
+
 
 @dataclass(frozen=True)
 class LearnerJob(TaughtJob, ProbeJob):
@@ -79,6 +101,7 @@ class LearnerRun(Run):
     Args:
         job: the learners.
         passing: how languages are passed on.
+        checkpoints: the checkpoints to save and to resume from.
 
     Attributes:
         lessons: the results of the learners that have ended and did not diverge.
@@ -86,11 +109,11 @@ class LearnerRun(Run):
 
     needs_baseline = False
 
-    def __init__(self, job: LearnerJob, passing: ChainProtocol) -> None:
+    def __init__(self, job: LearnerJob, passing: ChainProtocol, checkpoints: Checkpoints) -> None:
         self.passing = passing
         self.lessons: dict[Replicate, Lesson] = {}
         self.seen = {learner: passing.seen(job.task.space, learner.seed) for learner in job.replicates}
-        super().__init__(job)
+        super().__init__(job, checkpoints)
 
     def _verdict(self, reading: Reading, reached: float | None) -> str | None:
         if reached is not None and self.passing.target is not None:
@@ -164,7 +187,11 @@ class LearnerRun(Run):
 
 
 def learn(
-    job: ChainJob, side: str, taught: Mapping[Replicate, Language], report: Report | None
+    job: ChainJob,
+    side: str,
+    taught: Mapping[Replicate, Language],
+    files: Mapping[Replicate, Checkpoint],
+    report: Report | None,
 ) -> dict[Replicate, Lesson]:
     """Train the senders or the receivers of one generation; return their results, without diverged ones.
 
@@ -172,6 +199,7 @@ def learn(
         job: the chains.
         side: "sender" or "receiver".
         taught: the language of the teacher, by learner.
+        files: the checkpoint of each learner.
         report: called with the readings of every evaluation.
     """
     protocol, split = job.protocol, job.protocol.split(job.task.space)
@@ -184,11 +212,16 @@ def learn(
         taught=taught,
         device=job.device,
         engine=job.engine,
+        checkpoints=job.checkpoints,
     )
-    run = LearnerRun(learners, protocol)
-    for _ in run.go(report):
-        pass
-    return run.lessons
+    checkpoints = Checkpoints(learners, files)
+    lessons: dict[Replicate, Lesson] = {}
+    for group in checkpoints.groups():
+        run = LearnerRun(replace(learners, replicates=group), protocol, checkpoints)
+        for _ in run.go(report):
+            pass
+        lessons |= run.lessons
+    return lessons
 
 
 def spoken(scores: Tensor, taught: Language, seed: int, transmission: str) -> Language:

@@ -1,9 +1,9 @@
-"""Training of chains: generation after generation, with a checkpoint between two."""
+"""Training of chains: generation after generation, with checkpoints between and within generations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,12 +15,14 @@ from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.kinds import job_kind
-from icy.training.checkpoints import Checkpoint, sweep_checkpoints
+from icy.training.checkpoints import FORMAT, Checkpoint, checkpoint_of, read_state, sweep_checkpoints
 from icy.training.job import Outcome, Reading, Replicate, Report
 
 from .chain_job import ChainJob, ChainProtocol, learner_of
 from .interaction import interact
-from .learner_run import Lesson, learn
+from .learner_run import Lesson, learn, tensor_of
+
+SAVED = ("rows", "curve", "updates", "seconds", "reached", "engine", "running")  # attributes of `Chain` in checkpoints
 
 
 @dataclass
@@ -31,6 +33,7 @@ class Chain:
         replicate: its first language and its seed.
         protocol: how the language is passed on.
         first: the first language.
+        checkpoint: its checkpoint.
         languages: the languages of the learners of each generation so far, in the order of the members they replaced.
         rows: a row of measures per member of the population, in the order of the curve of the kind "chain".
         curve: a row of measures per generation: means over the members.
@@ -38,11 +41,14 @@ class Chain:
         seconds: of all learners.
         reached: learners that reached the target.
         engine: how the learners train.
+        running: states of learners of the next generation, by their parts of the training.
+        finished: results of these learners, by the parts of the training that have ended.
     """
 
     replicate: Replicate
     protocol: ChainProtocol
     first: Language
+    checkpoint: Checkpoint
     languages: list[list[Language]] = field(default_factory=list)
     rows: list[list[float]] = field(default_factory=list)
     curve: list[list[float]] = field(default_factory=list)
@@ -50,6 +56,8 @@ class Chain:
     seconds: float = 0.0
     reached: int = 0
     engine: str = ""
+    running: dict[str, State] = field(default_factory=dict)
+    finished: dict[str, Lesson] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.curve:
@@ -93,21 +101,55 @@ class Chain:
             self.engine = lesson.engine
         self.languages.append(languages)
         self.updates += updates
+        self.finished.clear()
         means = dict(zip(job_kind("chain").curve, map(_mean, zip(*self.rows, strict=True)), strict=True))
         self.curve.append([*(means | {"generation": generation, "updates": updates}).values()])
 
-    def state(self) -> State:
-        """Return the state of the chain for a checkpoint."""
-        saved = {name: getattr(self, name) for name in ("rows", "curve", "updates", "seconds", "reached", "engine")}
-        return {**saved, "messages": [[one.messages.tolist() for one in some] for some in self.languages]}
+    def save_if_due(self) -> None:
+        """Save the chain if its checkpoint is due."""
+        if self.checkpoint.due:
+            self.save()
 
-    def load(self, state: State) -> None:
-        """Resume from a state."""
-        saved: dict[str, Any] = dict(state)
-        for some in saved.pop("messages"):
-            self.languages.append([replace(self.first, messages=np.array(one)) for one in some])
-        for name, value in saved.items():
-            setattr(self, name, value)
+    def save(self) -> None:
+        """Save the chain, with the states of its learners."""
+        state = {name: getattr(self, name) for name in SAVED}
+        state["languages"] = [[tensor_of(one) for one in some] for some in self.languages]
+        state["finished"] = {name: lesson.state() for name, lesson in self.finished.items()}
+        self.checkpoint.save({"format": FORMAT, "chain": state})
+
+    def resume(self) -> None:
+        """Resume from the checkpoint, if there is one."""
+        whole = read_state(self.checkpoint)
+        if whole is None or set(whole.get("chain", ())) != {*SAVED, "languages", "finished"}:
+            return
+        state: dict[str, Any] = whole["chain"]
+        for name in SAVED:
+            setattr(self, name, state[name])
+        for some in state["languages"]:
+            self.languages.append([replace(self.first, messages=one.numpy()) for one in some])
+        self.finished = {name: Lesson.from_state(one, self.first) for name, one in state["finished"].items()}
+
+
+class LearnerCheckpoint(Checkpoint):
+    """The checkpoint of a learner, which is a part of the checkpoint of its chain.
+
+    Args:
+        chain: the chain.
+        name: name of the learner and of the part of its training.
+    """
+
+    def __init__(self, chain: Chain, name: str) -> None:
+        self.path, self.label, self.used = chain.checkpoint.path, chain.checkpoint.label, chain.checkpoint.used
+        self.chain, self.name = chain, name
+
+    def save(self, state: State) -> None:
+        """Save the chain with this state."""
+        self.chain.running[self.name] = state
+        self.chain.save()
+
+    def load(self) -> State | None:
+        """Return the saved state; None if there is none."""
+        return self.chain.running.get(self.name)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -155,48 +197,39 @@ def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcom
     """
     if job.checkpoints:
         sweep_checkpoints(job.folder)
-    checkpoints = {replicate: _checkpoint(job, replicate) for replicate in job.replicates}
-    chains = [_begun(job, replicate, checkpoints[replicate]) for replicate in job.replicates]
+    chains = [
+        Chain(replicate, job.protocol, job.language(replicate), checkpoint_of(job, replicate))
+        for replicate in job.replicates
+    ]
+    for chain in chains:
+        chain.resume()
     while chains:
         generation = max(chain.generation for chain in chains)
         group = [chain for chain in chains if chain.generation == generation]
         while group and group[0].generation < job.protocol.generations:
-            for chain in _next_generation(job, group, report):  # chains in which the learner failed
+            for chain in _next_generation(job, group, report):  # chains in which a learner failed
                 group.remove(chain)
                 chains.remove(chain)
-                checkpoints[chain.replicate].forget()
+                chain.checkpoint.forget()
                 yield _failure(chain)
             for chain in group:
-                if checkpoints[chain.replicate].due:
-                    checkpoints[chain.replicate].save(chain.state())
+                chain.save_if_due()
         for chain in group:
             chains.remove(chain)
             yield _outcome(job, chain)
-            checkpoints[chain.replicate].forget()
-
-
-def _checkpoint(job: ChainJob, replicate: Replicate) -> Checkpoint:
-    label = f"{job.name} on {replicate.condition}, seed {replicate.seed}"
-    return Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
-
-
-def _begun(job: ChainJob, replicate: Replicate, checkpoint: Checkpoint) -> Chain:
-    chain, state = Chain(replicate, job.protocol, job.language(replicate)), checkpoint.load()
-    if state is not None:
-        chain.load(state)
-    return chain
+            chain.checkpoint.forget()
 
 
 def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | None) -> list[Chain]:
     """Train the learners of the next generation of each chain; return the chains in which a learner failed."""
-    taught_of = {chain.replicate: chain.taught() for chain in chains}
-    chain_of = {learner: chain for chain, learners in taught_of.items() for learner in learners}
-    taught = {learner: language for learners in taught_of.values() for learner, language in learners.items()}
+    taught_of = [(chain, learner, language) for chain in chains for learner, language in chain.taught().items()]
+    chain_of = {learner: chain for chain, learner, _ in taught_of}
+    taught = {learner: language for _, learner, language in taught_of}
     updates = {chain.replicate: chain.updates for chain in chains}  # so far, for readings
 
     def pass_on(readings: list[Reading]) -> None:
         if report is not None:  # a chain has one reading, also if several members of its population learn
-            of_chains = {chain_of[reading.replicate]: reading for reading in readings}
+            of_chains = {chain_of[reading.replicate].replicate: reading for reading in readings}
             report(
                 [
                     replace(one, replicate=chain, steps=updates[chain] + one.steps, phase="")
@@ -204,14 +237,32 @@ def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | No
                 ]
             )
 
+    def train(part: str, function: Callable[..., dict[Replicate, Lesson]], *given: Any) -> dict[Replicate, Lesson]:
+        """Train the learners that have not ended a part of the training; return the results of all learners."""
+        names = {learner: f"{part} {learner.seed}" for learner in taught}
+        left = {learner: taught[learner] for learner in taught if names[learner] not in chain_of[learner].finished}
+        files = {learner: LearnerCheckpoint(chain_of[learner], names[learner]) for learner in left}
+        for learner, lesson in function(job, *given, left, files, pass_on).items():
+            chain_of[learner].finished[names[learner]] = lesson
+            chain_of[learner].running.pop(names[learner], None)
+        lessons = {
+            learner: chain_of[learner].finished[name]
+            for learner, name in names.items()
+            if name in chain_of[learner].finished
+        }
+        for learner, lesson in lessons.items():
+            updates[chain_of[learner].replicate] += lesson.updates
+        return lessons
+
     sides: dict[str, dict[Replicate, Lesson]] = {}
     for side in job.sides:
-        sides[side] = learn(job, side, taught, pass_on)
-        for learner, lesson in sides[side].items():
-            updates[chain_of[learner]] += lesson.updates
-        taught = {learner: taught[learner] for learner in sides[side]}
-    lessons = interact(job, sides, taught, pass_on) if len(sides) > 1 else sides[job.task.side]
-    failed = {chain for learner, chain in chain_of.items() if learner not in lessons}
+        lessons = sides[side] = train(side, learn, side)
+        taught = {learner: taught[learner] for learner in lessons}
+        for chain in chains:
+            chain.save_if_due()
+    if len(sides) > 1:
+        lessons = train("interaction", interact, sides)
+    failed = {chain.replicate for learner, chain in chain_of.items() if learner not in lessons}
     for chain in chains:
         if chain.replicate not in failed:
             chain.add(lessons)

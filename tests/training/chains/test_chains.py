@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import comb, isnan, sqrt
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,19 @@ import numpy as np
 import pytest
 
 import icy
+from icy.config.specs import ChainSpec
 from icy.core.errors import IcyError, InvalidSettingError
+from icy.experiments.iterate import chain_jobs
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
-from icy.training.chains import train_chains
+from icy.records.store import CHECKPOINTS
 from icy.training.chains.chain_job import ChainProtocol, bottleneck_share
+from icy.training.checkpoints import checkpoint_of
+from icy.training.lockstep import Lockstep
+from icy.training.outcomes import Outcome
 from tests.training.chains import bayes
+from tests.training.resuming import killed, leave_often, resumed
 
 TINY: dict[str, Any] = {
     "meanings": "2x3",
@@ -41,11 +49,19 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "population": {"model": "FC2L", "population": 3},
     "gradual population": {"model": "FC2L", "receiver": "FC2L", "population": 2, "replacement": "gradual"},
 }
-of_learners = pytest.mark.parametrize("learner", LEARNERS)
+of_learners = pytest.mark.parametrize(
+    "learner",
+    [pytest.param(name, marks=() if name in ("sender", "receiver") else pytest.mark.slow) for name in LEARNERS],
+)
 
 
 def numbers(result: icy.ProbeResult) -> dict[tuple[str, int], list[Any]]:
     return {(r["grammar"], r["seed"]): [dict(r)[name] for name in NUMBERS] for r in result.records}
+
+
+def texts(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return all of some outcomes except times, as text, in which NaN equals NaN."""
+    return sorted(str(replace(outcome, seconds=0.0)) for outcome in outcomes)
 
 
 # -- a learner with a known prior --------------------------------------------------------------------------------------
@@ -108,25 +124,36 @@ def test_a_chain_has_the_same_numbers_alone_and_in_a_stack(learner: str, tmp_pat
 
 
 @of_learners
-def test_a_chain_that_resumes_has_the_numbers_of_an_uninterrupted_one(
-    learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = {**LEARNERS[learner], "grammar": "rot", **TINY}
-    whole = numbers(icy.iterate(out=tmp_path / "whole", **options))
-    monkeypatch.setattr("icy.training.checkpoints._Pace.due", property(lambda pace: True))
-    trained, made = train_chains._next_generation, []
+def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: str, tmp_path: Path) -> None:
+    options = {name: value for name, value in TINY.items() if name not in ("workers", "progress")}
+    (job,) = chain_jobs(ChainSpec.asked(**LEARNERS[learner], grammar="rot", **options))
+    whole = list(replace(job, folder=str(tmp_path / "whole")).train())
+    moments = 0
 
-    def interrupted(job: Any, chains: Any, report: Any) -> Any:
-        made.append(chains[0].generation + 1)
-        if made == [1, 2]:
-            raise KeyboardInterrupt
-        return trained(job, chains, report)
+    def count(stack: Lockstep) -> None:
+        nonlocal moments
+        moments += 1
 
-    monkeypatch.setattr(train_chains, "_next_generation", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        icy.iterate(out=tmp_path / "again", **options)
-    assert numbers(icy.iterate(out=tmp_path / "again", **options)) == whole
-    assert made == [1, 2, 2, 3]
+    with pytest.MonkeyPatch.context() as patched:
+        leave_often(patched)
+        patched.setattr(Lockstep, "save_if_due", count)
+        list(replace(job, folder=str(tmp_path / "counted")).train())
+    for share in (0.15, 0.6, 0.95):
+        of = replace(job, folder=str(tmp_path / f"{share}"))
+        ended = killed(of, Lockstep, int(share * moments))
+        assert not ended
+        assert len(list((tmp_path / f"{share}" / CHECKPOINTS).iterdir())) == 2
+        assert texts(resumed(of, ended)) == texts(whole)
+        assert not (tmp_path / f"{share}" / CHECKPOINTS).exists()
+
+
+def test_the_checkpoint_of_another_version_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (job,) = chain_jobs(ChainSpec.asked(model="FC2L", grammar="rot", quick=True, chains=1, generations=1, updates=5))
+    job = replace(job, folder=str(tmp_path))
+    checkpoint_of(job, job.replicates[0]).save({"curve": [], "messages": []})
+    (outcome,) = job.train()
+    assert len(outcome.curve) == 2
+    assert "another version of icy saved it" in caplog.text
 
 
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
