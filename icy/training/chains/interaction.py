@@ -80,7 +80,7 @@ class Interaction(PairStack):
                 sum(lesson.updates for lesson in alone) + self.updates,
                 all(lesson.reached for lesson in alone),
                 sum(lesson.seconds for lesson in alone) + self.players[place].seconds,
-                alone[-1].engine,
+                self.learner.engine,
                 said[place],
                 communication[place],
             )
