@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from icy import metrics
+from icy.core.errors import IncompatibleError
 from icy.core.streams import stream
 from icy.core.types import State
 from icy.languages.language import Language
@@ -115,14 +116,18 @@ class Chain:
         state = {name: getattr(self, name) for name in SAVED}
         state["languages"] = [[tensor_of(one) for one in some] for some in self.languages]
         state["finished"] = {name: lesson.state() for name, lesson in self.finished.items()}
-        self.checkpoint.save({"format": FORMAT, "chain": state})
+        self.checkpoint.save({"format": FORMAT, "points": list(job_kind("chain").curve), "chain": state})
 
     def resume(self) -> None:
         """Resume from the checkpoint, if there is one."""
         whole = read_state(self.checkpoint)
-        if whole is None or set(whole.get("chain", ())) != {*SAVED, "languages", "finished"}:
+        if whole is None:
             return
-        state: dict[str, Any] = whole["chain"]
+        state: dict[str, Any] = whole.get("chain", {})
+        names = {*SAVED, "languages", "finished"}
+        if set(state) != names or whole["points"] != list(job_kind("chain").curve):
+            self.checkpoint.refuse(IncompatibleError("another version of icy saved it"))
+            return
         for name in SAVED:
             setattr(self, name, state[name])
         for some in state["languages"]:

@@ -20,7 +20,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
 from icy.training.chains.chain_job import ChainProtocol, bottleneck_share
-from icy.training.checkpoints import checkpoint_of
+from icy.training.checkpoints import FORMAT, checkpoint_of
 from icy.training.lockstep import Lockstep
 from icy.training.outcomes import Outcome
 from tests.training.chains import bayes
@@ -147,10 +147,15 @@ def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: st
         assert not (tmp_path / f"{share}" / CHECKPOINTS).exists()
 
 
-def test_the_checkpoint_of_another_version_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "state", [{"curve": [], "messages": []}, {"format": FORMAT}, {"format": FORMAT, "chain": {"rows": []}}]
+)
+def test_the_checkpoint_of_another_version_is_not_used(
+    state: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (job,) = chain_jobs(ChainSpec.asked(model="FC2L", grammar="rot", quick=True, chains=1, generations=1, updates=5))
     job = replace(job, folder=str(tmp_path))
-    checkpoint_of(job, job.replicates[0]).save({"curve": [], "messages": []})
+    checkpoint_of(job, job.replicates[0]).save(state)
     (outcome,) = job.train()
     assert len(outcome.curve) == 2
     assert "another version of icy saved it" in caplog.text
