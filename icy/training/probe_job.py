@@ -48,6 +48,10 @@ class ModelJob(LanguageJob):
         counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
         return counted
 
+    def rehearse(self, updates: int) -> float:
+        """Return the seconds of one update of the whole stack, without the first few updates, which are slower."""
+        return float(job_kind(self.kind).function("rehearse")(self, updates))
+
     @property
     def alike(self) -> str:
         """Key of model, settings and stack; without the protocol, as it does not change the cost of an update."""
@@ -109,10 +113,6 @@ class ProbeJob(ModelJob):
         if self.protocol.max_updates is not None:
             return self.protocol.max_updates
         return None if baseline is None else self.protocol.limit(baseline)
-
-    def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the whole stack, without the first few updates, which are slower."""
-        return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return concat's steps, and the cap of the protocol; or the common budget."""

@@ -101,7 +101,7 @@ class LearnerRun(Run):
     Args:
         job: the learners.
         passing: how languages are passed on.
-        checkpoints: the checkpoints to save and to resume from.
+        checkpoints: the checkpoints to save and to resume from; by default none.
 
     Attributes:
         lessons: the results of the learners that have ended and did not diverge.
@@ -109,7 +109,7 @@ class LearnerRun(Run):
 
     needs_baseline = False
 
-    def __init__(self, job: LearnerJob, passing: ChainProtocol, checkpoints: Checkpoints) -> None:
+    def __init__(self, job: LearnerJob, passing: ChainProtocol, checkpoints: Checkpoints | None = None) -> None:
         self.passing = passing
         self.lessons: dict[Replicate, Lesson] = {}
         self.seen = {learner: passing.seen(job.task.space, learner.seed) for learner in job.replicates}
@@ -186,6 +186,22 @@ class LearnerRun(Run):
         return torch.cat([self.learner.scores(part, [place])[0] for part in every.split(examples_at_once(every), 1)])
 
 
+def learner_job(job: ChainJob, side: str, taught: Mapping[Replicate, Language]) -> LearnerJob:
+    """Return the senders or the receivers of one generation of some chains; arguments as for `learn`."""
+    split = job.protocol.split(job.task.space)
+    return LearnerJob(
+        job.side_task(side),
+        replace(LEARNING, target=job.protocol.target or 1.0, measure="held_out" if split else "accuracy"),
+        job.learner_settings,
+        split,
+        replicates=tuple(taught),
+        taught=taught,
+        device=job.device,
+        engine=job.engine,
+        checkpoints=job.checkpoints,
+    )
+
+
 def learn(
     job: ChainJob,
     side: str,
@@ -202,22 +218,11 @@ def learn(
         files: the checkpoint of each learner.
         report: called with the readings of every evaluation.
     """
-    protocol, split = job.protocol, job.protocol.split(job.task.space)
-    learners = LearnerJob(
-        job.side_task(side),
-        replace(LEARNING, target=protocol.target or 1.0, measure="held_out" if split else "accuracy"),
-        job.learner_settings,
-        split,
-        replicates=tuple(taught),
-        taught=taught,
-        device=job.device,
-        engine=job.engine,
-        checkpoints=job.checkpoints,
-    )
+    learners = learner_job(job, side, taught)
     checkpoints = Checkpoints(learners, files)
     lessons: dict[Replicate, Lesson] = {}
     for group in checkpoints.groups():
-        run = LearnerRun(replace(learners, replicates=group), protocol, checkpoints)
+        run = LearnerRun(replace(learners, replicates=group), job.protocol, checkpoints)
         for _ in run.go(report):
             pass
         lessons |= run.lessons

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.kinds import job_kind
+from icy.training import engine
 from icy.training.checkpoints import FORMAT, Checkpoint, checkpoint_of, read_state, sweep_checkpoints
 from icy.training.job import Outcome, Reading, Replicate, Report
 
 from .chain_job import ChainJob, ChainProtocol, learner_of
 from .interaction import interact
-from .learner_run import Lesson, learn, tensor_of
+from .learner_run import Lesson, learn, learner_job, tensor_of
 
 SAVED = ("rows", "curve", "updates", "seconds", "reached", "engine", "running")  # attributes of `Chain` in checkpoints
 
@@ -223,6 +225,12 @@ def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcom
             chains.remove(chain)
             yield _outcome(job, chain)
             chain.checkpoint.forget()
+
+
+def rehearse(job: ChainJob, updates: int) -> float:
+    """Return the seconds of one update of the first learners of all chains, which are discarded."""
+    taught = {learner_of(replicate, 1): job.language(replicate) for replicate in job.replicates}
+    return fmean(engine.rehearse(learner_job(job, side, taught), updates) for side in job.sides)
 
 
 def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | None) -> list[Chain]:
