@@ -236,13 +236,15 @@ class ChainJob(ModelJob):
             f"{last[3]:.0%} of the messages are distinct"
         )
 
-    def language_path(self, replicate: Replicate, generation: int, member: int = 0) -> str:
-        """Return the file of a language in the results folder: of a member that a generation of a population replaced.
+    def language_path(self, replicate: Replicate, generation: int, place: int = 0) -> str:
+        """Return the file of the language of a learner in the results folder.
 
-        The first language is of generation 0. Only names of files of a population have the number of the member.
+        Args:
+            replicate: the chain.
+            generation: generation of the learner; 0 for the first language.
+            place: its place among the learners of its generation; only the first has a name without it.
         """
-        of_member = f"-{member:02d}" if generation and self.protocol.population > 1 else ""
-        return f"{LANGUAGES}/{self.key(replicate)}-{generation:02d}{of_member}.npz"
+        return f"{LANGUAGES}/{self.key(replicate)}-{generation:02d}{f'.{place:02d}' if place else ''}.npz"
 
 
 def learner_of(chain: Replicate, generation: int, member: int = 0) -> Replicate:

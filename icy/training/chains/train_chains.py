@@ -287,8 +287,8 @@ def _outcome(job: ChainJob, chain: Chain) -> Outcome:
     last = dict(zip(kind.curve, chain.curve[-1], strict=True))
     files = {job.language_path(chain.replicate, 0): chain.first.to_bytes()}
     for generation, languages in enumerate(chain.languages, 1):
-        for member, language in zip(job.protocol.replaced(generation), languages, strict=True):
-            files[job.language_path(chain.replicate, generation, member)] = language.to_bytes()
+        for place, language in enumerate(languages):
+            files[job.language_path(chain.replicate, generation, place)] = language.to_bytes()
     return Outcome(
         *(chain.replicate, "steps", chain.updates, last["accuracy"], chain.curve, chain.engine, chain.seconds),
         extra={name: last[name] for name in kind.measures if name in last} | {"reached": chain.reached},

@@ -258,7 +258,10 @@ def test_each_learner_learns_from_a_member_of_the_last_generation(replacement: s
     members, teachers = [first] * 3, set()
     for generation in range(1, 5):
         replaced = [0, 1, 2] if replacement == "simultaneous" else [(generation - 1) % 3]
-        now = {member: language(f"{generation:02d}-{member:02d}") for member in replaced}
+        now = {
+            member: language(f"{generation:02d}" + (f".{member:02d}" if replaced[0] != member else ""))
+            for member in replaced
+        }
         for said in now.values():  # a hash table says the first token for unseen meanings
             seen = said.any(1)
             taught = [teacher for teacher, known in enumerate(members) if (known[seen] == said[seen]).all()]
