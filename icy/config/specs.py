@@ -381,7 +381,7 @@ class ChainSpec(RunSpec):
         transmission: the messages that a learner passes on: "greedy", the most probable tokens; "sampled", tokens
             drawn from its probabilities; or several.
         target: the accuracy on the meanings seen at which a learner stops; "none" trains `updates` in any case.
-        updates: maximum number of updates of a learner.
+        updates: maximum number of updates of a learner, in pairs of each side.
         interaction: updates in which the sender and the receiver of a pair play after both have learned, so that
             ambiguous messages are penalized; or several. 0 for none.
         population: number of members of the population of a chain, or several. The teacher of a learner is drawn from
@@ -421,7 +421,7 @@ class ChainSpec(RunSpec):
         metavar="NAME",
         completes="files_and_grammars",
         help="first languages: names, chains (rot+perm) or wildcards of grammars, or files of languages, repeatable; "
-        '"all" is every grammar that senders can use.',
+        '"all" is every grammar that the learners can use.',
     )
     generations: int = option(10, minimum=1)
     chains: Numbers = option(4, metavar="N|N,N,...")
