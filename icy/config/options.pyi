@@ -112,12 +112,17 @@ class EndToEndOptions(RunOptions, total=False):
     settings: Mapping[str, Any]
 
 class ChainOptions(RunOptions, total=False):
+    receiver: str | Iterable[str]
     generations: int
     chains: Numbers
     bottleneck: float | str | Iterable[float]
     transmission: str | Iterable[str]
     target: float | str
     updates: int
+    interaction: Numbers
+    population: Numbers
+    replacement: str | Iterable[str]
+    scheme: str | None
     meanings: Spaces
     vocab_size: Numbers
     word_length: Numbers
@@ -125,6 +130,7 @@ class ChainOptions(RunOptions, total=False):
     representation: Representations
     preset: Presets
     options: Mapping[str, Any]
+    receiver_options: Mapping[str, Any]
     settings: Mapping[str, Any]
 
 class ReproduceOptions(RunOptions, total=False):

@@ -13,6 +13,14 @@ current preset "metarg24" has the settings of the old "metarg22", and is saved u
 RUN_KINDS = ("probe", "e2e")  # training of a sender or receiver alone, or of a pair
 
 
+SCHEMES: Mapping[str, Mapping[str, Any]] = {
+    "ren20": {"interaction": 4000},
+    "li19-gradual": {"population": 5, "replacement": "gradual"},
+    "li19-simultaneous": {"population": 5, "replacement": "simultaneous"},
+}
+"""Options of `icy.iterate` as in papers, by name. The sizes of the populations are icy's."""
+
+
 @dataclass(frozen=True)
 class Departure:
     """A change that a preset makes to the default settings, and its reason.

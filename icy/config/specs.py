@@ -19,6 +19,7 @@ from icy.core.docs import described, spell_out_arguments
 from icy.core.errors import unknown
 from icy.core.fields import setting
 
+from .presets import SCHEMES
 from .protocols import SCRATCH
 from .settings import STACKINGS
 from .types import (
@@ -361,7 +362,9 @@ class ChainSpec(RunSpec):
     """The arguments of `icy.iterate`: the languages to pass from learner to learner, and how they are passed on.
 
     Attributes:
-        model: names or wildcards of senders.
+        model: names or wildcards of senders, or of receivers as in "receiver/FC2L".
+        receiver: names of receivers, for chains of pairs: one for every sender, or one for all of them (or one sender
+            for all receivers). Both sides learn, and the sender speaks to the next pair.
         grammar: first languages: names, chains (`rot+perm`) or wildcards of grammars, or languages (see ProbeSpec).
         generations: learners in a chain, one after the other.
         chains: how many chains start from each language, counted from seed 123, or the seeds themselves: [1, 2],
@@ -371,14 +374,24 @@ class ChainSpec(RunSpec):
         transmission: the messages that a learner passes on: "greedy", the most probable tokens; "sampled", tokens
             drawn from its probabilities; or several.
         target: the accuracy on the meanings seen at which a learner stops; "none" trains `updates` in any case.
-        updates: maximum number of updates of a learner.
+        updates: maximum number of updates of a learner, in pairs of each side.
+        interaction: updates in which the sender and the receiver of a pair play after both have learned, so that
+            ambiguous messages are penalized; or several. 0 for none.
+        population: number of members of the population of a chain, or several. The teacher of a learner is drawn from
+            all members of the last generation.
+        replacement: members that a generation replaces by learners: "simultaneous", all; "gradual", one in turn; or
+            several.
+        scheme: options as in a paper, if they are not given: "ren20" (Ren et al. 2020, NIL), an interaction of 4000
+            updates; "li19-gradual" and "li19-simultaneous" (Li and Bowling 2019), populations of 5 that are replaced
+            one by one or all at once.
         meanings: the space, "attributes x values", or several: ["3x4", "4x5"] or "3x4,4x5".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
         hidden: hidden size E, or several.
         representation: form of messages in training: "soft", "gumb" or "discr", or several.
         preset: "default", "published" for the behavior behind the printed numbers, or both.
-        options: further arguments of the models.
+        options: further arguments of the models; in pairs, of the senders.
+        receiver_options: further arguments of the receivers of pairs.
         settings: changes to the preset's TrainingSettings.
         quick: a small space, few chains and few generations wherever these are not given, to try things out.
     """
@@ -389,17 +402,19 @@ class ChainSpec(RunSpec):
         {"meanings": "3x4", "word_length": 2, "chains": 2, "hidden": 32, "generations": 3, "updates": 1000}
     )
     axes = (
-        *("bottleneck", "transmission", "meanings", "vocab_size", "word_length", "hidden", "representation", "preset"),
+        *("bottleneck", "transmission", "interaction", "population", "replacement"),
+        *("meanings", "vocab_size", "word_length", "hidden", "representation", "preset"),
     )
 
     model: str | Iterable[str] = field(metadata=MODELS)
+    receiver: str | Iterable[str] = option((), **{**MODELS, "flags": ("--receiver", "-r")})
     grammar: Grammars = option(
         "all",
         flags=("--grammar", "-g"),
         metavar="NAME",
         completes="files_and_grammars",
         help="first languages: names, chains (rot+perm) or wildcards of grammars, or files of languages, repeatable; "
-        '"all" is every grammar that senders can use.',
+        '"all" is every grammar that the learners can use.',
     )
     generations: int = option(10, minimum=1)
     chains: Numbers = option(4, metavar="N|N,N,...")
@@ -407,13 +422,22 @@ class ChainSpec(RunSpec):
     transmission: str | Iterable[str] = option("greedy", metavar="greedy|sampled[,...]")
     target: float | str = option(0.98, metavar="ACCURACY|none")
     updates: int = option(4000, minimum=1)
+    interaction: Numbers = option(0, metavar="N[,...]")
+    population: Numbers = option(1, metavar="N[,...]")
+    replacement: str | Iterable[str] = option("simultaneous", metavar="simultaneous|gradual[,...]")
+    scheme: str | None = option(None, metavar="|".join(SCHEMES))
     meanings: Spaces = option("4x5", metavar="AxK[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
     word_length: Numbers = option(3, metavar="w[,...]")
     hidden: Numbers = option(64, metavar="E[,...]")
     representation: Representations = "soft"
     preset: Presets = "default"
-    options: Mapping[str, Any] = option({}, flags=("--option",), help="a further argument of the models.")
+    options: Mapping[str, Any] = option(
+        {}, flags=("--option",), help="a further argument of the models; in pairs, of the senders."
+    )
+    receiver_options: Mapping[str, Any] = option(
+        {}, flags=("--receiver-option",), help="a further argument of the receivers of pairs."
+    )
     settings: Mapping[str, Any] = option({}, **CHANGES)
 
 

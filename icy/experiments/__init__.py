@@ -57,17 +57,19 @@ register_job_kind(
         spec="icy.config.specs:ChainSpec",
         jobs="icy.experiments.iterate:chain_jobs",
         train="icy.training.chains.train_chains:train_chains",
-        work="icy.training.counting:work_of_task",
+        rehearse="icy.training.chains.train_chains:rehearse",
+        work="icy.training.counting:work_of_chain",
         source="Kirby et al. 2014; Griffiths and Kalish 2007",
         noun="chains",
         counted="generations",
         command="iterate",
         measures=(
             *("agreement", "distinct", "seen_accuracy", "unseen_accuracy", "topsim", "posdis", "bosdis", "reached"),
+            "communication",
         ),
         curve=(
             *("generation", "accuracy", "agreement", "distinct", "seen_accuracy", "unseen_accuracy", "updates"),
-            *("topsim", "posdis", "bosdis"),
+            *("topsim", "posdis", "bosdis", "communication"),
         ),
     )
 )

@@ -8,7 +8,7 @@ from typing import Unpack, cast
 
 from icy.config.options import EndToEndOptions
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
-from icy.config.settings import settings_for
+from icy.config.settings import TrainingSettings, settings_for
 from icy.config.specs import EndToEndSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import seed_list
@@ -129,7 +129,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
     if spec.pretrained is not None:
         jobs = with_saved_models(jobs, spec.pretrained)
-    return [replace(job, parameters=_parameters(job)) for job in jobs]
+    return [replace(job, parameters=pair_parameter_counts(job.task, job.settings)) for job in jobs]
 
 
 def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
@@ -154,8 +154,20 @@ def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
 
 
 def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
-    """Return the pairs: the i-th sender with the i-th receiver, or a single model with all models of the other side."""
-    senders, receivers = _entries(spec.sender, "sender"), _entries(spec.receiver, "receiver")
+    """Return the pairs of a run, each with models that work with its representations."""
+    pairs = pair_entries(spec.sender, spec.receiver)
+    for pair in pairs:
+        _require_usable(pair, spec, pretrained)
+    return pairs
+
+
+def pair_entries(sender: str | Iterable[str], receiver: str | Iterable[str]) -> list[PairEntry]:
+    """Return pairs of named senders and receivers, in order; or one model of a side with each of the other side.
+
+    Raises:
+        InvalidSettingError: a side has no model, or the numbers of senders and receivers do not fit.
+    """
+    senders, receivers = _entries(sender, "sender"), _entries(receiver, "receiver")
     for side, entries in (("sender", senders), ("receiver", receivers)):
         if not entries:
             raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows all.")
@@ -166,8 +178,6 @@ def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
         )
     count = max(len(senders), len(receivers))
     pairs = [PairEntry(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
-    for pair in pairs:
-        _require_usable(pair, spec, pretrained)
     return list({pair.name: pair for pair in pairs}.values())
 
 
@@ -192,11 +202,15 @@ def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
     )
 
 
-def _parameters(job: PairJob) -> dict[str, int]:
-    """Return the number of parameters of both sides together, by convention ("true" and "published")."""
+def pair_parameter_counts(task: PairTask, settings: TrainingSettings) -> dict[str, int]:
+    """Return the number of parameters of both sides together, by convention ("true" and "published").
+
+    Raises:
+        IncompatibleError: the sides do not fit together.
+    """
     from icy.models.creation import count_parameters
     from icy.training.pairs.model import try_pair
 
-    pair = try_pair(job.task, job.settings)
+    pair = try_pair(task, settings)
     counts = [count_parameters(model) for model in (pair.sender, pair.receiver)]
     return {convention: sum(count[convention] for count in counts) for convention in ("true", "published")}

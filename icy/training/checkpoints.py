@@ -132,18 +132,18 @@ class Checkpoints:
 
     Args:
         job: the job; None for a stack without checkpoints.
+        files: the checkpoint of each replicate; by default a file named after the key of its record.
     """
 
-    def __init__(self, job: Job | None = None) -> None:
+    def __init__(self, job: Job | None = None, files: Mapping[Replicate, Checkpoint] | None = None) -> None:
         self._of: dict[Replicate, Checkpoint] = {}
         self._known: dict[Replicate, State] = {}
         self._job, self._used, self._pace = job, job is not None and job.checkpoints, _Pace()
         if job is None:
             return
-        for r in job.replicates:
-            label = f"{job.name} on {r.condition}, seed {r.seed}"
-            self._of[r] = checkpoint = Checkpoint(job.folder, job.key(r), label, job.checkpoints)
-            if (state := _read(checkpoint)) is not None:
+        self._of = {r: checkpoint_of(job, r) for r in job.replicates} if files is None else dict(files)
+        for r, checkpoint in self._of.items():
+            if (state := read_state(checkpoint)) is not None:
                 self._known[r] = state
 
     @property
@@ -216,7 +216,13 @@ class Checkpoints:
         self._of[replicate].forget()
 
 
-def _read(checkpoint: Checkpoint) -> State | None:
+def checkpoint_of(job: Job, replicate: Replicate) -> Checkpoint:
+    """Return the checkpoint of a replicate of a job."""
+    label = f"{job.name} on {replicate.condition}, seed {replicate.seed}"
+    return Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
+
+
+def read_state(checkpoint: Checkpoint) -> State | None:
     """Return the state of a replicate, if this version of icy saved it."""
     state = checkpoint.load()
     if state is not None and not (isinstance(state, dict) and state.get("format") == FORMAT):

@@ -21,9 +21,9 @@ NUMBERS = {  # axes of whole numbers
     "word_length": "word length",
     "hidden": "hidden size",
     **{name: name.replace("_", " ") for name in ("rule_length", "targets", "word_size", "message_length")},
-    **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most")},
+    **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most", "interaction", "population")},
 }
-FROM_ZERO = ("distractors",)  # axes of NUMBERS that may be 0
+FROM_ZERO = ("distractors", "interaction")  # axes of NUMBERS that may be 0
 
 
 J = TypeVar("J", bound=Job)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,11 +18,8 @@ from icy.models.creation import COPIES
 from .engine import make_model, representation_of
 from .learners import supervised_loss
 from .stack import Stack
-from .tasks import Task
+from .tasks import PairTask, Task
 from .work import Work
-
-if TYPE_CHECKING:
-    from .tasks import PairTask
 
 MARKERS = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 # A backward pass takes about twice as long as its forward pass. Rates are per operation of the forward pass, so the
@@ -78,6 +75,11 @@ def work_of_pair(task: PairTask, settings: TrainingSettings) -> Work | None:
     sides = [work_of_task(task.alone(side, task.representation), settings) for side in ("sender", "receiver")]
     sender, receiver = sides
     return None if sender is None or receiver is None else sender + receiver
+
+
+def work_of_chain(task: Task | PairTask, settings: TrainingSettings) -> Work | None:
+    """Count one update of the model of a chain, or of a pair."""
+    return work_of_pair(task, settings) if isinstance(task, PairTask) else work_of_task(task, settings)
 
 
 def _sizes(task: Task) -> list[int]:

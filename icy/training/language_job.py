@@ -79,10 +79,11 @@ class LanguageJob(Job):
 
     @property
     def entries(self) -> list[Entry]:
-        """The entries of the kind of job and of the grammars, including each part of a chain."""
+        """The entries of models, their cells, the kind of job, and the grammars, including each part of a chain."""
+        models = [one for entry in self.task.entries for one in (entry, entry.cell) if one is not None]
         taught = [r.condition for r in self.replicates if r.condition != SCRATCH and not is_language(r.condition)]
         names = dict.fromkeys(name for grammar in taught for name in grammar.split("+"))
-        return [*super().entries, *(registry.get(name, "grammar") for name in names)]
+        return [*models, *super().entries, *(registry.get(name, "grammar") for name in names)]
 
     def language(self, replicate: Replicate) -> Language:
         """Return the language of a replicate: from its grammar and seed, or the user's language.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from icy.config.protocols import Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.core.types import Choices
 from icy.grammars import grammar_version
@@ -36,12 +35,6 @@ class ModelJob(LanguageJob):
     task: Task
     checkpoints: bool = field(default=True, kw_only=True)
 
-    @property
-    def entries(self) -> list[Entry]:
-        """The entries of the model, of its cell, and of the languages."""
-        entry = self.task.entry
-        return [entry, *([entry.cell] if entry.cell else []), *super().entries]
-
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of model, grammar and protocol."""
         return {
@@ -54,6 +47,10 @@ class ModelJob(LanguageJob):
         """Count the operations of an update; None for a model that learns without gradients."""
         counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
         return counted
+
+    def rehearse(self, updates: int) -> float:
+        """Return the seconds of one update of the whole stack, without the first few updates, which are slower."""
+        return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     @property
     def alike(self) -> str:
@@ -116,10 +113,6 @@ class ProbeJob(ModelJob):
         if self.protocol.max_updates is not None:
             return self.protocol.max_updates
         return None if baseline is None else self.protocol.limit(baseline)
-
-    def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the whole stack. The first updates are slower and not timed."""
-        return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return concat's steps, and the cap of the protocol; or the common budget."""

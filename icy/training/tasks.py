@@ -35,6 +35,11 @@ class Task:
     paired: bool = False
 
     @property
+    def entries(self) -> list[Entry]:
+        """The registry entry of its model, in a list."""
+        return [self.entry]
+
+    @property
     def side(self) -> str:
         """ "sender" or "receiver"."""
         return self.entry.kind
@@ -99,6 +104,11 @@ class PairTask:
     receiver_options: Fields = field(default_factory=dict)
 
     side = "pair"
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The registry entries of its sender and its receiver."""
+        return [self.entry.sender, self.entry.receiver]
 
     @property
     def message_length(self) -> int:

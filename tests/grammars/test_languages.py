@@ -174,7 +174,7 @@ def test_plug_ins() -> None:
     assert registry.get("plain", "grammar").description == "Says one token again and again."
     with pytest.raises(IncompatibleError, match="for senders only"):
         check_side("mirror", "receiver")
-    with pytest.raises(IncompatibleError, match="no side"):
+    with pytest.raises(IncompatibleError, match="cannot be learned by any side"):
         check_side("mirror+shuf", "receiver")
     with pytest.raises(InvalidSettingError, match=r"'short' should return 2x3.* of 8 tokens; it returned 2x3, 4 and 1"):
         make_language("short", "2x3")

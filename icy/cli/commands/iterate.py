@@ -17,6 +17,7 @@ Examples:
   icy iterate --model FC2L --grammar perm --quick
   icy iterate --model 'RNNZero:*' --grammar concat,rot,hol --bottleneck 0.25,0.75 --chains 10
   icy iterate --model FC2L --grammar mine.csv --transmission sampled --plot chains.png
+  icy iterate --model FC2L --receiver RNN1L:GRU --grammar concat,hol --interaction 0,200
 
 \b
 The table shows survival: the share of the tokens that are the same in the first and the last language. Learners stop
@@ -25,8 +26,11 @@ are kept in the results folder: after Ctrl-C, a crash, or with more languages or
 missing chains. The folder also keeps the language of every generation, languages/KEY-NN.npz, which `icy metrics` reads.
 """
 
-FIRST = ("model", "grammar", "generations", "chains", "bottleneck", "transmission", "target", "updates")
-LAST = ("options", "preset", "settings")
+FIRST = (
+    *("model", "receiver", "grammar", "generations", "chains", "bottleneck", "transmission", "target", "updates"),
+    *("interaction", "population", "replacement", "scheme"),
+)
+LAST = ("options", "receiver_options", "preset", "settings")
 
 
 @command("iterate", epilog=EPILOG)
@@ -37,8 +41,8 @@ LAST = ("options", "preset", "settings")
 def iterate_command(ctx: click.Context, /, plot: str | None, **given: object) -> int:
     """Pass languages from learner to learner, and measure how much of the first language survives.
 
-    Each learner is a new sender. It trains on the messages of the learner before it for a part of the meanings, the
-    bottleneck, and then speaks for all meanings.
+    Each learner is a new sender, receiver or pair. It trains on the messages of the learner before it for a part of the
+    meanings, the bottleneck, and then speaks for all meanings.
     """
     output = OutputOptions.take(given)
     figure = None if plot is None else checked_plot(plot)

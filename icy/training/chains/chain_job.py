@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from icy.config.protocols import checked_target
 from icy.config.settings import TrainingSettings, with_budget
@@ -10,14 +12,17 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.streams import stream_key
 from icy.core.types import Choices
-from icy.languages.meanings import MeaningSpace
+from icy.languages.meanings import IntArray, MeaningSpace
 from icy.languages.splits import Split
 from icy.records.record import LANGUAGES, Record
 from icy.training.job import Replicate
 from icy.training.job_cost import ExpectedSteps
+from icy.training.pairs.pair_job import LEARNING_ORDER
 from icy.training.probe_job import ModelJob
+from icy.training.tasks import PairTask, Task
 
 TRANSMISSIONS = ("greedy", "sampled")
+REPLACEMENTS = ("simultaneous", "gradual")
 ASSUMED_UPDATES = 500  # of a learner that stops at a target, in estimates
 
 
@@ -31,6 +36,10 @@ class ChainProtocol:
         transmission: one of TRANSMISSIONS.
         target: accuracy on the meanings seen at which a learner stops; None to train all updates.
         updates: maximum number of updates of a learner.
+        interaction: updates in which the sender and the receiver of a pair play after learning.
+        population: number of members of a population. A learner takes the place of a member. Its teacher is drawn from
+            the members before.
+        replacement: one of REPLACEMENTS: a generation replaces all members, or one, in turn.
         version: raised whenever the code changes in a way that could change results.
     """
 
@@ -39,6 +48,9 @@ class ChainProtocol:
     transmission: str = "greedy"
     target: float | None = 0.98
     updates: int = 4000
+    interaction: int = 0
+    population: int = 1
+    replacement: str = "simultaneous"
     version: int = 1
 
     name = "iterated"
@@ -49,10 +61,20 @@ class ChainProtocol:
     holds_out = False
 
     def __post_init__(self) -> None:
-        for name, what in (("generations", "number of generations"), ("updates", "number of updates")):
+        counts = {
+            "generations": "number of generations",
+            "updates": "number of updates",
+            "population": "number of members of a population",
+        }
+        for name, what in counts.items():
             object.__setattr__(self, name, whole_number(what, getattr(self, name)))
+        object.__setattr__(
+            self, "interaction", whole_number("number of updates of the interaction", self.interaction, 0)
+        )
         if self.transmission not in TRANSMISSIONS:
             raise unknown("transmission", str(self.transmission), TRANSMISSIONS)
+        if self.replacement not in REPLACEMENTS:
+            raise unknown("replacement", str(self.replacement), REPLACEMENTS)
         if self.target is not None:
             checked_target(self.target)
 
@@ -76,6 +98,23 @@ class ChainProtocol:
             ) from None
         return split
 
+    def later_settings(self) -> Choices:
+        """Return the settings that were added later, if they have an effect, so that keys of earlier records remain."""
+        population = {"population": self.population, "replacement": self.replacement}
+        return {
+            **({"interaction": self.interaction} if self.interaction else {}),
+            **(population if self.population > 1 else {}),
+        }
+
+    def replaced(self, generation: int) -> list[int]:
+        """Return the numbers of the members that a generation replaces, from 0."""
+        return [(generation - 1) % self.population] if self.replacement == "gradual" else [*range(self.population)]
+
+    def seen(self, space: MeaningSpace, seed: int) -> IntArray:
+        """Return the numbers of the meanings that the learner with a seed sees."""
+        split = self.split(space)
+        return np.arange(space.size) if split is None else split.parts(space, seed)[0]
+
 
 def bottleneck_share(given: object, space: MeaningSpace) -> float:
     """Return the bottleneck as a share of the meanings. A value above 1 is a number of meanings.
@@ -97,14 +136,15 @@ def bottleneck_share(given: object, space: MeaningSpace) -> float:
 
 @dataclass(frozen=True)
 class ChainJob(ModelJob):
-    """Chains of one sender, from several first languages and with several seeds.
+    """Chains of one sender, receiver or pair, from several first languages and with several seeds.
 
     Attributes:
-        task: the sender and its setting.
+        task: the sender, the receiver or the pair, and its setting.
         protocol: how the language is passed on.
         settings: how a learner trains.
     """
 
+    task: Task | PairTask  # type: ignore[assignment]
     protocol: ChainProtocol  # type: ignore[assignment]
     settings: TrainingSettings
 
@@ -125,6 +165,9 @@ class ChainJob(ModelJob):
             "transmission": protocol.transmission,
             "target": "none" if protocol.target is None else f"{protocol.target:g}",
             "updates": str(protocol.updates),
+            "interaction": str(protocol.interaction),
+            "population": str(protocol.population),
+            "replacement": protocol.replacement,
             "preset": self.preset,
         }
 
@@ -139,8 +182,19 @@ class ChainJob(ModelJob):
             "transmission": protocol.transmission,
             "learner_target": protocol.target,
             "learner_updates": protocol.updates,
-            "settings": self.settings.under(self.task.representation),
+            **protocol.later_settings(),
+            "settings": self.settings.under(self.task.representation, "e2e" if self.side == "pair" else "probe"),
         }
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides that learn, in order."""
+        return LEARNING_ORDER if isinstance(self.task, PairTask) else (self.task.side,)
+
+    def side_task(self, side: str) -> Task:
+        """Return the task of one side."""
+        task = self.task
+        return task.alone(side, task.pretrain_representation) if isinstance(task, PairTask) else task
 
     @property
     def learner_settings(self) -> TrainingSettings:
@@ -153,7 +207,13 @@ class ChainJob(ModelJob):
 
     def length(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a chain."""
-        return self.protocol.generations * self.protocol.updates
+        return self._updates(self.protocol.updates)
+
+    def _updates(self, each: int) -> int:
+        """Return the updates of a chain in which each side of a learner makes `each` updates."""
+        protocol = self.protocol
+        learners = protocol.generations * len(protocol.replaced(1))
+        return learners * (len(self.sides) * each + protocol.interaction)
 
     def limit_text(self) -> str:
         """Return the words before the remaining time: "at most" or "about"."""
@@ -162,7 +222,7 @@ class ChainJob(ModelJob):
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return how many updates a chain may take."""
         updates = self.protocol.updates if self.protocol.target is None else min(ASSUMED_UPDATES, self.protocol.updates)
-        return ExpectedSteps(self.protocol.generations * updates, False)
+        return ExpectedSteps(self._updates(updates), False)
 
     def waiting_text(self) -> str:
         """Return a phrase for the time in which the length is not known."""
@@ -176,11 +236,21 @@ class ChainJob(ModelJob):
             f"{last[3]:.0%} of the messages are distinct"
         )
 
-    def language_path(self, replicate: Replicate, generation: int) -> str:
-        """Return the file of the language of a generation in the results folder."""
-        return f"{LANGUAGES}/{self.key(replicate)}-{generation:02d}.npz"
+    def language_path(self, replicate: Replicate, generation: int, place: int = 0) -> str:
+        """Return the file of the language of a learner in the results folder.
+
+        Args:
+            replicate: the chain.
+            generation: generation of the learner; 0 for the first language.
+            place: its place among the learners of its generation; only the first has a name without it.
+        """
+        return f"{LANGUAGES}/{self.key(replicate)}-{generation:02d}{f'.{place:02d}' if place else ''}.npz"
 
 
-def learner_seed(seed: int, generation: int) -> int:
-    """Return the seed of the learner of a generation, for its weights and for the meanings that it sees."""
-    return stream_key(seed, "generation", generation)
+def learner_of(chain: Replicate, generation: int, member: int = 0) -> Replicate:
+    """Return the learner of a generation that takes the place of a member.
+
+    Its seed is that of its weights and of the meanings that it sees.
+    """
+    names = ("generation", generation, *(("member", member) if member else ()))
+    return replace(chain, seed=stream_key(chain.seed, *names))

@@ -14,46 +14,69 @@ from torch import Tensor
 from icy.config.protocols import Protocol
 from icy.core.representations import without_start
 from icy.core.streams import stream
+from icy.core.types import State
 from icy.languages.language import Language
-from icy.languages.meanings import IntArray
+from icy.languages.storage import IntegerArray
+from icy.training.checkpoints import Checkpoint, Checkpoints
 from icy.training.engine import Run
-from icy.training.job import Outcome, Reading, Replicate
+from icy.training.job import Outcome, Reading, Replicate, Report
+from icy.training.language_job import LanguageJob
 from icy.training.learners import accuracy, examples_at_once
 from icy.training.probe_job import ProbeJob
 
-from .chain_job import ChainJob, learner_seed
+from .chain_job import ChainJob, ChainProtocol
 
 MOST_READ = 4096  # an evaluation reads all meanings seen up to this number, and a sample of more
+MOST_COMPARED = 2**22  # most combinations of a message and a meaning in memory
 LEARNING = Protocol("iterated", "", "", target=1.0, cap=math.inf, stops_at_target=True, measure="accuracy")
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """Results of a learner of one generation, and its language.
+    """Results of a learner of one generation.
 
     Attributes:
         updates: number of its updates.
         reached: whether it reached the target.
-        language: its messages for all meanings.
-        seen: numbers of the meanings that it saw.
         seconds: its share of the time.
         engine: engine that trained it.
+        language: its messages for all meanings; None for one side of a pair, as only the pair speaks.
+        communication: share of the attribute values that a receiver reads correctly from these messages; NaN without a
+            receiver.
+        weights: weights of one side of a pair; empty for other learners.
     """
 
     updates: int
     reached: bool
-    language: Language
-    seen: IntArray
     seconds: float
     engine: str
+    language: Language | None = None
+    communication: float = math.nan
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def state(self) -> State:
+        """Return the results for a checkpoint."""
+        messages = None if self.language is None else tensor_of(self.language)
+        return {**vars(self), "weights": dict(self.weights), "language": messages}
+
+    @classmethod
+    def from_state(cls, state: State, first: Language) -> Lesson:
+        """Return the results in a checkpoint of a chain with a first language."""
+        messages = state["language"]
+        return cls(**{**state, "language": None if messages is None else replace(first, messages=messages.numpy())})
+
+
+def tensor_of(language: Language) -> Tensor:
+    """Return the messages of a language, [meaning, place]."""
+    return torch.from_numpy(language.messages.astype(np.int64))
 
 
 @dataclass(frozen=True)
-class LearnerJob(ProbeJob):
-    """The learners of one generation, as replicates of a probe that learn the languages of the teachers.
+class TaughtJob(LanguageJob):
+    """A job of learners that have teachers.
 
     Attributes:
-        taught: the language of each replicate.
+        taught: the language of each learner's teacher.
     """
 
     taught: Mapping[Replicate, Language] = field(default_factory=dict, kw_only=True, repr=False)
@@ -62,45 +85,40 @@ class LearnerJob(ProbeJob):
         """Return the language of the teacher."""
         return self.taught[replicate]
 
+    def is_baseline(self, replicate: Replicate) -> bool:
+        """Return False: learners are not compared with concat's."""
+        return False
+
+
+@dataclass(frozen=True)
+class LearnerJob(TaughtJob, ProbeJob):
+    """The learners of one generation, as replicates of a probe that learn the languages of the teachers."""
+
 
 class LearnerRun(Run):
-    """Training of one generation. Each learner stops at the target, or after the maximum number of updates.
+    """Training of senders or receivers of one generation, each to the target or for the maximum number of updates.
 
     Args:
-        job: the chains.
-        generation: its number, from 1.
-        taught: the language of the teacher in each chain.
+        job: the learners.
+        passing: how languages are passed on.
+        checkpoints: the checkpoints to save and to resume from; by default none.
+
+    Attributes:
+        lessons: the results of the learners that have ended and did not diverge.
     """
 
     needs_baseline = False
 
-    def __init__(self, job: ChainJob, generation: int, taught: Mapping[Replicate, Language]) -> None:
-        self.chain_of = {replace(r, seed=learner_seed(r.seed, generation)): r for r in taught}
-        self.chains = job
-        split = job.protocol.split(job.task.space)
+    def __init__(self, job: LearnerJob, passing: ChainProtocol, checkpoints: Checkpoints | None = None) -> None:
+        self.passing = passing
         self.lessons: dict[Replicate, Lesson] = {}
-        space = job.task.space
-        self.seen: dict[Replicate, IntArray] = {
-            learner: np.arange(space.size) if split is None else split.parts(space, learner.seed)[0]
-            for learner in self.chain_of
-        }
-        super().__init__(
-            LearnerJob(
-                job.task,
-                replace(LEARNING, target=job.protocol.target or 1.0, measure="held_out" if split else "accuracy"),
-                job.learner_settings,
-                split,
-                replicates=tuple(self.chain_of),
-                taught={learner: taught[chain] for learner, chain in self.chain_of.items()},
-                device=job.device,
-                engine=job.engine,
-            )
-        )
+        self.seen = {learner: passing.seen(job.task.space, learner.seed) for learner in job.replicates}
+        super().__init__(job, checkpoints)
 
     def _verdict(self, reading: Reading, reached: float | None) -> str | None:
-        if reached is not None and self.chains.protocol.target is not None:
+        if reached is not None and self.passing.target is not None:
             return "target"
-        return "budget" if reading.steps >= self.chains.protocol.updates else None
+        return "budget" if reading.steps >= self.passing.updates else None
 
     def _read(self, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
         """Return accuracies on all meanings seen, where they are few, and otherwise on a sample."""
@@ -108,11 +126,12 @@ class LearnerRun(Run):
         if len(self.seen[learners[0]]) > MOST_READ:
             return super()._read("check", size, which)
         rows = [self.seen[learner] for learner in learners]
-        inputs = torch.from_numpy(np.stack([self.task.space.meanings(row) for row in rows]))
-        targets = np.stack([self.job.language(r).messages[row] for r, row in zip(learners, rows, strict=True)])
+        meanings = torch.from_numpy(np.stack([self.task.space.meanings(row) for row in rows]))
+        said = np.stack([self.job.language(r).messages[row] for r, row in zip(learners, rows, strict=True)])
         device = torch.device(self.job.device)
-        messages = torch.from_numpy(targets.astype(np.int64)).to(device)
-        readings: list[float] = accuracy(self.learner, inputs.to(device), messages, which).tolist()
+        both = meanings.to(device), torch.from_numpy(said.astype(np.int64)).to(device)
+        inputs, targets = both if self.task.side == "sender" else both[::-1]
+        readings: list[float] = accuracy(self.learner, inputs, targets, which).tolist()
         return readings
 
     def _measure(self, places: list[int]) -> list[dict[str, float]]:
@@ -122,28 +141,104 @@ class LearnerRun(Run):
         place, seconds = self.active.index(replicate), self.seconds[replicate]
         outcome = super()._outcome(replicate, reason, steps, accuracy, **extra)
         if reason != "diverged":
-            self.lessons[self.chain_of[replicate]] = Lesson(
-                *(steps, reason == "target", self._speak(place), self.seen[replicate], seconds),
-                engine=self.learner.engine,
-            )
+            lesson = Lesson(steps, reason == "target", seconds, self.learner.engine)
+            if self.task.paired:
+                lesson = replace(lesson, weights=self.learner.weights(place))
+            elif self.task.side == "sender":
+                lesson = replace(lesson, language=self._speak(place))
+            else:
+                language, communication = self._speak_as_obverter(place)
+                lesson = replace(lesson, language=language, communication=communication)
+            self.lessons[replicate] = lesson
         return outcome
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
         yield from ended
 
     def _speak(self, place: int) -> Language:
-        """Return the messages of a learner for all meanings. No learner says the start symbol."""
-        learner, taught = self.active[place], self.job.language(self.active[place])
-        meanings = torch.from_numpy(self.task.space.all())[None].to(self.job.device)
-        parts = meanings.split(examples_at_once(meanings), 1)
-        scores = np.concatenate([_log_probabilities(self.learner.scores(part, [place])[0]) for part in parts])
-        if self.chains.protocol.transmission == "sampled":
-            noise = stream(learner.seed, "speech").gumbel(size=scores.shape)
-            scores = scores + noise
-        return replace(taught, messages=scores.argmax(-1))
+        """Return the messages of a sender for all meanings."""
+        learner = self.active[place]
+        scores = self._scores_of(self.task.space.all(), place)
+        return spoken(scores, self.job.language(learner), learner.seed, self.passing.transmission)
+
+    def _speak_as_obverter(self, place: int) -> tuple[Language, float]:
+        """Return the language that a receiver passes on, and the share of its attribute values that it reads correctly.
+
+        It sends each meaning by the message of its teacher's language that it most probably reads as this meaning; or
+        it draws one of these messages in proportion to these probabilities.
+        """
+        learner, space = self.active[place], self.task.space
+        taught = self.job.language(learner)
+        messages = np.unique(taught.messages, axis=0)
+        scores = torch.log_softmax(self._scores_of(messages, place).double(), -1).cpu().numpy()
+        noise = stream(learner.seed, "speech") if self.passing.transmission == "sampled" else None
+        meanings, chosen = space.all(), []
+        for some in np.array_split(meanings, -(-len(meanings) * len(messages) // MOST_COMPARED)):
+            fit = np.sum([scores[:, one, some[:, one]] for one in range(space.attributes)], axis=0)
+            chosen.append((fit if noise is None else fit + noise.gumbel(size=fit.shape)).argmax(0))
+        number = np.concatenate(chosen)
+        right: NDArray[np.bool_] = scores.argmax(-1)[number] == meanings
+        return replace(taught, messages=messages[number]), float(right.mean())
+
+    def _scores_of(self, inputs: IntegerArray, place: int) -> Tensor:
+        """Return the scores of a learner for inputs [N, ...]."""
+        every = torch.from_numpy(inputs.astype(np.int64))[None].to(self.job.device)
+        return torch.cat([self.learner.scores(part, [place])[0] for part in every.split(examples_at_once(every), 1)])
 
 
-def _log_probabilities(scores: Tensor) -> NDArray[np.float64]:
-    """Return the log-probabilities of the tokens of the vocabulary, [meaning, place, token]."""
+def learner_job(job: ChainJob, side: str, taught: Mapping[Replicate, Language]) -> LearnerJob:
+    """Return the senders or the receivers of one generation of some chains; arguments as for `learn`."""
+    split = job.protocol.split(job.task.space)
+    return LearnerJob(
+        job.side_task(side),
+        replace(LEARNING, target=job.protocol.target or 1.0, measure="held_out" if split else "accuracy"),
+        job.learner_settings,
+        split,
+        replicates=tuple(taught),
+        taught=taught,
+        device=job.device,
+        engine=job.engine,
+        checkpoints=job.checkpoints,
+    )
+
+
+def learn(
+    job: ChainJob,
+    side: str,
+    taught: Mapping[Replicate, Language],
+    files: Mapping[Replicate, Checkpoint],
+    report: Report | None,
+) -> dict[Replicate, Lesson]:
+    """Train the senders or the receivers of one generation; return their results, without diverged ones.
+
+    Args:
+        job: the chains.
+        side: "sender" or "receiver".
+        taught: the language of the teacher, by learner.
+        files: the checkpoint of each learner.
+        report: called with the readings of every evaluation.
+    """
+    learners = learner_job(job, side, taught)
+    checkpoints = Checkpoints(learners, files)
+    lessons: dict[Replicate, Lesson] = {}
+    for group in checkpoints.groups():
+        run = LearnerRun(replace(learners, replicates=group), job.protocol, checkpoints)
+        for _ in run.go(report):
+            pass
+        lessons |= run.lessons
+    return lessons
+
+
+def spoken(scores: Tensor, taught: Language, seed: int, transmission: str) -> Language:
+    """Return the messages of a sender for all meanings. No learner says the start symbol.
+
+    Args:
+        scores: its scores [meaning, place, token].
+        taught: the language of its teacher.
+        seed: its seed.
+        transmission: one of TRANSMISSIONS.
+    """
     found: NDArray[np.float64] = torch.log_softmax(without_start(scores).double(), -1)[..., :-1].cpu().numpy()
-    return found
+    if transmission == "sampled":
+        found = found + stream(seed, "speech").gumbel(size=found.shape)
+    return replace(taught, messages=found.argmax(-1))

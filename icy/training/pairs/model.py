@@ -90,6 +90,17 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
     return Pair(sender, receiver, link)
 
 
+def taught_pair(
+    task: PairTask, seed: int, settings: TrainingSettings, weights: Mapping[str, Mapping[str, Tensor]]
+) -> Pair:
+    """Make a pair with the weights of both sides after pre-training, by side. Errors as for `make_pair`."""
+    pair = make_pair(task, seed, settings, taught=True)
+    for side, own in weights.items():
+        # Not strict: tied parameters are saved under one name, and the weights include non-persistent buffers.
+        getattr(pair, side).load_state_dict(own, strict=False)
+    return pair
+
+
 def make_link(task: PairTask, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
     """Make the link of a pair; if the link has weights, with the initial weights of a seed."""
     with torch.random.fork_rng(devices=[]):

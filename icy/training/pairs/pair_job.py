@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
-from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.grammars import grammar_version
@@ -23,6 +22,7 @@ from icy.training.work import Work
 HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
 GAMES_ON_CPU = 4  # games that are timed for an estimate; larger stacks are hardly more efficient
 FORMER_GRID = 50  # updates between checks, the default of version 0.1
+LEARNING_ORDER = ("receiver", "sender")  # of the sides, before the game
 GAME = "game"  # phase of readings in the game; in pre-training the phase is the side
 
 
@@ -79,12 +79,6 @@ class PairJob(LanguageJob):
         super().__post_init__()
         mine = {place: side for place, side in self.saved_sides.items() if place[1] in self.replicates}
         object.__setattr__(self, "saved_sides", mine)  # a part of the job has only its own models
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The entries of both models, of their cells, and of the languages."""
-        both = (self.task.entry.sender, self.task.entry.receiver)
-        return [one for entry in both for one in (entry, entry.cell) if one is not None] + super().entries
 
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a pair."""

@@ -14,9 +14,8 @@ from icy.training.engine import Run
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.probe_job import ProbeJob
 
-from .pair_job import PairJob
+from .pair_job import LEARNING_ORDER, PairJob
 
-LEARNING_ORDER = ("receiver", "sender")
 PRETRAINING = Protocol("pretraining", "", "", target=0.99, cap=math.inf, stops_at_target=True, measure="accuracy")
 
 

@@ -14,9 +14,9 @@ from icy.training.lockstep import in_groups
 from icy.training.weights import unpack_weights
 
 from .game import PairStack, PlayingPair
-from .model import make_pair
-from .pair_job import PairJob
-from .pretraining import LEARNING_ORDER, PretrainedSide, measured_baselines, pretrain
+from .model import make_pair, taught_pair
+from .pair_job import LEARNING_ORDER, PairJob
+from .pretraining import PretrainedSide, measured_baselines, pretrain
 
 
 def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:
@@ -99,11 +99,8 @@ def _ready_player(
         lost = {"diverged": " and ".join(diverged)} if diverged else {}
         steps = max(trained.steps for trained in sides.values())
         return _failure(replicate, NOT_LEARNT, steps, seconds, {**before, **readings, **lost})
-    pair = make_pair(job.task, replicate.seed, job.settings, taught=True)
-    for side, trained in sides.items():
-        assert trained.weights is not None
-        # Not strict: tied parameters are saved under one name, and the weights include non-persistent buffers.
-        getattr(pair, side).load_state_dict(trained.weights, strict=False)
+    weights = {side: trained.weights for side, trained in sides.items() if trained.weights is not None}
+    pair = taught_pair(job.task, replicate.seed, job.settings, weights)
     return PlayingPair(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)
 
 

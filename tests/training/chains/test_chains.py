@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import comb, isnan, sqrt
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,19 @@ import numpy as np
 import pytest
 
 import icy
+from icy.config.specs import ChainSpec
 from icy.core.errors import IcyError, InvalidSettingError
+from icy.experiments.iterate import chain_jobs
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
-from icy.training.chains import train_chains
+from icy.records.store import CHECKPOINTS
 from icy.training.chains.chain_job import ChainProtocol, bottleneck_share
+from icy.training.checkpoints import FORMAT, checkpoint_of
+from icy.training.lockstep import Lockstep
+from icy.training.outcomes import Outcome
 from tests.training.chains import bayes
+from tests.training.resuming import killed, leave_often, resumed
 
 TINY: dict[str, Any] = {
     "meanings": "2x3",
@@ -29,11 +37,31 @@ TINY: dict[str, Any] = {
     "progress": False,
 }
 CURVE = job_kind("chain").curve
-NUMBERS = ("accuracy", "curve", "steps", *("agreement", "distinct", "seen_accuracy", "unseen_accuracy", "reached"))
+NUMBERS = (
+    *("accuracy", "curve", "steps", "agreement", "distinct", "seen_accuracy", "unseen_accuracy", "reached"),
+    "communication",
+)
+LEARNERS: dict[str, dict[str, Any]] = {
+    "sender": {"model": "FC2L"},
+    "receiver": {"model": "receiver/FC2L"},
+    "pair": {"model": "FC2L", "receiver": "RNN1L:GRU"},
+    "playing pair": {"model": "FC2L", "receiver": "RNN1L:GRU", "interaction": 30},
+    "population": {"model": "FC2L", "population": 3},
+    "gradual population": {"model": "FC2L", "receiver": "FC2L", "population": 2, "replacement": "gradual"},
+}
+of_learners = pytest.mark.parametrize(
+    "learner",
+    [pytest.param(name, marks=() if name in ("sender", "receiver") else pytest.mark.slow) for name in LEARNERS],
+)
 
 
 def numbers(result: icy.ProbeResult) -> dict[tuple[str, int], list[Any]]:
     return {(r["grammar"], r["seed"]): [dict(r)[name] for name in NUMBERS] for r in result.records}
+
+
+def texts(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return all of some outcomes except times, as text, in which NaN equals NaN."""
+    return sorted(str(replace(outcome, seconds=0.0)) for outcome in outcomes)
 
 
 # -- a learner with a known prior --------------------------------------------------------------------------------------
@@ -86,36 +114,57 @@ def test_chains_of_bayesian_learners_behave_as_computed(choice: str, tmp_path: P
 # -- the same numbers --------------------------------------------------------------------------------------------------
 
 
-def test_a_chain_has_the_same_numbers_alone_and_in_a_stack(tmp_path: Path) -> None:
-    together = numbers(icy.iterate("FC2L", ["rot", "hol"], out=tmp_path / "a", **TINY))
+@of_learners
+def test_a_chain_has_the_same_numbers_alone_and_in_a_stack(learner: str, tmp_path: Path) -> None:
+    options = {**LEARNERS[learner], **TINY}
+    together = numbers(icy.iterate(grammar=["rot", "hol"], out=tmp_path / "a", **options))
     for grammar, seed in together:
-        alone = icy.iterate("FC2L", grammar, out=tmp_path / "b", **{**TINY, "chains": [seed]})
+        alone = icy.iterate(grammar=grammar, out=tmp_path / "b", **{**options, "chains": [seed]})
         assert numbers(alone)[grammar, seed] == together[grammar, seed]
 
 
-def test_a_chain_that_resumes_has_the_numbers_of_an_uninterrupted_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@of_learners
+def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: str, tmp_path: Path) -> None:
+    options = {name: value for name, value in TINY.items() if name not in ("workers", "progress")}
+    (job,) = chain_jobs(ChainSpec.asked(**LEARNERS[learner], grammar="rot", **options))
+    whole = list(replace(job, folder=str(tmp_path / "whole")).train())
+    moments = 0
+
+    def count(stack: Lockstep) -> None:
+        nonlocal moments
+        moments += 1
+
+    with pytest.MonkeyPatch.context() as patched:
+        leave_often(patched)
+        patched.setattr(Lockstep, "save_if_due", count)
+        list(replace(job, folder=str(tmp_path / "counted")).train())
+    for share in (0.15, 0.6, 0.95):
+        of = replace(job, folder=str(tmp_path / f"{share}"))
+        ended = killed(of, Lockstep, int(share * moments))
+        assert not ended
+        assert len(list((tmp_path / f"{share}" / CHECKPOINTS).iterdir())) == 2
+        assert texts(resumed(of, ended)) == texts(whole)
+        assert not (tmp_path / f"{share}" / CHECKPOINTS).exists()
+
+
+@pytest.mark.parametrize(
+    "state", [{"curve": [], "messages": []}, {"format": FORMAT}, {"format": FORMAT, "chain": {"rows": []}}]
+)
+def test_the_checkpoint_of_another_version_is_not_used(
+    state: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    whole = numbers(icy.iterate("FC2L", "rot", out=tmp_path / "whole", **TINY))
-    monkeypatch.setattr("icy.training.checkpoints._Pace.due", property(lambda pace: True))
-    trained, made = train_chains.LearnerRun, []
-
-    def interrupted(job: Any, generation: int, taught: Any) -> Any:
-        made.append(generation)
-        if made == [1, 2]:
-            raise KeyboardInterrupt
-        return trained(job, generation, taught)
-
-    monkeypatch.setattr(train_chains, "LearnerRun", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        icy.iterate("FC2L", "rot", out=tmp_path / "again", **TINY)
-    assert numbers(icy.iterate("FC2L", "rot", out=tmp_path / "again", **TINY)) == whole
-    assert made == [1, 2, 2, 3]
+    (job,) = chain_jobs(ChainSpec.asked(model="FC2L", grammar="rot", quick=True, chains=1, generations=1, updates=5))
+    job = replace(job, folder=str(tmp_path))
+    checkpoint_of(job, job.replicates[0]).save(state)
+    (outcome,) = job.train()
+    assert len(outcome.curve) == 2
+    assert "another version of icy saved it" in caplog.text
 
 
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
-def test_every_representation_makes_chains(representation: str, tmp_path: Path) -> None:
-    result = icy.iterate("RNNAutoReg:GRU", "perm", representation=representation, out=tmp_path, **TINY)
+@pytest.mark.parametrize("learner", [{}, {"receiver": "RNN1L:GRU", "interaction": 5}], ids=["sender", "pair"])
+def test_every_representation_makes_chains(representation: str, learner: dict[str, Any], tmp_path: Path) -> None:
+    result = icy.iterate("RNNAutoReg:GRU", "perm", representation=representation, out=tmp_path, **learner, **TINY)
     assert len(result.records) == 2
     assert not result.failures
 
@@ -155,6 +204,83 @@ def test_a_learner_stops_at_the_target_or_after_the_most_updates(tmp_path: Path)
         assert record["steps"] == sum(row[CURVE.index("updates")] for row in record["curve"])
 
 
+def test_a_receiver_sends_the_message_of_its_teacher_that_it_most_probably_reads_as_the_meaning(tmp_path: Path) -> None:
+    (record,) = icy.iterate("receiver/Hashtable", "hol", target="none", out=tmp_path, **{**TINY, "chains": 1}).records
+    languages = [Language.load(tmp_path / "languages" / f"{record['key']}-{n:02d}.npz") for n in range(4)]
+    for before, now, row in zip(languages, languages[1:], record["curve"][1:], strict=False):
+        assert {*map(tuple, now.messages.tolist())} <= {*map(tuple, before.messages.tolist())}
+        point = dict(zip(CURVE, row, strict=True))
+        assert point["agreement"] == pytest.approx((now.messages == before.messages).mean())
+        assert point["seen_accuracy"] <= 1
+    assert dict(zip(CURVE, record["curve"][1], strict=True))["seen_accuracy"] == 1
+
+
+def test_without_a_bottleneck_a_receiver_that_is_a_hash_table_passes_a_language_on_unchanged(tmp_path: Path) -> None:
+    (record,) = icy.iterate(
+        "receiver/Hashtable", "perm", bottleneck=1, target="none", out=tmp_path, **{**TINY, "chains": 1}
+    ).records
+    assert (record["accuracy"], record["communication"], record["distinct"]) == (1, 1, 1)
+
+
+def test_before_they_interact_pairs_speak_as_their_senders_do_and_receivers_read_this(tmp_path: Path) -> None:
+    record = icy.iterate("FC2L", "concat", receiver="FC2L", bottleneck=1, out=tmp_path, **TINY).records[0]
+    assert record["model"] == "FC2L+FC2L"
+    assert record["curve"][0][CURVE.index("communication")] is None
+    assert 0 < record["communication"] <= 1
+
+
+def test_pairs_that_interact_understand_each_other_better(tmp_path: Path) -> None:
+    options = {**TINY, "model": "FC2L", "grammar": "hol", "receiver": "FC2L", "generations": 1, "updates": 200}
+    result = icy.iterate(interaction=[0, 300], out=tmp_path, **options)
+    silent, playing = ([r for r in result.records if r.get("interaction", 0) == n] for n in (0, 300))
+    for one, other in zip(silent, playing, strict=True):
+        assert "interaction" not in one
+        assert other["communication"] > one["communication"]
+        assert other["steps"] == one["steps"] + 300
+
+
+@pytest.mark.parametrize("replacement", ["simultaneous", "gradual"])
+def test_each_learner_learns_from_a_member_of_the_last_generation(replacement: str, tmp_path: Path) -> None:
+    (record,) = icy.iterate(
+        *("Hashtable", "hol"),
+        **{**TINY, "chains": 1, "generations": 4, "meanings": "2x4"},
+        bottleneck=0.75,
+        target="none",
+        population=3,
+        replacement=replacement,
+        out=tmp_path,
+    ).records
+
+    def language(name: str) -> np.ndarray:
+        return Language.load(tmp_path / "languages" / f"{record['key']}-{name}.npz").messages
+
+    first = language("00")
+    members, teachers = [first] * 3, set()
+    for generation in range(1, 5):
+        replaced = [0, 1, 2] if replacement == "simultaneous" else [(generation - 1) % 3]
+        now = {
+            member: language(f"{generation:02d}" + (f".{member:02d}" if replaced[0] != member else ""))
+            for member in replaced
+        }
+        for said in now.values():  # a hash table says the first token for unseen meanings
+            seen = said.any(1)
+            taught = [teacher for teacher, known in enumerate(members) if (known[seen] == said[seen]).all()]
+            assert taught
+            teachers |= set(taught)
+        members = [now.get(member, known) for member, known in enumerate(members)]
+        point = dict(zip(CURVE, record["curve"][generation], strict=True))
+        assert point["accuracy"] == pytest.approx(np.mean([(one == first).mean() for one in members]))
+        assert point["updates"] == TINY["updates"] * len(replaced)
+    assert len(teachers) > 1
+    assert len(record["files"]) == 1 + 4 * len(replaced)
+
+
+def test_a_scheme_sets_options_that_are_not_given(tmp_path: Path) -> None:
+    options = {**TINY, "chains": 1, "generations": 1, "grammar": "perm", "model": "FC2L", "out": tmp_path}
+    (record,) = icy.iterate(scheme="li19-gradual", population=2, **options).records
+    assert (record["population"], record["replacement"]) == (2, "gradual")
+
+
 # -- mistakes ----------------------------------------------------------------------------------------------------------
 
 
@@ -167,7 +293,16 @@ def test_a_learner_stops_at_the_target_or_after_the_most_updates(tmp_path: Path)
         ({"bottleneck": 0.1}, "must see at least 3"),
         ({"transmission": "loud"}, "transmission"),
         ({"target": 2}, "target must be an accuracy"),
-        ({"model": "receiver/FC2L"}, "FC2L"),
+        ({"model": "receiver/FC9"}, "No receiver is called"),
+        ({"receiver": "nobody"}, "nobody"),
+        ({"receiver": "FC2L,RNN1L:GRU", "model": "FC2L,FC1L,FC2L"}, "make no pairs"),
+        ({"receiver": "Hashtable"}, "cannot play"),
+        ({"receiver_options": {"layers": 2}}, "give a receiver"),
+        ({"population": 0}, "population must be a whole number"),
+        ({"replacement": "slow"}, "replacement"),
+        ({"scheme": "nil"}, "scheme"),
+        ({"interaction": 5}, "interaction is for chains of pairs"),
+        ({"interaction": -1, "receiver": "FC2L"}, "interaction must be a whole number, at least 0"),
         ({"generations": 0}, "number of generations"),
     ],
 )
