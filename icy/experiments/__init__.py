@@ -57,6 +57,7 @@ register_job_kind(
         spec="icy.config.specs:ChainSpec",
         jobs="icy.experiments.iterate:chain_jobs",
         train="icy.training.chains.train_chains:train_chains",
+        rehearse="icy.training.chains.train_chains:rehearse",
         work="icy.training.counting:work_of_task",
         source="Kirby et al. 2014; Griffiths and Kalish 2007",
         noun="chains",

@@ -103,10 +103,6 @@ class GameJob(Job):
         """Return a sentence about the assumptions of an estimate."""
         return f"This is an estimate for {steps} updates of every replicate, with evaluations."
 
-    def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of all replicates."""
-        return float(job_kind(self.kind).function("rehearse")(self, updates))
-
     def conditions_text(self) -> str | None:
         """Return the kinds of distractors as a sentence."""
         kinds = sorted({r.condition for r in self.replicates})

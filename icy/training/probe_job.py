@@ -17,7 +17,6 @@ from icy.records.kinds import job_kind
 from icy.records.record import Record, checked_accuracy, value_of
 
 from .job import Outcome, Replicate
-from .job_cost import ASSUMED_STEPS, ExpectedSteps
 from .language_job import LanguageJob
 from .tasks import Task
 from .work import Work
@@ -116,17 +115,6 @@ class ProbeJob(ModelJob):
         if self.protocol.max_updates is not None:
             return self.protocol.max_updates
         return None if baseline is None else self.protocol.limit(baseline)
-
-    def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the whole stack, without the first few updates, which are slower."""
-        return float(job_kind(self.kind).function("rehearse")(self, updates))
-
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return concat's steps, and the cap of the protocol; or the common budget."""
-        if self.protocol.max_updates is not None:
-            return ExpectedSteps(self.protocol.max_updates, False)
-        steps = ASSUMED_STEPS if baseline is None else baseline
-        return ExpectedSteps(steps, baseline is not None, self.protocol.cap, apart=True)
 
     def limit_text(self) -> str:
         """Return the words before the remaining time."""

@@ -17,9 +17,9 @@ from icy.config.protocols import BASELINE
 from icy.config.specs import ProbeSpec
 from icy.core.memory import PeakMemory
 from icy.experiments.estimate import (
-    _Rehearsal,
     _shared,
     _stack_seconds,
+    _StackCost,
     estimate,
     fitted_memory,
     fitted_rates,
@@ -138,7 +138,7 @@ def test_nothing_is_timed_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stack_costs_less_while_fewer_replicates_are_left() -> None:
-    known = _Rehearsal(stack=4, seconds=0.4, peak=None, process=None, setup=1.0, fixed=0.5)
+    known = _StackCost(stack=4, seconds=0.4, peak=None, process=None, setup=1.0, fixed=0.5)
     assert known.of_size(2) == pytest.approx(0.3)
     assert _stack_seconds([10, 10, 10, 10], known) == pytest.approx(1 + 10 * 0.4)
     assert _stack_seconds([10, 30], known) == pytest.approx(1 + 10 * 0.3 + 20 * 0.25)

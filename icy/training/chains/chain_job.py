@@ -14,11 +14,9 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.records.record import LANGUAGES, Record
 from icy.training.job import Replicate
-from icy.training.job_cost import ExpectedSteps
 from icy.training.probe_job import ModelJob
 
 TRANSMISSIONS = ("greedy", "sampled")
-ASSUMED_UPDATES = 500  # of a learner that stops at a target, in estimates
 
 
 @dataclass(frozen=True)
@@ -158,11 +156,6 @@ class ChainJob(ModelJob):
     def limit_text(self) -> str:
         """Return the words before the remaining time: "at most" or "about"."""
         return "at most" if self.protocol.target is not None else "about"
-
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return how many updates a chain may take."""
-        updates = self.protocol.updates if self.protocol.target is None else min(ASSUMED_UPDATES, self.protocol.updates)
-        return ExpectedSteps(self.protocol.generations * updates, False)
 
     def waiting_text(self) -> str:
         """Return a phrase for the time in which the length is not known."""

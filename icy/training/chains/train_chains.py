@@ -125,6 +125,11 @@ def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcom
             checkpoints[chain.replicate].forget()
 
 
+def rehearse(job: ChainJob, updates: int) -> float:
+    """Return the seconds of one update of the first learners of all chains, which are discarded."""
+    return LearnerRun(job, 1, {r: job.language(r) for r in job.replicates}).seconds_of_update(updates)
+
+
 def _checkpoint(job: ChainJob, replicate: Replicate) -> Checkpoint:
     label = f"{job.name} on {replicate.condition}, seed {replicate.seed}"
     return Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)

@@ -15,7 +15,6 @@ from icy.records.kinds import job_kind
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNT, Record
 from icy.training.job import Outcome, Replicate
-from icy.training.job_cost import ASSUMED_STEPS, ExpectedSteps
 from icy.training.language_job import LanguageJob
 from icy.training.tasks import PairTask
 from icy.training.work import Work
@@ -143,11 +142,6 @@ class PairJob(LanguageJob):
             updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
         protocol = replace(self.protocol, steps=2 * updates, report_every=updates)
         return super(PairJob, replace(self, protocol=protocol)).rehearse(updates)
-
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return the updates of a game."""
-        steps = self.length(round(ASSUMED_STEPS if baseline is None else baseline)) or 0
-        return ExpectedSteps(steps, baseline is not None and self.protocol.steps is None)
 
     def phase_text(self, phase: str) -> str | None:
         """Return a text that names the side in pre-training; None during the game."""
