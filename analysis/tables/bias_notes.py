@@ -9,13 +9,7 @@ import pandas as pd
 
 from icy.analysis.row_types import Series
 from icy.analysis.statistics import LOG_SPREADS
-from icy.analysis.table_cells import (
-    COARSE,
-    CUT,
-    SPREADS,
-    Reference,
-    TableCell,
-)
+from icy.analysis.table_cells import COARSE, CUT, SPREADS, Reference, TableCell
 from icy.analysis.wording import heading
 from icy.core.text import listed
 from icy.records.long_table import ROW
