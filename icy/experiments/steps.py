@@ -74,7 +74,7 @@ def _pair_updates(job: PairJob, grammar: str, baseline: float | None) -> float:
 
 
 def _chain_updates(job: ChainJob, grammar: str) -> float:
-    """Return the updates of a chain: of its first learner, and of later ones, whose languages are as easy as concat."""
+    """Return the updates of a chain: the first learner's language is the grammar; later ones are as easy as concat."""
     protocol = job.protocol
     if protocol.target is None:
         return float(protocol.generations * protocol.updates)
