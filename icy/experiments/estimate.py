@@ -240,7 +240,7 @@ class _Costs:
             for key in (key for key in mine if key in works and key not in counted):  # look-up tables, for example
                 if self.until - time.monotonic() > self._longest and (one := self._time(key, 1, updates)) is not None:
                     costs[key] = one.of_stack(len(self.jobs[key].replicates))
-            costs |= self._infer(counted, few=len(mine) <= EACH)
+            costs |= self._infer(counted, few=len(mine) <= EACH) if counted else {}
             for key in (key for key in mine if key not in costs and key not in self.errors):
                 if (one := self._like(key, {key: costs[key] for key in mine if key in costs}, works)) is not None:
                     costs[key] = one
