@@ -14,7 +14,7 @@ import pytest
 
 import icy
 from icy.config.protocols import BASELINE
-from icy.config.specs import ProbeSpec
+from icy.config.specs import ChainSpec, ProbeSpec
 from icy.core.memory import PeakMemory
 from icy.experiments.estimate import (
     _shared,
@@ -181,6 +181,25 @@ def test_updates_of_models_outside_the_atlas_come_from_other_models() -> None:
     assert expected(hidden=16, meanings="4x3")["perm"] > 0
     assert expected(protocol="budget")["perm"] == expected(protocol="budget")["concat"] > expected()["concat"]
     assert expected(settings={"max_steps": 50})["concat"] == 50
+
+
+def test_chains_are_timed_and_later_learners_need_the_updates_of_concat() -> None:
+    def chains(**given: Any) -> Plan:
+        spec = {"model": "FC2L", "grammar": "concat,hol", "meanings": "3x4", "generations": 3, "chains": 1}
+        return make_plan(ChainSpec.asked(**{**spec, "workers": 1, "out": "none", **given}))
+
+    def updates(**given: Any) -> dict[str, float]:
+        (row,) = chains(**given).rows
+        return {replicate.condition: number for replicate, number in expected_updates(row).items()}
+
+    found = updates()
+    assert found["hol"] > found["concat"] > 0
+    assert updates(generations=4)["hol"] - found["hol"] == pytest.approx(found["concat"] / 3)
+    assert updates(updates=50) == {"concat": 150, "hol": 150}
+    assert updates(target="none") == {"concat": 12_000, "hol": 12_000}
+    (one,) = estimate(chains(), within=60)
+    assert one.timed
+    assert 0 < one.update_seconds < 1
 
 
 def test_fitted_rates_and_memory_explain_the_timings() -> None:
