@@ -294,12 +294,13 @@ class _Costs:
         """
 
         def size(other: str) -> float:
-            return 1.0 if key in works else max(1.0, self.jobs[other].update_cost)
+            return 1.0 if key in works else self.jobs[other].update_cost
 
         stack = len(self.jobs[key].replicates)
-        shares = [one.seconds / one.stack / size(other) for other, one in known.items() if one.seconds > 0]
+        used = {other: one for other, one in known.items() if one.seconds > 0 and size(other) > 0}
+        shares = [one.seconds / one.stack / size(other) for other, one in used.items()]
         if shares:
-            setup = float(np.median([one.setup for one in known.values()]))
+            setup = float(np.median([one.setup for one in used.values()]))
             return _StackCost(stack, float(np.median(shares)) * size(key) * stack, timed=False, setup=setup)
         one = self._time(key, 1, 1)
         return None if one is None else one.of_stack(stack)

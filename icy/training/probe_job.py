@@ -13,13 +13,11 @@ from icy.core.types import Choices
 from icy.grammars import grammar_version
 from icy.languages.language import Language
 from icy.languages.splits import Split
-from icy.records.kinds import job_kind
 from icy.records.record import Record, checked_accuracy, value_of
 
 from .job import Outcome, Replicate
 from .language_job import LanguageJob
 from .tasks import Task
-from .work import Work
 
 
 @dataclass(frozen=True)
@@ -48,11 +46,6 @@ class ModelJob(LanguageJob):
             "grammar": grammar_version(replicate.condition),
             "protocol": str(self.protocol.version),
         }
-
-    def work(self) -> Work | None:
-        """Count the operations of an update; None for a model that learns without gradients."""
-        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
-        return counted
 
     @property
     def alike(self) -> str:

@@ -17,6 +17,7 @@ from icy.config.protocols import BASELINE
 from icy.config.specs import ChainSpec, ProbeSpec
 from icy.core.memory import PeakMemory
 from icy.experiments.estimate import (
+    _Costs,
     _shared,
     _stack_seconds,
     _StackCost,
@@ -236,6 +237,17 @@ def test_a_model_that_cannot_be_counted_does_not_stop_the_others(
 
 def every_fc_and_rnn() -> Plan:
     return make_sweep(sweep_spec(model=["sender/FC*", "sender/RNNZero:*"], **MANY))
+
+
+@pytest.mark.slow
+def test_rows_that_are_not_counted_are_inferred_from_their_relative_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = _Costs._count
+    monkeypatch.setattr(_Costs, "_count", lambda self: dict([*real(self).items()][:5]))
+    monkeypatch.setattr(engine, "rehearse", lambda job, updates: 1e-3 * job.update_cost * len(job.replicates))
+    found = estimate(every_fc_and_rnn(), within=60)
+    assert len(found) == 9
+    for one in found:
+        assert one.update_seconds == pytest.approx(1e-3 * one.row.job.update_cost, rel=0.5)
 
 
 @pytest.mark.slow

@@ -11,13 +11,11 @@ from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.grammars import grammar_version
-from icy.records.kinds import job_kind
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNT, Record
 from icy.training.job import Outcome, Replicate
 from icy.training.language_job import LanguageJob
 from icy.training.tasks import PairTask
-from icy.training.work import Work
 
 HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
 GAMES_ON_CPU = 4  # games that are timed for an estimate; larger stacks are hardly more efficient
@@ -128,11 +126,6 @@ class PairJob(LanguageJob):
             Replicate(SCRATCH, r.seed) for r in self.replicates[: GAMES_ON_CPU if self.device == "cpu" else None]
         )
         return replace(self, replicates=games, settings=replace(self.settings, evaluation_size=2))
-
-    def work(self) -> Work | None:
-        """Count the operations of an update of the game; None if a side learns without gradients."""
-        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
-        return counted
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the game of all pairs, without the first few, which are slower."""
