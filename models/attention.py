@@ -138,7 +138,7 @@ class Cache:
     def attend_by_head(
         self, projected: Float[Tensor, "*lead queries_keys_values"], heads: int
     ) -> Float[Tensor, "*lead hidden"]:
-        """Add a position by the queries, keys and values of each head; return its means, heads side by side."""
+        """Add a position with queries, keys and values of each head; return the heads' outputs, side by side."""
         if tracing():
             self._seen.append(projected)
             return attend_newest(self._seen, heads)
@@ -178,7 +178,7 @@ def _query_and_row(projected: Tensor, heads: int) -> tuple[Tensor, Tensor]:
 
 
 def library_projection_(projection: nn.Linear, of: int = 3) -> None:
-    """Initialize like PyTorch: Xavier, for one of `of` parts (queries, keys and values) of a larger matrix."""
+    """Initialize a projection like one of the `of` parts (queries, keys, values) of PyTorch's Xavier-uniform matrix."""
     bound = math.sqrt(6 / (projection.in_features + of * projection.out_features))
     nn.init.uniform_(projection.weight, -bound, bound)
     if projection.bias is not None:  # type: ignore[redundant-expr]
@@ -301,5 +301,5 @@ def pre_norm_layers(size: int, layers: int, heads: int | None) -> list[PreNormLa
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise InvalidSettingError(f"{what} must be a whole number of at least 1, not {value!r}.")
     if size % heads:
-        raise IncompatibleError(f"A hidden size of {size} cannot be shared by {heads} heads; use one that divides it.")
+        raise IncompatibleError(f"{heads} heads do not divide a hidden size of {size}; use another number of heads.")
     return [PreNormLayer(size, heads) for _ in range(layers)]

@@ -38,8 +38,8 @@ class Cell(nn.Module):
     Args:
         input_size: size of x.
         hidden_size: E.
-        fed: False if the input is always zero, as in RNNZero and HierZero. The input weights of the published
-            models, which they count, then have no effect: they are left out, and `inert` counts them.
+        fed: False if the input is always zero, as in RNNZero and HierZero. Input weights would have no effect, so the
+            cell does not have them; `inert` counts the input weights of the published models.
     """
 
     gate_blocks: int  # width of `gates` in units of hidden_size
@@ -197,7 +197,7 @@ class SRUCell(Cell):
         super().__init__(input_size, hidden_size, fed)
         if fed and input_size != hidden_size:
             raise IncompatibleError(
-                f"The SRU passes its input on, so input and hidden size must agree; not {input_size} and {hidden_size}."
+                f"The SRU needs an input size equal to the hidden size; not {input_size} and {hidden_size}."
             )
         half = math.sqrt(0.5)
         self.inert = 0 if fed else 3 * input_size * hidden_size

@@ -37,8 +37,8 @@ def create_sender(
         message_length: L.
         vocab_size: V.
         hidden_size: E.
-        **options: further arguments of the model, such as `representation="gumb"` if it reads its own symbols; SOFT by
-            default.
+        **options: further arguments of the model, such as `representation="gumb"` for models that read their own
+            symbols (by default SOFT).
 
     Raises:
         UnknownNameError: unknown sender or representation.
@@ -116,7 +116,7 @@ def _require_memory(entry: Entry, sizes: tuple[object, ...], options: dict[str, 
     """Raise before any allocation if the parameters of a large model do not fit in memory.
 
     Raises:
-        InvalidSettingError: they do not fit, with their gradients and the two moments of Adam.
+        InvalidSettingError: parameters, gradients and the two moments of Adam do not fit.
     """
     import torch
 
@@ -163,7 +163,7 @@ def count_parameters(model: "nn.Module") -> dict[str, int]:
 
 
 def _option_names(factory: AnyFunction) -> set[str] | None:
-    """Return a factory's own arguments, without the arguments of every model; None if it takes any keyword."""
+    """Return a factory's own options, without the arguments that all models have; None if any keyword is accepted."""
     parameters = list(inspect.signature(factory).parameters.values())
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None

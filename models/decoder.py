@@ -72,13 +72,13 @@ class _AfterAttention(Fused):
 def after_attention(
     x: Float[Tensor, "*stack batch hidden"], *weights: Float[Tensor, "*_stack _rows _columns"]
 ) -> Float[Tensor, "*stack batch hidden"]:
-    """Return the rest of a decoder layer; see _AfterAttention."""
+    """Return the output of a decoder layer from the state after self-attention; see _AfterAttention."""
     output: Tensor = apply(_AfterAttention, x, *weights)
     return output
 
 
 class _Folded(NamedTuple):
-    """Multiplied weights of a decoder layer, for inputs given as r with x = r @ table.
+    """Products of a decoder layer's weights, for inputs r with x = r @ table.
 
     Attributes:
         table: [width, E]; None if x = r.
@@ -131,7 +131,7 @@ class DecoderLayer(nn.Module):
     def fold(
         self, memory: Float[Tensor, "*stack batch hidden"], table: Float[Tensor, "*stack width hidden"] | None = None
     ) -> _Folded:
-        """Multiply the weights of this layer.
+        """Return products of this layer's weights, which every step uses.
 
         Args:
             memory: e.

@@ -17,8 +17,8 @@ class MinGRUCell(Cell):
     computes in log space and keeps h~ positive. Initialized U(+-1/sqrt(E)), like PyTorch's cells and, if input and
     state have the same size, its linear layers.
 
-    Meant for families that feed their cells. If the input is always zero (RNNZero, and the upper level of the Hier
-    senders), z and h~ are constant, and each unit of the state decays from the meaning towards h~ at a fixed rate.
+    Meant for families in which cells have an input. If the input is always zero (RNNZero, and the upper level of the
+    Hier senders), z and h~ are constant, and each unit of the state decays from the meaning to h~ at a fixed rate.
     """
 
     gate_blocks = 2

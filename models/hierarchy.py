@@ -21,7 +21,7 @@ def damp(state: State, s: Stop) -> State:
 
 
 class StopGate(nn.Module):
-    """Stop gate s = sigmoid(a . h + b), one number per example: how far the lower level has finished a word."""
+    """Stop gate s = sigmoid(a . h + b), a number per example: the degree to which the lower level finished a word."""
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()

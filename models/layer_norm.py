@@ -25,7 +25,7 @@ def standardize(x: Rows) -> tuple[Rows, Column, Column]:
 
 
 def standardize_backward(grad: Rows, x: Rows, normal: Rows, mean: Column, rate: Column, scale: Row) -> tuple[Rows, Row]:
-    """Return the gradients of x [stack, rows, hidden] and scale [stack, 1, hidden] from that of scale * normal."""
+    """Return the gradients of x [stack, rows, hidden] and scale [stack, 1, hidden] from `grad`, of scale * normal."""
     to_x = torch.ops.aten.native_layer_norm_backward(
         grad * scale, x, x.shape[-1:], mean, rate, None, None, [True, False, False]
     )[0]

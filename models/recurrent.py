@@ -44,7 +44,7 @@ class Recurrent(nn.Module):
     def scans(self) -> bool:
         """Whether `scan` works: a faster equivalent of `step` if all inputs are known beforehand.
 
-        It is False in a trace.
+        In a trace the result is False.
         """
         return not tracing() and all(layer.scans for layer in self._cells())
 

@@ -1,7 +1,6 @@
 """PyTorch's recurrent layers and its dropout, run for a whole stack of models within `torch.vmap`.
 
 `torch.vmap` has no rule for `nn.GRU`, `nn.LSTM`, `nn.RNN` and `nn.LSTMCell`, runs `nn.GRUCell` and `nn.RNNCell` one
-model at a time, and refuses dropout. Within `StockLayers` icy's cells compute the recurrent layers with stacked
 model at a time, and refuses dropout. Within `StockLayers`, icy's cells compute the recurrent layers with stacked
 weights, and each model draws its dropout masks from its own random generator, as it does when it runs alone. Icy's
 cells also replace recurrent layers while a model is traced for a native program.
@@ -184,7 +183,7 @@ def _recurrent(
 
     Args:
         kind: one of CELLS.
-        run: function that calls a function with inputs, states and weights.
+        run: function that calls its first argument with inputs, states and weights.
         masks: function that draws dropout masks; None if they cannot be drawn.
         x, states, weights, biases, layers, dropout, training, bidirectional, batch_first: as in PyTorch.
     """

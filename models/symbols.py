@@ -61,7 +61,7 @@ def allowed(representation: Representation, scores: Scores) -> Scores:
 
 
 class SymbolFeedback(nn.Module):
-    """Feedback of an autoregressive sender: `Linear(V + 1, E)` of its representation's feedback.
+    """Feedback of an autoregressive sender: a linear layer, V + 1 to E, of the feedback of its representation.
 
     Args:
         symbols: V + 1.

@@ -18,12 +18,12 @@ import icy
 from icy.config.specs import ProbeSpec
 from icy.core.registry import registry
 from icy.experiments.plan import Plan, make_plan
+from tests import shapes
 from tests.collected import Messages
 from tests.helpers import TINY
-from tests.shapes import check_shapes
 
 gc.disable()  # until all tests are collected: none of what is made then becomes garbage
-check_shapes()  # before a test imports a module that is checked; tests.shapes says what is, and what is exempt
+shapes.check_shapes()  # before a test imports a module that is checked; tests.shapes says what is, and what is exempt
 
 # How much is tried of what can be drawn: the same few cases in every run; by --hypothesis-profile=long, many new ones.
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
@@ -47,9 +47,10 @@ SEED = int(os.environ.get("TEST_SEED", "0"))  # another value finds tests whose 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Seed every test, so that its random numbers do not depend on the tests before it."""
+    """Begin every test with the same random numbers, and with shapes that are checked."""
     random.seed(SEED)
     np.random.seed(SEED)
+    shapes.calls.clear()
     torch.default_generator.manual_seed(SEED)  # torch.manual_seed takes 0.5 ms
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from icy.analysis import style
@@ -194,9 +193,6 @@ def _draw_items(ax: Axes, second: Axes, part: pd.DataFrame) -> None:
 
 def _design_handles() -> list[Artist]:
     bars = [Patch(color=style.COLOURS[1], label="its colour"), Patch(color=style.COLOURS[0], label="its shape")]
-    marks = [
-        Line2D([], [], color="black", marker="D", linestyle="", markerfacecolor="white", markersize=4.5,
-               label="composer, errors corrected"),
-        Line2D([], [], color="black", marker="D", linestyle="", markersize=4.5, label="composer, not corrected"),
-    ]  # fmt: skip
-    return [*bars, *marks]
+    marks = {"composer, errors corrected": True, "composer, not corrected": False}
+    looks = {name: style.Look("black", marker="D", hollow=hollow) for name, hollow in marks.items()}
+    return [*bars, *(look.handle(name, 4.5, line=False) for name, look in looks.items())]

@@ -67,7 +67,7 @@ class Main(LazyGroup):
         return super().get_command(ctx, cmd_name) or _registered_command(ctx, cmd_name)
 
     def unknown_command(self, ctx: click.Context, name: str) -> UnknownNameError:
-        """Return the error for an unknown command; it lists other things with this name."""
+        """Return the error for an unknown command. The error names models, grammars and other entries of this name."""
         from icy.core.registry import registry
 
         from .commands.list import kind_to_list
@@ -92,7 +92,7 @@ class Main(LazyGroup):
         ctx.meta["icy.words"], ctx.meta["icy.began"] = list(args), time.monotonic()
         for name in () if ctx.resilient_parsing else PATHS:
             if not all(value is None or value.strip() for value in words_after(args, name)):
-                raise InvalidSettingError(f"{name} needs the path of a file or folder, not ''. Give one, or none.")
+                raise InvalidSettingError(f"{name} needs the path of a file or folder, not ''; or leave {name} out.")
         return super().parse_args(ctx, args)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]

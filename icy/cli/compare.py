@@ -34,7 +34,7 @@ class ProbeComparison:
     Attributes:
         atlas: the atlas in which results are placed, or None.
         other: the source of reference values: the name of a published table, results in long form, or None.
-        name: name of those other results.
+        name: name of the reference results.
         plot: file for a plot of the placement, or None.
     """
 
@@ -86,11 +86,11 @@ def _is_atlas(compare: str) -> bool:
 
 
 def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
-    """Return the atlas, after a check that it has results under the plan's settings.
+    """Return the atlas, after a check that the atlas has results with the plan's settings.
 
     Raises:
         StoreError: the atlas does not exist.
-        InvalidSettingError: it has no results under these settings, or one plot would have rows of several settings.
+        InvalidSettingError: the atlas has no results with these settings, or the rows of a plot differ in settings.
     """
     from icy.analysis.atlas.atlas import FILE, SETTING, Atlas
     from icy.records.long_table import to_long

@@ -17,7 +17,7 @@ Items: TypeAlias = "list[CompletionItem[str]]"
 
 
 def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete senders and receivers, with their side if it was typed or if both sides have the name."""
+    """Complete senders and receivers; add the side if the user typed a side or if both sides have the name."""
     return _matching(_model_names(_entries(ctx, *SIDES), "/" in incomplete), incomplete)
 
 
@@ -80,8 +80,7 @@ def protocols(ctx: click.Context, param: click.Parameter, incomplete: str) -> It
 def _entries(ctx: click.Context, *kinds: str) -> list[Entry]:
     """Return entries of these kinds, including plug-ins named earlier on the line; none if one fails to load."""
     with contextlib.suppress(IcyError):
-        for file in ctx.params.get("plugin") or ():
-            registry.load_file(file)
+        registry.load_files(ctx.params.get("plugin") or ())
         return registry.entries(*kinds)
     return []
 
@@ -111,7 +110,7 @@ class ColonBashComplete(BashComplete):
     _typed = ""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the cursor, and the incomplete one at the cursor."""
+        """Return the words before the cursor, and the incomplete word at the cursor."""
         if "COMP_LINE" not in os.environ:  # the shell uses click's own script
             return super().get_completion_args()
         line = os.environ["COMP_LINE"].encode()[: int(os.environ["COMP_POINT"])].decode(errors="ignore")

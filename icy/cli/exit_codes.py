@@ -39,7 +39,7 @@ class Interrupted(click.ClickException):
 def exit_code_of(action: Callable[[], object]) -> int:
     """Run a command and return its exit code: 0 done, 1 something failed, 2 usage, 128 + n ended by signal n.
 
-    Expected errors are printed as one sentence. Only a bug in icy, worth a report, raises.
+    Expected errors are printed as one sentence. Only bugs in icy raise an exception.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -25,16 +25,16 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def _extra(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
-        """Return the words beyond the arguments of the command; no words if it only prints help."""
+        """Return the words beyond the arguments of the command; no words if the command only prints help."""
         return [] if {*args} & {*ctx.help_option_names} else list(self.make_parser(ctx).parse_args(args=list(args))[1])
 
     def _misplaced(self, ctx: click.Context, extra: Sequence[str]) -> InvalidSettingError:
-        said = " ".join(extra)
-        meant = " ".join(found for word in extra if (found := self._option_of(ctx, word)))
+        words = " ".join(extra)
+        suggestion = " ".join(found for word in extra if (found := self._option_of(ctx, word)))
         example = next(p for p in self.params if isinstance(p, click.Option) and not p.is_flag)
         usual = f"give the option before it, as in {example.opts[0]} {example.make_metavar(ctx)}."
-        advice = f"did you mean {meant}?" if meant else usual
-        return InvalidSettingError(f"`{_path(ctx)}` does not accept '{said}' here; {advice} {_help(ctx)}")
+        advice = f"did you mean {suggestion}?" if suggestion else usual
+        return InvalidSettingError(f"`{_path(ctx)}` does not accept '{words}' here; {advice} {_help(ctx)}")
 
     def _option_of(self, ctx: click.Context, word: str) -> str:
         """Return an option that accepts a word: the option has the word as its name or among its completions."""

@@ -63,7 +63,7 @@ class _Stopping:
         return "Interrupted" if self.number in (None, signal.SIGINT) else f"Ended by {signal.Signals(self.number).name}"
 
     def lost(self, unraisable: Any) -> None:
-        """Interrupt again if Python dropped the exception, as in finalizers. Report other exceptions."""
+        """Interrupt again if Python dropped a KeyboardInterrupt, as in finalizers. Report other dropped exceptions."""
         if self.number is None or self._over or not issubclass(unraisable.exc_type, KeyboardInterrupt):
             self.hook(unraisable)
             return
@@ -92,8 +92,8 @@ def what_happened() -> str:
 def _forget_interrupt() -> None:
     """Make Python end with the given exit code.
 
-    Python ends by SIGINT instead if an interrupt ever left an `exec` of text, which dataclasses use. Evaluating another
-    text clears this.
+    Otherwise Python ends by SIGINT if an interrupt ever occurred in an `exec` of text, which dataclasses use.
+    Evaluating another text clears this state.
     """
     eval("0")
 

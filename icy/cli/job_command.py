@@ -28,11 +28,11 @@ def job_command(kind: JobKind, name: str | None = None, epilog: str | None = Non
     @click.pass_context
     def command(ctx: click.Context, /, **given: object) -> int:
         output = OutputOptions.take(given)
-        asked = spec.asked(**given_by_user(ctx, given))
+        request = spec.asked(**given_by_user(ctx, given))
 
         def show(result: ProbeResult) -> None:
             print_by_protocol(result, output.format_, output.spread)
 
-        return run_command(ctx, make_plan(asked), output, show, asked.track)
+        return run_command(ctx, make_plan(request), output, show, request.track)
 
     return command

@@ -174,7 +174,7 @@ def _of_side(name: str, side: str) -> list[str]:
 
 
 def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for the rule of tokens on the command line."""
+    """Return the options that define tokens and rows, as arguments of the reader."""
     chosen = {
         name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing", "weights")
     }

@@ -20,6 +20,7 @@ from icy.config.types import RepresentationName
 from icy.core.checks import number_or_text, parse_count
 from icy.core.docs import described
 from icy.core.errors import quoted
+from icy.core.registry import registry
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES
 from icy.records.store import RERUN
@@ -29,13 +30,19 @@ from . import completion
 Decorator = Callable[[Any], Any]
 Assignments = Sequence[tuple[str, object]]
 
-plugin_option: Decorator = click.option(
-    "--plugin",
-    multiple=True,
-    type=click.Path(),
-    metavar="FILE",
-    help="A Python file that registers models or grammars; repeatable.",
-)
+
+def _load_plugins(ctx: click.Context, param: click.Parameter, files: Sequence[str]) -> None:
+    registry.load_files(files)
+
+
+_PLUGIN: dict[str, Any] = {
+    "multiple": True,
+    "type": click.Path(),
+    "metavar": "FILE",
+    "help": "A Python file that registers models or grammars; repeatable.",
+}
+plugin_option: Decorator = click.option("--plugin", expose_value=False, callback=_load_plugins, **_PLUGIN)
+plugin_files: Decorator = click.option("--plugin", **_PLUGIN)  # for commands that load them after they set up the log
 
 permutations_option: Decorator = click.option(
     "--permutations",
@@ -53,7 +60,7 @@ WORDS = {"None": None, "True": True, "False": False, "nan": math.nan, "inf": mat
 
 
 class Assignment(click.ParamType):  # type: ignore[type-arg]
-    """`name=value`. The value is read as JSON if it is JSON, otherwise as text.
+    """`name=value`. A value that is valid JSON is read as JSON, any other value as text.
 
     Args:
         plain: whether every value is text.
@@ -113,7 +120,7 @@ class Several(click.Option):
         super().__init__(*flags, **{**more, "default": default, "multiple": True, "type": str})
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the value as typed once: text with commas, or a number; None if the option was not given."""
+        """Return all values of the option as one text with commas, or a number; None if the option was not given."""
         given = super().process_value(ctx, value)
         return number_or_text(",".join(map(str, given))) if given else None
 
@@ -280,6 +287,17 @@ def _completed(names: Iterable[str], ctx: click.Context, param: click.Parameter,
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def agents_option(example: str) -> Decorator:
+    """Return the option --where of commands that play with trained agents."""
+    return click.option(
+        "--where",
+        multiple=True,
+        type=Assignment(),
+        metavar="NAME=VALUE",
+        help=f"Use only matching trained agents of a folder, as in seed=124 or {example}; repeatable.",
+    )
 
 
 def together(*options: Decorator) -> Decorator:

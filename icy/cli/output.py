@@ -238,7 +238,7 @@ def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
 
 
 def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
-    """Check the path of an output file and return it. A command calls this before the work starts.
+    """Check and return the path of an output file. Commands call this before their work starts.
 
     Args:
         given: path of the file.
@@ -256,9 +256,9 @@ def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
     return path
 
 
-def checked_rows_file(given: str) -> Path:
-    """Check and return the file to write rows to."""
-    return checked_file(given, (".csv", ".parquet"), "Rows are")
+def checked_rows_file(given: str | None) -> Path | None:
+    """Check and return the file to write rows to, if one is given."""
+    return None if given is None else checked_file(given, (".csv", ".parquet"), "Rows are")
 
 
 def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -270,8 +270,10 @@ def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return rows
 
 
-def write_rows(rows: pd.DataFrame, path: Path, quiet: bool) -> None:
-    """Write rows and print the path."""
+def write_rows(rows: pd.DataFrame, path: Path | None, quiet: bool) -> None:
+    """Write rows and print the path; do nothing without a path."""
+    if path is None:
+        return
     try:
         if path.suffix.lower() == ".csv":
             csv_table(rows).to_csv(path, index=False)

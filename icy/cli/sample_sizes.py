@@ -63,5 +63,4 @@ def show_sample_sizes(
     rows = rows[[*first, *rows.columns.difference(first, sort=False)]]
     shown = rows.map(lambda value: f"{value:.3f}" if isinstance(value, float) else str(value))
     print_rows([str(name).replace("_", " ") for name in rows], shown.to_numpy().tolist(), format_)
-    if target is not None:
-        write_rows(rows, target, quiet)
+    write_rows(rows, target, quiet)

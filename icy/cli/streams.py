@@ -27,10 +27,10 @@ class _Remarks(io.FileIO):
 
 
 def mend_streams() -> None:
-    """Open standard streams that the caller closed (`>&-`), and make the error stream drop output it cannot write.
+    """Open standard streams that the caller closed (`>&-`), and make the error stream drop unwritable output.
 
-    For a process that runs only this command. A closed stream is opened on the null device: otherwise the next file
-    that is opened would get its number, and receive everything that a library prints.
+    Call this only in a process that runs a single command. A closed stream is opened on the null device: otherwise the
+    next file that is opened would get the stream's number, and receive everything that a library prints.
     """
     for number, (name, mode) in enumerate(STREAMS):
         if getattr(sys, name) is None:

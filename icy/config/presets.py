@@ -10,17 +10,17 @@ OLD_PRESETS: Mapping[str, str] = {"metarg24": "near32"}
 """Current names of presets of S2B agents, by their names in older records. New records do not have the old names: the
 current preset "metarg24" has the settings of the old "metarg22", and is saved under that name."""
 
-RUN_KINDS = ("probe", "e2e")  # one side alone, or a pair
+RUN_KINDS = ("probe", "e2e")  # training of a sender or receiver alone, or of a pair
 
 
 @dataclass(frozen=True)
 class Departure:
-    """One way in which a preset departs from the default, and why the printed numbers depend on it.
+    """A change that a preset makes to the default settings, and its reason.
 
     Attributes:
-        settings: settings that it changes.
-        reason: purpose of the departure.
-        kinds: kinds of training that it applies to.
+        settings: the changed settings, by name.
+        reason: why the published numbers need the change.
+        kinds: kinds of training with this change.
     """
 
     settings: Mapping[str, Any]

@@ -16,21 +16,21 @@ SCRATCH = "none"  # instead of a grammar: sender and receiver have not learned a
 
 @dataclass(frozen=True)
 class Protocol:
-    """A measurement relative to the baseline grammar, concat, at the same seed.
+    """Rules for measuring a grammar relative to the baseline grammar, concat, with the same seed.
 
     Concat is trained until it reaches `target`, after N steps. Every other grammar is a new model with the same
-    initial weights and the same meanings, trained for at most `cap` * N steps. Accuracies are read at checks; the step
-    at which a target is reached is interpolated between two of them (`reached_at`), unless their grid is fixed.
+    initial weights and the same meanings, trained for at most `cap` * N steps. Checks measure the accuracy. The step at
+    which the target is reached is interpolated between two checks (`reached_at`), except on a fixed grid of checks.
 
     Attributes:
-        name: name as typed.
+        name: name that users type.
         description: one line.
         source: paper and section.
-        target: accuracy at which concat stops, and other grammars too if `stops_at_target`.
+        target: accuracy at which the training on concat stops, and on other grammars too if `stops_at_target`.
         cap: largest number of steps of other grammars, as a multiple of N.
         max_updates: a common budget instead of the cap: every grammar, including concat, is trained for this number of
             updates, even beyond the target; None for no budget.
-        stops_at_target: whether other grammars stop when they reach `target`.
+        stops_at_target: whether training on other grammars stops at `target`.
         measure: "accuracy" at the end, "ratio" of steps to N, or "held_out", accuracy at the end on meanings that were
             never trained on.
         version: increased whenever a change could alter results.
@@ -50,16 +50,16 @@ class Protocol:
 
     @property
     def length(self) -> dict[str, float]:
-        """The cap, or the common budget that replaces it, by name."""
+        """The limit of the training by name: {"cap": ...} or {"max_updates": ...}."""
         return {"cap": self.cap} if self.max_updates is None else {"max_updates": self.max_updates}
 
     @property
     def holds_out(self) -> bool:
-        """Whether a part of the meanings is kept out of training; `target` then refers to the other meanings."""
+        """Whether some meanings are held out of training; `target` then refers to the meanings of training."""
         return self.measure == "held_out"
 
     def limit(self, baseline_steps: float) -> int:
-        """Return the number of steps from which a check stops a grammar at any accuracy."""
+        """Return the smallest number of steps at which a check ends the training, whatever the accuracy is."""
         if self.max_updates is not None:
             return self.max_updates
         return math.ceil(round(self.cap * baseline_steps, 6))  # 1.1 * 100 is 110.00000000000001
@@ -124,7 +124,9 @@ def get_protocol(
         protocol = replace(protocol, target=checked_target(target))
     if cap is not None:
         if not protocol.stops_at_target:
-            raise InvalidSettingError(f"The protocol '{name}' has no cap: every grammar gets concat's updates.")
+            raise InvalidSettingError(
+                f"The protocol '{name}' has no cap: every grammar is trained for as many updates as concat."
+            )
         protocol = replace(protocol, cap=checked_cap(cap, 1))
     if max_updates is not None:
         if protocol.measure != "ratio":
@@ -140,14 +142,14 @@ def get_protocol(
 
 def no_max_updates(name: str) -> str:
     """Return the error for a protocol without a common budget."""
-    return f"max_updates is an option of the protocol 'acquire'; '{name}' counts in multiples of concat's updates."
+    return f"max_updates is an option of the protocol 'acquire', not of '{name}': leave it out."
 
 
 def checked_target(target: Any) -> float:
     """Return a target unchanged.
 
     Raises:
-        InvalidSettingError: it is not an accuracy above 0.
+        InvalidSettingError: the target is not an accuracy above 0.
     """
     if not isinstance(target, (int, float)) or not 0 < target <= 1:
         raise InvalidSettingError(f"The target must be an accuracy above 0 and at most 1, not {quoted(target)}.")
@@ -158,7 +160,7 @@ def checked_cap(cap: Any, least: float) -> float:
     """Return a cap unchanged.
 
     Raises:
-        InvalidSettingError: it is not a multiple of concat's steps from `least` to LARGEST_RATIO; 0 is too small.
+        InvalidSettingError: the cap is not a number from `least` to LARGEST_RATIO, or is 0.
     """
     if not isinstance(cap, (int, float)) or not least <= cap <= LARGEST_RATIO or cap == 0:
         from_ = f"at least {least:g}" if least else "above 0"
@@ -177,7 +179,7 @@ def reached_at(target: float, before: tuple[int, float] | None, now: tuple[int, 
         now: steps and accuracy at this check.
 
     Returns:
-        None if this check is below the target. The step of this check if it is the first.
+        The interpolated step; for the first check, the step of the check; None if this check is below the target.
     """
     if now[1] < target:
         return None
@@ -197,7 +199,7 @@ def decide(
         grammar: the replicate's grammar.
         reached: step at which the replicate reached the target; None if this check is below the target.
         steps: steps so far.
-        baseline: concat's steps at the same seed; None during its training; a text if it failed.
+        baseline: concat's steps at the same seed; None while concat is being trained; a text if concat failed.
         max_steps: limit of the baseline's steps.
 
     Returns:
@@ -224,17 +226,17 @@ def decide(
 
 @dataclass(frozen=True)
 class EndToEndProtocol:
-    """The length of the training of a pair, and the reported measures.
+    """Rules for the length of the training of a pair.
 
-    From scratch it plays `steps` updates. After pre-training it plays `cap` times the updates that concat took in
-    supervised training at the same seed (the slower side's), and at most `most`; unless `steps` is given.
+    From scratch, a pair plays `steps` updates. After pre-training, it plays `cap` times the updates of supervised
+    training on concat with the same seed (of the slower side), but at most `most`. If `steps` is set, it plays `steps`.
 
     Attributes:
         target: accuracy that each side must reach in pre-training.
         cap: the updates of the game as a multiple of concat's supervised updates.
         most: limit of the updates of the game; None for no limit.
         steps: updates of the game, independent of concat's.
-        report_every: updates of the game between two readings.
+        report_every: updates of the game between two evaluations.
         version: increased whenever a change could alter results.
     """
 
@@ -247,7 +249,7 @@ class EndToEndProtocol:
 
     @property
     def length(self) -> dict[str, float]:
-        """The cap, by name."""
+        """The limit of the training by name: {"cap": ...}."""
         return {"cap": self.cap}
 
     name = "e2e"
@@ -265,7 +267,7 @@ class EndToEndProtocol:
                 object.__setattr__(self, name, whole_number(f"setting {name}", getattr(self, name)))
 
     def limit(self, baseline_steps: float) -> int:
-        """Return the updates of a game after pre-training."""
+        """Return the number of updates of a game after pre-training."""
         if self.steps is not None:
             return self.steps
         limit = max(1, int(self.cap * baseline_steps))

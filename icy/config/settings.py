@@ -53,8 +53,8 @@ class TrainingSettings:
         check_growth: updates between two evaluations, as a fraction of the updates so far, and at least one. This grid
             is geometric and the same for every replicate; it does not depend on the clock. The step at which a target
             is crossed is interpolated between the check before it and the check after it.
-        check_every: updates between two evaluations on a fixed grid, instead of the geometric grid; the check that
-            reads the target then counts, as in the papers.
+        check_every: updates between two evaluations on a fixed grid, instead of the geometric grid. The step of the
+            first evaluation at the target then counts, without interpolation, as in the papers.
         evaluation_size: meanings per evaluation. The default is 1024; the papers have 128. This divides the standard
             deviation of an accuracy by 2.8, so fewer runs stop early by chance. Checks that follow each other closely
             use fewer meanings (`check_size`).
@@ -72,12 +72,12 @@ class TrainingSettings:
         symbols: symbols that senders can use under SOFT, GUMB and DISCR: "V+1", the vocabulary and the start symbol, or
             "V", the vocabulary alone. Under GS, QT and CB senders never use the start symbol.
         tau: temperature of GS.
-        straight_through: GS emits one-hot samples in training too, with the gradient of relaxed ones.
+        straight_through: GS emits one-hot samples in training too, with the gradient of relaxed samples.
         levels: values of a digit of QT; with two, words are binary.
-        normalise: function that maps the scores of QT to [0, 1] before they are rounded: "sigmoid"; or "batch", by the
-            smallest and the largest score over batch and digits.
+        normalise: function that maps the scores of QT to [0, 1] before rounding: "sigmoid"; or "batch", by the smallest
+            and the largest score over batch and digits.
         codes: number of codes of a CB link; None for the number of tokens.
-        commitment: weight of the term of CB's loss that draws scores to their codes, over a link.
+        commitment: over a link, weight of the term of CB's loss that moves scores to their codes.
         soft_feedback: in an end-to-end run, a sender reads its symbols as probabilities for any representation of the
             link.
         training_readings: in an end-to-end run, compute accuracy and topsim on training batches.
@@ -121,7 +121,7 @@ class TrainingSettings:
                 raise InvalidSettingError(f"{name} must be at least 1, not {value}.")
         if self.steps_from_zero and self.check_every is None:
             raise InvalidSettingError(
-                "steps_from_zero counts on a fixed grid of checks: set check_every too, as in 50."
+                "steps_from_zero needs a fixed grid of evaluations: set check_every too, for example check_every=50."
             )
         if not 0 < self.check_growth <= 1:
             raise InvalidSettingError(f"check_growth must be above 0 and at most 1, not {self.check_growth}.")
@@ -132,11 +132,11 @@ class TrainingSettings:
 
     @property
     def interpolates(self) -> bool:
-        """Whether the step at which a target is crossed is read off between two checks."""
+        """Whether the step at which the target is reached is interpolated between two checks."""
         return self.check_every is None
 
     def next_check(self, updates: int) -> int:
-        """Return the updates at the evaluation after the one at `updates`; 0 is before the first evaluation.
+        """Return the number of updates at the next evaluation after `updates`; 0 gives the first evaluation.
 
         The last grid point before `max_steps` is followed by `max_steps` itself.
         """
@@ -158,7 +158,7 @@ class TrainingSettings:
         return min(self.evaluation_size, 1 << share.bit_length() - 1)
 
     def checks_around(self, steps: float) -> tuple[int, int]:
-        """Return the steps at the last check before `steps` (0 without one), and at the first check from `steps`."""
+        """Return the steps of the last check before `steps` (0 if none) and of the first check at or after `steps`."""
         if self.check_every is not None:
             after = max(1, math.ceil(steps / self.check_every)) * self.check_every
             return after - self.check_every, after
@@ -169,7 +169,7 @@ class TrainingSettings:
         return before, after
 
     def _last_evenly_spaced(self, updates: int, steps: float) -> int:
-        """Return the last check before `steps` up to which the checks from `updates` are evenly spaced.
+        """Return a check before `steps`; from `updates` up to this check, all checks are evenly spaced.
 
         This avoids counting the checks one by one: with a tiny growth, that would take as long as a training, and
         records may come from anyone.
@@ -179,7 +179,7 @@ class TrainingSettings:
         return updates + apart * max(0, int((end - updates) / apart) - 1)
 
     def under(self, representation: str, kind: str = "probe") -> dict[str, Any]:
-        """Return the settings that can change the numbers of a kind of run under a representation."""
+        """Return the settings that can change the numbers of a kind of run with a representation."""
         here = {"representation": representation, "kind": kind}
         idle = {f.name for f in fields(self) if any(here[n] not in f.metadata.get(n, (here[n],)) for n in here)}
         idle |= {f.name for f in fields(self) if SILENT in f.metadata and getattr(self, f.name) == f.default}

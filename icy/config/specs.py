@@ -79,7 +79,7 @@ class RunSpec:
         start: packs, results folders or saved results (of `icy pack`) to start from: their records are copied into the
             results folder and not trained again.
         keep_models: save the weights of every replicate in the results folder, as safetensors; `ProbeResult.model`
-            gives the modules back. Replicates with a record but without weights are trained again.
+            loads the modules. Replicates with a record but without weights are trained again.
         plugin: files that register models, grammars or kinds of jobs.
         track: also show each result, as soon as it is recorded, in "tensorboard", "mlflow" or "wandb", or several; all
             of them local. See icy.experiments.trackers.
@@ -127,23 +127,14 @@ class RunSpec:
         return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
 
     def with_given(self, names: Iterable[str]) -> Self:
-        """Return the spec, with these fields marked as given."""
+        """Return the spec, with these fields marked as set by the user."""
         object.__setattr__(self, "given", frozenset(names))
         return self
 
     @property
-    def plugin_files(self) -> list[str | Path]:
-        """The plug-in files as a list."""
-        return _list(self.plugin)
-
-    @property
     def start_files(self) -> list[str | Path]:
         """The packs to start from as a list."""
-        return _list(self.start)
-
-
-def _list(paths: Paths) -> list[str | Path]:
-    return [paths] if isinstance(paths, (str, Path)) else list(paths)
+        return [self.start] if isinstance(self.start, (str, Path)) else list(self.start)
 
 
 def _set_symbols(spec: ProbeSpec | EndToEndSpec) -> None:
@@ -156,7 +147,7 @@ RUNNING = tuple(f.name for f in fields(RunSpec))
 
 
 def names(spec: type) -> list[str]:
-    """Return the fields of a spec: its own fields first, then the fields of RunSpec."""
+    """Return the names of a spec's fields: first the fields that the spec declares, then the fields of RunSpec."""
     dataclass: type[DataclassInstance] = spec
     found = [f.name for f in fields(dataclass)]
     return sorted(found, key=lambda name: name in RUNNING)
@@ -170,9 +161,9 @@ def spell_out(function: Callable[..., Any], spec: type[RunSpec], result: type) -
     beside = [p for name, p in own.items() if name not in options and p.kind is p.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *named, *beside], return_annotation=result)
     function.__signature__ = signature  # type: ignore[attr-defined]
-    said = described(spec)
-    taken = [name for name, p in own.items() if p.kind is not p.VAR_KEYWORD]
-    spell_out_arguments(function, {p.name: said[p.name] for p in named if p.name not in taken})
+    descriptions = described(spec)
+    arguments = [name for name, p in own.items() if p.kind is not p.VAR_KEYWORD]
+    spell_out_arguments(function, {p.name: descriptions[p.name] for p in named if p.name not in arguments})
 
 
 @dataclass(frozen=True)
@@ -183,8 +174,8 @@ class ProbeSpec(RunSpec):
         model: names or wildcards of senders and receivers (`HierZero:GRU`, `receiver/FC2L`, `sender/RNN*`).
         grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use. Also your own
             languages: a file (`emerged.csv`), a Language, or the name of a language in the results
-            (`emerged@1a2b3c4d5e6f7081`). They decide meanings, vocab_size and word_length, and all seeds learn the same
-            language.
+            (`emerged@1a2b3c4d5e6f7081`). A language sets meanings, vocab_size and word_length, and is the same for all
+            seeds.
         protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps;
             "generalise", accuracy on meanings held out of training; or several: a list, "acquire,budget", or "all".
             All combinations of several protocols, meanings, sizes, representations and presets are rows.
@@ -192,15 +183,16 @@ class ProbeSpec(RunSpec):
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
-        word_seeds: seeds of the words alone, each a separate row with all `seeds`, which then vary initial weights
-            and the sequence of meanings under the same words; by default a seed has its own words.
+        word_seeds: seeds of only the words, each a separate row with all `seeds`, which then vary only initial weights
+            and the sequence of meanings; by default each seed has its own words.
         target: accuracy at which concat counts as learned; by default 0.8 for acquire and 0.99 for other protocols.
         cap: for acquire and generalise, largest number of steps of a grammar, as a multiple of concat's steps.
         max_updates: for acquire, instead of the cap: the number of updates of every grammar, including concat, even
             beyond the target, so that fast models are not cut early and accuracies at the end are comparable.
         held_out: for generalise, the share of the meanings that is left out of training.
-        split: for generalise, choice of these meanings: "random", or "combinations", every meaning with one of a
-            share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
+        split: for generalise, how the held-out meanings are chosen: "random"; or "combinations", which holds out all
+            meanings with certain pairs of values of two attributes. Each seed has its own choice, and trains on every
+            value.
         hidden: hidden size E, or several, each a separate row: [64, 128] or "64,128".
         representation: form of messages: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
             tokens, trained by REINFORCE; a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
@@ -264,7 +256,7 @@ class SweepSpec(ProbeSpec):
     Attributes:
         model: names or wildcards of senders and receivers.
         side: "sender" or "receiver" for only this side; by default both.
-        kind: kind of job of the sweep, or of a part: "probe", "e2e", or one that a plug-in registers.
+        kind: kind of job of the sweep, or of a part: "probe", "e2e", or a kind that a plug-in registers.
         parts: arguments of parts of the sweep, by name.
         shard: "i/n": the i-th of n shares of the rows, for n machines that write into one folder.
         retries: how often icy restarts a stack after a worker was killed, before it records a failure.
@@ -288,7 +280,8 @@ class EndToEndSpec(RunSpec):
 
     Attributes:
         sender: names of senders.
-        receiver: names of receivers: one for every sender, or one for all of them (or one sender for all receivers).
+        receiver: names of receivers: a receiver per sender, or a single receiver for all senders (or a single sender
+            for all receivers).
         pretrain: grammars (names, chains or wildcards) or languages (see ProbeSpec) that both sides learn first, each
             in a separate run; or "none", to start from scratch.
         representation: representation of the link: "soft", the receiver reads probabilities; "gumb", samples that
@@ -297,15 +290,15 @@ class EndToEndSpec(RunSpec):
             "all" that both models work with. All combinations of several representations, meanings, sizes and presets
             are rows.
         steps: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
-        cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (the
-            slower side's).
+        cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (of
+            the slower side).
         most: limit of these updates; 0 for no limit.
         target: accuracy that each side must reach in pre-training.
         pretrain_representation: representation in which each side learns its grammar; soft, as published; or
             several.
-        pretrained: results of a probe that saved its models (`keep_models`): its senders and receivers of each grammar
-            and seed play, instead of pre-training.
-        report_every: updates between two readings of the game.
+        pretrained: results of a probe that saved its models (`keep_models`). Its senders and receivers of each grammar
+            and seed play the game, instead of newly pre-trained models.
+        report_every: updates between two evaluations of the game.
         meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
@@ -384,7 +377,7 @@ class ChainSpec(RunSpec):
         word_length: tokens per word, w, or several; messages have A*w.
         hidden: hidden size E, or several.
         representation: form of messages in training: "soft", "gumb" or "discr", or several.
-        preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
+        preset: "default", "published" for the behavior behind the printed numbers, or both.
         options: further arguments of the models.
         settings: changes to the preset's TrainingSettings.
         quick: a small space, few chains and few generations wherever these are not given, to try things out.

@@ -1,5 +1,5 @@
-"""Types of the fields of specs and settings. The names in a Literal are the only list of these names, unless a table
-describes each of them; the tests compare those.
+"""Types of the fields of specs and settings. A Literal is the only list of its names, except where a table also
+describes each name; the tests then compare both.
 """
 
 from __future__ import annotations

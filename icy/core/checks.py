@@ -63,7 +63,7 @@ def number_or_text(value: object) -> int | str:
 
 
 def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
-    """Return the seeds of a count (starting at 123), a list, or text such as "3", "1,2,5" or "123-127".
+    """Return the seeds for a number of seeds (from 123 on), a list, or text such as "3", "1,2,5" or "123-127".
 
     Raises:
         InvalidSettingError: the list of seeds is empty, too long, or not of whole numbers.

@@ -29,7 +29,7 @@ def spell_out_arguments(function: AnyFunction, descriptions: Mapping[str, str], 
     Args:
         function: a function with an entry `**options`, or `**` and another name, in its docstring.
         descriptions: description of each argument, by name.
-        keep: whether to keep the entry `**options` before the new entries, because it takes more arguments.
+        keep: whether to keep the entry `**options` before the new entries, because the function takes more arguments.
     """
     text = function.__doc__ or ""
     if (entry := ENTRY.search(text)) is None:  # for example with `python -OO`

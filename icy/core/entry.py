@@ -50,16 +50,16 @@ class Entry:
         name: the canonical name; for a family with a cell, `Family:Cell`.
         factory: a callable, or "module:object" to import it from.
         description: one line.
-        source: the paper and section it follows, or the origin of a plug-in.
+        source: the paper and section that describe the object, or the origin of a plug-in.
         version: increased whenever a change could change results; stored with every result.
         defaults: keyword arguments of the factory, unless the caller overrides them.
-        published: further arguments with the preset `published`, where the papers' program differs from the papers.
+        published: further keyword arguments with the preset `published`, if the papers' code differs from their text.
         aliases: other accepted names, for example from a paper. In an alias of a family, {cell} means the cell's name.
-        takes_cell: whether the factory takes a `cell=` factory. The name is then completed by `:Cell`.
-        representations: the representations it works with; empty for all.
+        takes_cell: whether the factory takes a `cell=` factory. Users then add `:Cell` to the name.
+        representations: names of the representations that can train the model; empty for all.
         weighted: for a metric, whether it uses the weights of a Table; other metrics get repeated rows.
         lower_is_better: for a metric, whether lower values are better; permutation tests then count lower values.
-        origin: the module that registered it.
+        origin: the module that registered the object.
         cell: the entry of the chosen cell.
         digest: hash of the source, if a plug-in file or a notebook registered it. An edit changes the digest, so that
             saved results of the old source are not used.
@@ -94,7 +94,7 @@ class Entry:
         return own if self.cell is None else f"{own}.{self.cell.full_version}"
 
     def works_with(self, representation: str) -> bool:
-        """Return whether it can be trained with a representation."""
+        """Return whether the model can be trained with a representation."""
         return not self.representations or representation in self.representations
 
     def with_cell(self, cell: Entry) -> Entry:
@@ -136,10 +136,10 @@ class Entry:
             raise PluginError(f"{self.qualified} cannot be made: {why or what_and_where(error)}.") from error
 
     def misfit(self, options: Collection[str] = ()) -> str:
-        """Describe wrong arguments of the factory or its cell, as part of a sentence; "" if icy can call it.
+        """Describe wrong parameters of the factory or its cell, as part of a sentence; "" if icy can call both.
 
         Args:
-            options: names of further keyword arguments that the factory gets.
+            options: names of further keyword arguments that icy passes to the factory.
         """
         own = misfit(self.kind, self.load(), self.takes_cell, {*self.defaults, *options, "representation"})
         return own or (self.cell.misfit() if self.cell is not None else "")

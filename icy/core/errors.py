@@ -56,7 +56,7 @@ class DuplicateNameError(IcyError, ValueError):
 
 
 def quoted(value: object) -> str:
-    """Return a value as text for a sentence, cut if it is long.
+    """Return a value as text for a sentence; long texts are cut.
 
     Example:
         >>> quoted("half"), quoted([1, 2]), len(quoted("9" * 5000))
@@ -97,7 +97,7 @@ def unknown(what: str, given: str, known: Sequence[str], hint: str = "") -> Unkn
 
 
 def what_and_where(error: BaseException) -> str:
-    """Describe an exception as part of a sentence: its type, its first line, and the line of code that raised it."""
+    """Describe an exception as part of a sentence: type, first line of the message, and line of code."""
     text = f"{type(error).__name__}: {error}".strip().partition("\n")[0].rstrip(".: ")
     if isinstance(error, IcyError):
         return str(error).rstrip(".")

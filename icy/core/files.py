@@ -19,7 +19,7 @@ ROOM = 1 << 18  # free bytes that a folder must have: more than a record needs
 
 @contextlib.contextmanager
 def whole_file(path: Path, private: bool = False) -> Iterator[BinaryIO]:
-    """Open a file for writing under a temporary name; rename it to `path` when it is complete.
+    """Open a file for writing under a temporary name; rename the complete file to `path`.
 
     Args:
         path: path of the file.
@@ -66,7 +66,7 @@ def write_atomically(path: Path, content: bytes | memoryview, option: str = "--o
 
 
 def require_room(folder: Path) -> None:
-    """Check that a folder is writable: write and sync a test file that does not fit on a full disk, and remove it.
+    """Check that a folder is writable and the disk is not full: write, sync and remove a test file.
 
     Raises:
         StoreError: as for `write_atomically`.

@@ -44,7 +44,7 @@ _only_hand_written: ContextVar[bool] = ContextVar("icy_only_hand_written", defau
 
 @contextmanager
 def hand_written_only() -> Iterator[None]:
-    """Within the block, raise an error instead of using plain forms, so that stacks have the same bits."""
+    """Within the block, raise an error where plain operations would run: plain operations round differently."""
     token = _only_hand_written.set(True)
     try:
         yield
@@ -55,8 +55,9 @@ def hand_written_only() -> Iterator[None]:
 class Fused(Function):
     """Base class of autograd functions with a plain form.
 
-    A subclass either saves its inputs, and `inputs` returns them, or its backward pass calls `differentiated` and then
-    uses operations that PyTorch can differentiate. A subclass with `generate_vmap_rule` also runs within vmap.
+    A subclass supports second derivatives in one of two ways. It saves its inputs, and `inputs` returns the saved
+    inputs; or its backward pass calls `differentiated` and then uses operations that PyTorch can differentiate. A
+    subclass with `generate_vmap_rule` also runs within vmap.
     """
 
     @staticmethod
@@ -73,7 +74,7 @@ class Fused(Function):
 
 
 def _guarded(function: type[Fused], backward: AnyFunction) -> AnyFunction:
-    """Wrap a backward pass: run it outside autocast, and with plain operations if it is differentiated."""
+    """Wrap a backward pass: run it outside autocast, and with plain operations for second derivatives."""
 
     @wraps(backward)
     def guarded(ctx: Context, *grads: Tensor | None) -> Gradients:
@@ -114,7 +115,7 @@ def usable(function: type[Fused]) -> bool:
 
 
 def differentiated() -> bool:
-    """Return whether the current backward pass must be differentiable or mappable by PyTorch."""
+    """Return whether PyTorch differentiates or vmaps the current backward pass."""
     return torch.is_grad_enabled() or _are_functorch_transforms_active()
 
 

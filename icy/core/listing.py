@@ -30,7 +30,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 def kind_in(kinds: Collection[str], name: str) -> str | None:
-    """Return the kind for its name in the singular or plural; None for other names.
+    """Return the kind with this name, in singular or plural and in any case; None if no kind has it.
 
     Example:
         >>> kind_in(KINDS, "Sender"), kind_in(KINDS, "text_model"), kind_in(KINDS, "rot")

@@ -64,7 +64,7 @@ class PeakMemory:
 
 
 def _reset_peak() -> int | None:
-    """Release unused memory to the system, reset the peak, and return the bytes that the process still has."""
+    """Release unused memory to the system, reset the peak, and return the bytes that the process still uses."""
     with contextlib.suppress(OSError, AttributeError):  # only glibc has malloc_trim
         ctypes.CDLL(None).malloc_trim(0)
     try:
@@ -100,7 +100,7 @@ def available_memory() -> int:
 
 
 def require_memory(needed: int, what: str) -> None:
-    """Raise an error if something does not fit in memory.
+    """Raise an error if `needed` bytes are not available.
 
     Args:
         needed: needed bytes.

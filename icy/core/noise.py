@@ -1,9 +1,9 @@
 """Random numbers for stacks of models: pure functions of a key and an index, the same on every device.
 
 A representation that samples needs the same noise twice: in the model, where a sender reads its own samples, and in the
-loss, which scores these samples. Samples are not passed on. The noise of symbol v at position t of example n is a
-function of (v, t, n) and the key of the update, so model and loss compute the same noise. A replicate's noise depends
-only on its seed, not on its stack.
+loss, which scores these samples. The model does not pass its samples to the loss. Instead, the noise of symbol v at
+position t of example n is a function of (v, t, n) and the key of the update, so model and loss compute the same noise.
+A replicate's noise depends only on its seed, not on its stack.
 """
 
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ def shift(x: Int[Tensor, "*axes"], bits: int) -> Int[Tensor, "*axes"]:
 def counter_hash(key: Int[Tensor, "*#axes"], counter: Int[Tensor, "*#axes"]) -> Int[Tensor, "*axes"]:
     """Return a 64-bit hash of (key, counter): the n-th number of a random stream, without earlier numbers.
 
-    This is the splitmix64 generator in wrapping 64-bit arithmetic. It gives the same numbers on a CPU and a GPU, for
-    one seed or many seeds at once, and from any step on.
+    This is the splitmix64 generator in wrapping 64-bit arithmetic. The numbers are the same on a CPU and a GPU, for a
+    single seed and for many seeds at once. A stream can be read from any position.
     """
     x = key + counter * _GOLDEN
     x = (x ^ shift(x, 30)) * _FIRST

@@ -106,8 +106,8 @@ class Registry:
 
         Raises:
             IcyError: the name contains ':', '/' or '+'.
-            DuplicateNameError: another module has registered the name or an alias, or the same plug-in file has already
-                registered it. A module that runs again may register again, for example a notebook cell.
+            DuplicateNameError: another module has registered the name or an alias, or the plug-in file registers the
+                name twice. A module that runs again may register again, for example a notebook cell.
         """
         names = {entry.name, *entry.aliases}
         for name in names:
@@ -203,11 +203,12 @@ class Registry:
         return [entry for entry in self.entries(*kinds) if entry.factory is factory or entry.factory == address]
 
     def _lookup(self, kind: str, name: str) -> Entry | None:
-        """Return the entry of a kind by its name or an alias. Ignore case if this gives only one entry."""
+        """Return the entry of a kind by its name or an alias. Ignore case if the result is unique."""
         family_name, colon, cell_name = name.partition(":")
         family = self._find(kind, family_name) or self._in_any_case(kind, family_name)
         if not colon and (family is None or family.takes_cell):
-            bound = (self._with_each_cell(e) for e in self._entries.values() if e.kind == kind and e.takes_cell)
+            families = (e for e in self._entries.values() if e.kind == kind and any("{cell}" in a for a in e.aliases))
+            bound = map(self._with_each_cell, families)
             return next((e for each in bound for e in each if name.lower() in map(str.lower, e.aliases)), None)
         if family is None or family.takes_cell != bool(colon):
             return None
@@ -348,6 +349,11 @@ class Registry:
         self.plugin_files.append(str(file))
         if self._entries == before:
             log.warning("The plug-in file '%s' registers nothing; does it lack @icy.register_sender?", path)
+
+    def load_files(self, paths: str | Path | Iterable[str | Path]) -> None:
+        """Import one or several plug-in files. Errors as for `load_file`."""
+        for path in [paths] if isinstance(paths, (str, Path)) else paths:
+            self.load_file(path)
 
     def load_content(self, path: str, content: bytes) -> None:
         """Import the content of a plug-in file of another machine, under its path on that machine.

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def scratch_folder(what: str) -> Path:
-    """Make a temporary folder. Its name contains this process, so that others can remove it after the process ends.
+    """Make a temporary folder. Its name identifies this process, so that other processes can remove it later.
 
     Args:
         what: purpose of the folder, a word for its name.

@@ -31,7 +31,7 @@ def delay_signals() -> Iterator[None]:
 
 
 def leave_to_parent() -> None:
-    """Ignore these signals in a worker, including signals that are delayed at its start: its parent handles them."""
+    """Ignore signals that end a process, because the parent of this worker handles them; drop delayed signals too."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     if _CAN_HOLD:
@@ -39,16 +39,16 @@ def leave_to_parent() -> None:
 
 
 def hides_interrupt(error: BaseException | None) -> bool:
-    """Return whether an interrupt caused this error; Python replaces the interrupt when it is making a class."""
+    """Return whether a KeyboardInterrupt caused this error: Python replaces an interrupt while it creates a class."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def interrupt_with(kept: str) -> KeyboardInterrupt:
-    """Return a KeyboardInterrupt with a text about the finished part of a training.
+    """Return a KeyboardInterrupt with a message about the finished part of a training.
 
-    If a program does not catch it, Python prints one sentence instead of a stack trace, and ends as usual at Ctrl-C.
+    If a program does not catch the exception, Python prints a sentence instead of a stack trace, and exits as usual.
     Other exceptions are shown as before. A `sys.excepthook` of the program is not replaced.
 
     Args:

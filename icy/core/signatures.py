@@ -44,13 +44,13 @@ CALLS: Mapping[str, Call] = {
 
 
 def misfit(kind: str, factory: AnyFunction, takes_cell: bool = False, given: Collection[str] = ()) -> str:
-    """Describe the wrong arguments of a factory, as part of a sentence; "" if icy can call it.
+    """Describe wrong parameters of a factory, as part of a sentence; "" if icy can call it.
 
     Args:
         kind: kind of the entry.
         factory: the class or function.
-        takes_cell: whether it makes the models of a family that takes a cell.
-        given: names of further keyword arguments that it gets, if it takes them.
+        takes_cell: whether the factory makes models of a family that takes a cell.
+        given: names of further keyword arguments that icy passes.
 
     Example:
         >>> misfit("grammar", lambda space, seed: None)

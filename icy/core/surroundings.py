@@ -118,8 +118,8 @@ def require_training_failed(error: Exception) -> None:
     """
     if (cause := _outside_cause(error)) is not None:
         raise SurroundingsError(
-            f"Training ended because of {cause} ({type(error).__name__}: {error}); nothing was recorded, and the same "
-            "call continues."
+            f"Training ended because of {cause} ({type(error).__name__}: {error}); nothing was recorded. Run the "
+            "same call again to continue."
         ) from error
 
 

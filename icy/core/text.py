@@ -79,7 +79,7 @@ def natural(name: str) -> list[tuple[int, str] | str]:
 
 
 def several(value: object) -> list[Any]:
-    """Return one or several values as a list. Text is split at commas, and its whole numbers are converted.
+    """Return one or several values as a list. Text is split at commas; parts that are whole numbers become int.
 
     Example:
         >>> several("soft,gumb"), several(4), several(["3x4", "5x10"]), several(range(2))
@@ -92,10 +92,10 @@ def several(value: object) -> list[Any]:
 
 
 def words(value: object) -> list[str]:
-    """Return the different names or values in an argument with one or several values, as text.
+    """Return the distinct names or values in an argument with one or several values, as text.
 
-    Several values are a list, text with commas, or a list of text with commas. All arguments follow this rule. An empty
-    text in a list counts as a name, which is then unknown.
+    Several values are a list, text with commas, or a list of texts with commas. All arguments follow this rule. An
+    empty text in a list counts as a name, so that callers reject it.
 
     Example:
         >>> words("soft,gumb"), words(["soft, gumb", "discr"]), words(4), words(())

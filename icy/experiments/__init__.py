@@ -1,6 +1,6 @@
 """Experiments: plan, run, and collect probes, sweeps, end-to-end runs and reproductions.
 
-The kinds of jobs that icy brings along register here, as any other would.
+This package registers icy's own kinds of jobs, in the same way as plug-ins register theirs.
 """
 
 from icy.records.kinds import JobKind, register_job_kind

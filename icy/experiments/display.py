@@ -34,8 +34,9 @@ def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | N
 
     Args:
         watcher: callbacks of the caller, if there are any.
-        progress: whether to display it. By default (None) it is displayed live on a terminal and in a notebook, and
-            as a line a minute elsewhere, as in a log file. With a watcher or ICY_PROGRESS=0, the default is False.
+        progress: whether to display the progress. By default (None) the display is live on a terminal and in a
+            notebook, and a line per minute elsewhere, as in a log file. With a watcher or ICY_PROGRESS=0, the default
+            is False.
     """
     if progress is None and (watcher is not None or os.environ.get(SWITCH, "").strip().lower() in OFF):
         return watcher
@@ -64,7 +65,7 @@ def in_notebook() -> bool:
 
 
 class PlainWatcher(ProgressWatcher):
-    """Prints a line for every replicate that ends, and a line on progress after every minute without one."""
+    """Prints a line for every replicate that ends, and a progress line after each minute without output."""
 
     SILENCE_SECONDS = 60.0
     _spoken = -math.inf

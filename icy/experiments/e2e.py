@@ -49,13 +49,13 @@ def e2e(
 ) -> EndToEndResult:
     """Train a sender and a receiver together, from scratch or after each was pre-trained on a grammar.
 
-    Finished runs are kept in the folder `out`. The same call again, or one with more grammars or seeds, trains only
-    the missing runs. After pre-training the length of the game is relative to concat's, so concat is included unless
-    `steps` is given.
+    Finished runs are kept in the folder `out`. If you repeat the call, also with more grammars or seeds, only missing
+    runs are trained. After pre-training, the length of the game depends on the updates that concat needed, so concat
+    is trained too, unless `steps` is given.
 
     Args:
         sender: names of senders; or a class or function that makes a sender, or a PyTorch module.
-        receiver: the same for receivers.
+        receiver: names of receivers; or a class, function or module, as for `sender`.
         pretrain: grammars or languages, or "none".
         watcher: callbacks that observe the run.
         progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
@@ -140,7 +140,7 @@ def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
 
 
 def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
-    """Return the grammars of pre-training; concat is first where the length of the game depends on it."""
+    """Return the grammars of pre-training; concat comes first if the length of the game depends on concat."""
     if patterns == [SCRATCH]:
         return patterns
     if SCRATCH in patterns:
@@ -154,11 +154,11 @@ def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
 
 
 def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
-    """Return the pairs: senders and receivers in order, or a single model of one side with each of the other side."""
+    """Return the pairs: the i-th sender with the i-th receiver, or a single model with all models of the other side."""
     senders, receivers = _entries(spec.sender, "sender"), _entries(spec.receiver, "receiver")
     for side, entries in (("sender", senders), ("receiver", receivers)):
         if not entries:
-            raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows what there is.")
+            raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows all.")
     if len(senders) != len(receivers) and 1 not in (len(senders), len(receivers)):
         raise InvalidSettingError(
             f"{counted(len(senders), 'sender')} and {counted(len(receivers), 'receiver')} make no pairs: give equally "
@@ -172,7 +172,7 @@ def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
 
 
 def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
-    """Return the models of one side in the given order, with repeats, since they are paired by position."""
+    """Return the models of one side in the given order, with repeats, because pairs are formed by position."""
     each = [str(name) for some in several(names) for name in several(some)]
     return [entry for name in each for entry in registry.match(name, side)]
 

@@ -12,15 +12,15 @@ FLOOR = ["cbm", "ambiguity_rate", "paraphrase_rate", "unmatched_rate"]
 
 
 def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the floors of the rows of a published table of games.
+    """Return the chance scores ("floors") of the rows of a published table of games.
 
     Args:
         cells: the cells, with the names of their rows (`icy.analysis.literature.games.with_names`).
 
     Returns:
-        One row for each row of the published table. The columns are: `row`, its name; `printed`, the published cbm;
-        `chance`, the cbm of random words; the rates of cbm for random words; and `holistic`, the cbm if every phrase
-        has a random message.
+        A row for each row of the published table that has cbm and the number of words. The columns are: `row`, the name
+        of the row; `printed`, the published cbm; `chance`, the cbm of random words; the rates of cbm for random words;
+        and `holistic`, the cbm if every phrase has a random message.
     """
     rows = []
     for name, row in cells.groupby("row", sort=False):
@@ -36,9 +36,9 @@ def printed_floors(cells: pd.DataFrame) -> pd.DataFrame:
 def _floors(world: str, rule_length: int, words: int, length: int) -> dict[str, Any]:
     from icy.games.floors import cbm_floor
 
-    said = _phrases(world, rule_length)
-    chance = cbm_floor(said, words, length, unmatched="assigned")
-    holistic = cbm_floor(said, words, length, "phrase", unmatched="assigned")["cbm"]
+    phrases = _phrases(world, rule_length)
+    chance = cbm_floor(phrases, words, length, unmatched="assigned")
+    holistic = cbm_floor(phrases, words, length, "phrase", unmatched="assigned")["cbm"]
     return {"chance": chance["cbm"], **{name: chance[name] for name in FLOOR[1:]}, "holistic": holistic}
 
 

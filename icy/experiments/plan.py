@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import cast, get_args
 
 from icy.config.specs import RunSpec
@@ -41,7 +40,7 @@ class Row:
         job: all the replicates of the row, baselines first.
         missing: the replicates to train now.
         filed: the records of the other replicates.
-        before: finishing times of records that are to be replaced, as their replicates are trained again; by key.
+        before: finishing times, by key, of records that will be replaced, because their replicates are trained again.
     """
 
     job: Job
@@ -166,7 +165,7 @@ def make_plan(spec: RunSpec) -> Plan:
 @interrupted_with("nothing was trained")
 def plan_rows(spec: RunSpec) -> list[Row]:
     """Return the rows of a spec: the jobs of its kind, each with its records on file."""
-    load_plugins(spec.plugin_files)
+    registry.load_files(spec.plugin)
     if folder_of(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
         raise InvalidSettingError(
             f"out is a folder for results, not a file such as '{spec.out}'; `icy pack` writes results to a file."
@@ -175,7 +174,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     check_engine(spec.engine, where["device"])
     kind = job_kind(spec.job_kind)
     if spec.keep_models and kind.model is None:
-        raise InvalidSettingError(f"Jobs of kind '{kind.name}' keep no models; leave out keep_models (--keep-models).")
+        raise InvalidSettingError(f"Jobs of kind '{kind.name}' save no models; leave out keep_models (--keep-models).")
     where["keep_models"] = spec.keep_models
     with one_thread():  # trial calls of models are fast, unless threads wait for each other on a busy machine
         jobs = kind.make_jobs(spec)
@@ -199,12 +198,6 @@ def store_of(spec: RunSpec) -> Store:
     return Store(spec.out, {record["key"]: record for pack in packs_of(spec) for record in pack.records})
 
 
-def load_plugins(files: str | Path | Iterable[str | Path]) -> None:
-    """Load plug-in files."""
-    for file in [files] if isinstance(files, (str, Path)) else files:
-        registry.load_file(file)
-
-
 def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
     """Return the plan of some rows, on the runner, device and workers of the spec.
 
@@ -218,18 +211,17 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
     if spec.per_gpu < 1:
         raise InvalidSettingError(f"per_gpu must be at least 1, not {spec.per_gpu}.")
     workers = plan_workers(spec.workers, device, rows)
-    if spec.runner == "local":
-        if spec.per_gpu != 1:
-            raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
-        return Plan(tuple(rows), store_of(spec), device, workers, start=packs_of(spec))
-    for row in rows:
-        _refuse_notebook(row)
-    where = device, spec.workers or 0, spec.runner, spec.per_gpu, packs_of(spec)
-    return Plan(tuple(rows), store_of(spec), *where)
+    if spec.runner != "local":
+        workers = spec.workers or 0
+        for row in rows:
+            _refuse_notebook(row)
+    elif spec.per_gpu != 1:
+        raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
+    return Plan(tuple(rows), store_of(spec), device, workers, spec.runner, spec.per_gpu, packs_of(spec))
 
 
 def device_of(spec: RunSpec) -> str:
-    """Return the device of a spec. The devices of a cluster are known only after connecting, so it may be "auto"."""
+    """Return the device of a spec; for a cluster also "auto", because its devices are known only after connecting."""
     if spec.runner not in RUNNERS:
         raise unknown("runner", spec.runner, RUNNERS)
     if spec.runner == "local":
@@ -240,7 +232,7 @@ def device_of(spec: RunSpec) -> str:
 
 
 def _refuse_notebook(row: Row) -> None:
-    """Raise if a model or grammar is defined in a notebook or at a prompt, as other machines cannot import it."""
+    """Raise an error if a model or grammar is defined in a notebook or at a prompt: other machines cannot import it."""
     for entry in row.job.entries:
         if entry.origin == "__main__":
             raise InvalidSettingError(

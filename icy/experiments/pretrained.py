@@ -36,7 +36,9 @@ def with_saved_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob
         InvalidSettingError: a pair is from scratch, a model was not saved, or several saved models fit.
     """
     if any(r.condition == SCRATCH for job in jobs for r in job.replicates):
-        raise InvalidSettingError("Pairs from scratch do not start from models: give the grammars with `pretrain`.")
+        raise InvalidSettingError(
+            "Pairs from scratch do not start from saved models: name the grammars of the models with `pretrain`."
+        )
     found = ProbeResult.load(path)
     probes = [r for r in found.records if kind_of(r).name == "probe" and not r["failed"]]
     # In the game, the words depend on the seed; models with a separate seed of words have other words.
@@ -64,7 +66,7 @@ def _saved_side(record: Record, source: str) -> SavedSide:
 
 
 def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) -> Record:
-    """Return the record of a side's model, grammar and seed with the sizes of a pair."""
+    """Return the record of the probe that trained one side of a pair: same model, grammar, seed and sizes."""
     task = job.task.alone(side, job.task.pretrain_representation)
     fields = {
         "model": task.entry.qualified, "grammar": content_name(replicate.condition), "seed": replicate.seed,

@@ -50,13 +50,13 @@ def probe(
 ) -> ProbeResult:
     """Measure which grammars a model learns easily.
 
-    Finished replicates are kept in the folder `out`. The same call again, or one with more grammars or seeds, trains
-    only the missing replicates. Concat is always included, as the baseline.
+    Finished replicates are kept in the folder `out`. If you repeat the call, also with more grammars or seeds, only
+    missing replicates are trained. Concat is always included, as the baseline.
 
     Args:
         model: names or wildcards of senders and receivers; or a class or function that makes a model, or a PyTorch
             module.
-        grammar: names, chains or wildcards; or languages: a Language, or a file of one.
+        grammar: names, chains or wildcards of grammars; or languages, as Language objects or files.
         watcher: callbacks that observe the run.
         progress: whether to show the progress of the run. By default it is shown live in notebooks and on terminals,
             and as a line a minute elsewhere, unless a watcher is given or the environment has ICY_PROGRESS=0.
@@ -140,7 +140,7 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | 
 
 
 def usable_models(models: str | Iterable[str], representation: str, sides: Sequence[str] = SIDES) -> list[Entry]:
-    """Return the models of some sides that match. Those of a wildcard must work with the representation."""
+    """Return the models of these sides that match. A wildcard matches only models that work with a representation."""
     entries: dict[str, Entry] = {}
     for pattern in words(models):
         found = registry.match(pattern, *sides)
@@ -152,12 +152,12 @@ def usable_models(models: str | Iterable[str], representation: str, sides: Seque
             log.warning("Left out, since they do not work with '%s': %s.", representation, left_out)
         entries.update((entry.qualified, entry) for entry in usable)
     if not entries:
-        raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
+        raise InvalidSettingError("No model was given; `icy list models` shows all.")
     return list(entries.values())
 
 
 def _complete(blank: ProbeJob, user_grammars: UserGrammars, seeds: list[int]) -> ProbeJob:
-    """Return a job with its replicates, concat's first, and with its numbers of parameters."""
+    """Return a job with its replicates (concat first) and its numbers of parameters."""
     task = blank.task
     names = [BASELINE, *(g for g in expand_grammars(user_grammars.names, task.side) if g != BASELINE)]
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)

@@ -192,7 +192,7 @@ class ProgressWatcher(Watcher):
 
 
 def _labels(plan: Plan) -> list[str]:
-    """Return the shortest label of each row that distinguishes it from the others."""
+    """Return for each row the shortest label that distinguishes the row from the others."""
     models = {row.name: row.job.short_name for row in plan.rows}
     names = list(models.values())
     short = {model: name if names.count(name) == 1 else model for model, name in models.items()}

@@ -28,7 +28,7 @@ def report(results: Results, path: str | Path, title: str = "", spread: str = "s
     The file is self-contained and loads nothing from the network.
 
     Args:
-        results: a ProbeResult, a long table, or the path of results. A table holds no curves.
+        results: a ProbeResult, a long table, or the path of results. Reports of long tables have no curves.
         path: path of the file, ending in .html.
         title: heading of the report; by default the names of up to three models, else "Results".
         spread: spread over seeds: "sd", "sem" or "ci95".

@@ -43,7 +43,7 @@ CHECKS: dict[tuple[str, int], Choices] = {("icy22/table4", 1280): {"check_every"
 # Updates between readings. The accuracy from scratch is a mean over as many updates.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
 QUICK_UPDATES = 1000  # updates of agents of games with quick=True
-COUNTED = 4  # so many rows with the least relative cost have their operations counted, to find the fastest
+COUNTED = 4  # number of rows, those with the least relative cost, to count operations for, to find the fastest
 PART = ["protocol", "representation", "side", "hidden_size", "target"]  # columns that the models of one part share
 
 
@@ -125,7 +125,9 @@ class Reproducing:
         if source.reproduce == "games":
             cells = with_names(cells, source.id)
         if spec.observations is not None and "observations" not in cells:
-            raise InvalidSettingError(f"The agents of {source.id} do not learn from observations: leave these out.")
+            raise InvalidSettingError(
+                f"The agents of {source.id} do not learn from observations: leave out `observations` (--observations)."
+            )
         column = next((name for name in ("search", "agent", "row") if name in cells), "model")
         for name, patterns in ((column, spec.only), ("grammar", spec.grammar), ("representation", spec.representation)):
             cells = _only(cells, name, _listed(patterns), source.id)
@@ -162,7 +164,7 @@ class Reproducing:
                 if (cost := _cost(plan, counted=False)) > 0:
                     plans.append((cost, plan, part))
         if not plans:
-            raise InvalidSettingError(f"None of the requested rows of {self.source.id} learns.")
+            raise InvalidSettingError(f"None of the requested rows of {self.source.id} has a model that learns.")
         cheap = sorted(plans, key=lambda found: found[0])[:COUNTED]
         return min(cheap, key=lambda found: _cost(found[1], counted=True))[2]
 
@@ -176,7 +178,7 @@ class Reproducing:
         return Reproduction(self.source, ProbeResult([]), self.wanted, self.language_seeds())
 
     def language_seeds(self) -> tuple[int, ...]:
-        """Return the seeds of the languages: the requested seeds, or those of the paper."""
+        """Return the seeds of the languages: the requested seeds, or the seeds of the paper."""
         return tuple(seed_list(list(self.source.seeds) if self.spec.seeds is None else self.spec.seeds))
 
     def plan(self) -> Plan:
@@ -223,7 +225,7 @@ def _steps(request: Reproducing) -> Plan:
     for part in parts:
         part["settings"] = {**part["settings"], **request.spec.settings}
     if not parts:
-        raise InvalidSettingError(f"None of the requested rows of {request.source.id} learns.")
+        raise InvalidSettingError(f"None of the requested rows of {request.source.id} has a model that learns.")
     return make_sweep(SweepSpec(parts=parts, **request.shared()))
 
 
@@ -260,7 +262,7 @@ def _agents(request: Reproducing) -> Plan:
     for part in agent_parts(request.source.id, request.wanted, request.spec.seeds, request.spec.observations):
         specs.append(kind(**{**shared, **part, "settings": {**part["settings"], **changed}}))
     if not specs:
-        raise InvalidSettingError(f"None of the requested rows of {request.source.id} learns.")
+        raise InvalidSettingError(f"None of the requested rows of {request.source.id} has a model that learns.")
     return _together([planned(spec, plan_rows(spec)) for spec in specs])
 
 
@@ -309,7 +311,7 @@ def _listed(names: str | Iterable[str]) -> list[str]:
 
 
 def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> pd.DataFrame:
-    """Return the cells that match a pattern in a column; warn of names that only other tables have.
+    """Return the cells with a value in `column` that matches a pattern; warn of names that only other tables have.
 
     Raises:
         UnknownNameError: a pattern matches no published table.

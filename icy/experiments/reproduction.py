@@ -60,7 +60,7 @@ def page(done: Reproduction, remark: str = "") -> str:
 
 
 def _about_games(done: Reproduction) -> list[str]:
-    """Return the sections on the claims about games, and on their chance scores."""
+    """Return the sections about the claims on games and about chance scores."""
     claims, floors = done.claims(), done.floors()
     names = {"row": "row", "printed": "printed", "chance": "its chance", "holistic": "its holistic"}
     ours = {"icy": "icy", "icy_chance": "its chance", "icy_holistic": "its holistic"}
@@ -204,7 +204,7 @@ class Reproduction:
         return AGENTS if self.of_agents else GAMES if self.of_games else LANGUAGES if self.of_languages else {}
 
     def shown(self) -> pd.DataFrame:
-        """Return every cell as text, with its meaning space where cells differ in it."""
+        """Return every cell as text; in tables of updates, with the meaning space of each cell."""
         from icy.analysis.literature.verdicts import cells_as_text
 
         table, spaces = with_headings(cells_as_text(self.cells), self.headings), self.cells["representation"]
@@ -222,7 +222,7 @@ class Reproduction:
         return claims(games_of_results(self._games()))
 
     def floors(self) -> pd.DataFrame:
-        """Return the scores of concept best matching of games, published and measured, next to their floors."""
+        """Return the scores of concept best matching in games, published and measured, next to chance scores."""
         from icy.analysis.literature.games import rows_of
 
         from .game_floors import printed_floors
@@ -242,7 +242,7 @@ class Reproduction:
         )
 
     def table(self) -> BiasTable:
-        """Return the table of the results, with the published values unless it is about agents or updates."""
+        """Return the table of the results; with published values, except for tables of agents, updates or languages."""
         if self.of_agents or self.cell_by_cell:
             return self.result.bias_table("sem")
         return self.result.bias_table("sem", compare=self.source.id)
@@ -261,7 +261,7 @@ class Reproduction:
 
     @property
     def cell_by_cell(self) -> bool:
-        """Whether to show a line per cell. The models' table lacks published numbers of updates or of languages."""
+        """Whether to show a line per cell, because `table` does not show published numbers of updates or languages."""
         return self.of_steps or self.of_languages
 
     def _repr_html_(self) -> str:

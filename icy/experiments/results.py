@@ -90,7 +90,7 @@ def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
 
 
 def table_of(kind: JobKind, long: pd.DataFrame, spread: str, **options: Any) -> BiasTable:
-    """Return the table of results of a kind of job; options as for `icy.analysis.bias_table`, or as the kind has."""
+    """Return the table of results of a kind of job; options as for `icy.analysis.bias_table` or `JobKind.table`."""
     from icy.analysis.tables.bias import bias_table
 
     make = bias_table if kind.table is None else load_object(kind.table)
@@ -162,7 +162,7 @@ class ProbeResult:
         return self.whole_table(spread, **options).render(format)
 
     def parts(self) -> list[ProbeResult]:
-        """Split the results by kind of job and protocol, since each of these has its own measure."""
+        """Split the results by kind of job and protocol, because their measures differ."""
         parts: dict[tuple[str, str], list[Record]] = {}
         for record in self.records:
             parts.setdefault((kind_of(record).name, record.get("protocol", "")), []).append(record)
@@ -199,7 +199,8 @@ class ProbeResult:
         """Return the table of differences seed by seed, with tests; arguments as for `icy.analysis.difference_table`.
 
         Args:
-            other: other results; or a model of these, to compare the others with; or "each", for all pairs of models.
+            other: other results; or the name of a model in these results, to compare the other models with; or "each",
+                for all pairs of models.
             spread: spread of the differences over seeds.
             **options: name, by, sort and decimals.
         """
@@ -214,7 +215,7 @@ class ProbeResult:
         return self.table()
 
     def __add__(self, other: ProbeResult) -> ProbeResult:
-        """Join two results. If a record is in both, the right-hand side's is kept.
+        """Join two results. If both have a record of a replicate, the record of the right-hand result is kept.
 
         If a model or a grammar has several versions, only results of the newest are kept, with a warning.
         """
@@ -235,20 +236,20 @@ class ProbeResult:
         return cls(records, paths, folder)
 
     def model(self, grammar: str, seed: int | None = None, model: str | None = None, **where: Any) -> Module:
-        """Return the trained model of one replicate, in evaluation mode; for a pair, both sides as one module.
+        """Return the trained model of a replicate, in evaluation mode; for a pair, both sides in one module.
 
-        Its weights are exactly those at the end of training.
+        The weights are exactly the weights at the end of training.
 
         Args:
             grammar: grammar of the training; for a pair from scratch, "none".
             seed: seed of the training; by default the lowest, if the matching replicates differ only in the seed.
             model: name of the model, with or without its side; needed if there are several models.
-            **where: other fields that distinguish it, by the names of records and of settings: hidden_size=64,
+            **where: other fields that select the replicate, by the names of records and of settings: hidden_size=64,
                 representation="gumb", protocol="budget", learning_rate=0.002.
 
         Raises:
-            StoreError: no replicate matches, or several match (the message lists them); its model was not saved, or
-                has changed since training.
+            StoreError: no replicate matches, or several match (the message lists them); the model was not saved, or
+                its code has changed since training.
             UnknownNameError: these results do not have a field of this name.
 
         Example:
@@ -399,8 +400,8 @@ class EndToEndResult(ProbeResult):
     def curves(self) -> pd.DataFrame:
         """Return a row per pair and reading: model, representation, grammar, seed, and the points of its curve.
 
-        `accuracy` and `loss` are those of the game. `sender_accuracy` and `receiver_accuracy` are measured on the
-        language of pre-training.
+        `accuracy` and `loss` are measured in the game, `sender_accuracy` and `receiver_accuracy` on the language of
+        pre-training.
         """
         return game_curves(self.records)
 
@@ -413,17 +414,17 @@ class EndToEndResult(ProbeResult):
     def language(
         self, grammar: str = SCRATCH, seed: int | None = None, model: str | None = None, **where: Any
     ) -> Language:
-        """Return the language that emerged in one run: its sender's greedy message for every meaning.
+        """Return the language that emerged in a run: the sender's greedy message for every meaning.
 
         Args:
             grammar: grammar of pre-training; "none" for a run from scratch.
             seed: seed of the run; by default the lowest, if the matching runs differ only in the seed.
             model: the pair, as in "HierZero:GRU+Hier:GRU"; needed if there are several pairs.
-            **where: other fields that distinguish the run, by the names of records and of settings:
+            **where: other fields that select the run, by the names of records and of settings:
                 representation="gumb", steps=5000.
 
         Raises:
-            StoreError: no run matches, or several match (the message lists them); or its language is not on file.
+            StoreError: no run matches, or several match (the message lists them); or the language is not on file.
             UnknownNameError: these results do not have a field of this name.
         """
         spoken = [r for r in self.records if r.get("language") and not r["failed"]]

@@ -96,7 +96,7 @@ def _under_way(plan: Plan) -> int:
 
 
 def _finished(plan: Plan, started: float) -> int:
-    """Return the number of replicates on file: those recorded before the run, and those recorded since it began."""
+    """Return the number of replicates of the plan on file, recorded before the run or during it."""
     paths = [plan.store.path(row.job.key(r)) for row in plan.rows for r in row.missing]
     margin = 1.0  # second; file systems store less exact times than programs use
     fresh = sum(path.exists() and path.stat().st_mtime >= started - margin for path in paths)
@@ -248,7 +248,7 @@ class _Rows:
         return None if row.job.keep_models and self._store.lacks_model(record) else record
 
     def _check_folder(self) -> None:
-        """Add the new records of other runs, and queue the replicates that they have left."""
+        """Add the new records of other runs, and queue the replicates that these runs claimed but did not train."""
         if not any(self._in_other_runs.values()):
             return
         claimed = {key for claim in self._claims.others() for key in claim.keys}

@@ -17,7 +17,7 @@ from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spel
 from icy.config.types import OrderName
 from icy.core.checks import parse_whole
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unknown
-from icy.core.registry import SIDES
+from icy.core.registry import SIDES, registry
 from icy.core.surroundings import standard_state
 from icy.core.text import listed, words
 from icy.core.types import Choices, Fields
@@ -28,7 +28,7 @@ from icy.training.combinations import combinations, warn_of_refused
 
 from .display import with_progress
 from .idle import warn_of_idle, warn_of_idle_retries, without_idle
-from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
+from .plan import Plan, Row, plan_rows, planned, store_of
 from .results import ProbeResult
 from .run import run_plan
 from .sweep_file import read_sweep as read_sweep
@@ -94,7 +94,7 @@ def sweep_spec(**given: Any) -> SweepSpec:
     Raises:
         UnknownNameError: no part takes an argument, or a kind is unknown.
     """
-    load_plugins(given.get("plugin", ()))
+    registry.load_files(given.get("plugin", ()))
     whole = given.get("kind", SweepSpec.kind)
     parts: Sequence[Fields] = given.get("parts") or ({},)
     kinds = [str(part.get("kind", whole)) for part in parts]
@@ -139,7 +139,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
     """Return the plan of a sweep, without training. Errors as for `sweep`."""
     if spec.order not in ORDERS:
         raise unknown("order", spec.order, ORDERS)
-    load_plugins(spec.plugin_files)
+    registry.load_files(spec.plugin)
     store = store_of(spec)
     planned_rows: list[Row] = []
     places: dict[RowKey, list[int]] = {}  # of rows with the same key
@@ -208,7 +208,7 @@ def _combinations(spec_class: type[RunSpec], options: Choices) -> Iterable[RunSp
 def _models(options: Fields) -> list[str]:
     models = words(options["model"])
     if not models:
-        raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
+        raise InvalidSettingError("No model was given; `icy list models` shows all.")
     side = options.get("side")
     if side is not None and side not in SIDES:
         raise unknown("side", str(side), SIDES)

@@ -54,7 +54,7 @@ def read_sweep(file: str | Path) -> Choices:
 
 
 def _warn_of_plugins(file: Path, names: object) -> None:
-    """Warn of the plug-ins of a file before they are imported, which runs their code; also for `--dry-run`."""
+    """Warn of the plug-ins of a file before their import, which runs their code, also with `--dry-run`."""
     if plugins := several(names):
         log.warning("The sweep %s runs the code of plug-ins: %s.", file, listed([*map(str, plugins)]))
 
@@ -64,7 +64,7 @@ def _is_table(value: object) -> bool:
 
 
 def _field(name: str) -> str:
-    """Return the field of the spec for a name in a file. The name is that of the field or of the command's option."""
+    """Return the field of the spec for a name in a file: the name of a field or of an option of the command."""
     return OPTIONS.get(name, name.replace("-", "_"))
 
 
@@ -148,8 +148,8 @@ def _in_file(hint: Any) -> InFile | None:
     """Return the type in a file for a type hint; None if any value is allowed.
 
     A sequence becomes a list, a path becomes text, and a mapping becomes a table. A literal becomes text; the spec
-    checks it later and suggests the most similar name. Types that exist only in Python, such as a space of meanings,
-    are left out.
+    checks this text later and suggests the most similar name. Types that exist only in Python, such as a space of
+    meanings, are left out.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if hint in (str, int, float, bool, NoneType):
@@ -210,7 +210,7 @@ def _check(table: Fields, types: Mapping[str, InFile], where: Callable[[str], st
             raise InvalidSettingError(f"{where(name)}: {name} and {names[_field(name)]} are the same option.")
         expected = types.get(_field(name))
         if expected is not None and not expected.accepts(value):
-            raise InvalidSettingError(f"{where(name)}: {name} is {expected}, not {quoted(value)}.")
+            raise InvalidSettingError(f"{where(name)}: {name} must be {expected}, not {quoted(value)}.")
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------

@@ -7,11 +7,12 @@ from typing import Any
 
 from icy.config.specs import RunSpec
 from icy.core.docs import described, spell_out_arguments
+from icy.core.registry import registry
 from icy.core.surroundings import standard_state
 from icy.records.kinds import job_kind
 
 from .display import with_progress
-from .plan import load_plugins, make_plan
+from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
 from .trackers.make import watching
@@ -55,7 +56,7 @@ def train(
         >>> [(r["model"], r["grammar"], r["steps"]) for r in result.records]
         [('pairs+ppo', 'posdis', 2)]
     """
-    load_plugins(plugin)
+    registry.load_files(plugin)
     spec = job_kind(kind).load_spec().asked(**options, **({"plugin": plugin} if plugin else {}))
     return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
 

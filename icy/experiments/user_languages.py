@@ -40,7 +40,7 @@ class UserGrammars:
 
     @classmethod
     def of(cls, grammars: Grammars, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> UserGrammars:
-        """Read the languages among the grammars of a user. Equal languages with two names are read as one.
+        """Read the languages among the grammars of a user. If two names have equal languages, keep one language.
 
         Args:
             grammars: names, files and languages.
@@ -68,12 +68,12 @@ class UserGrammars:
     ) -> tuple[MeaningSpace, int, int]:
         """Return the meanings, the vocabulary size and the word length of a run.
 
-        Languages of the user determine them. A language may use fewer tokens than the vocabulary size of the spec or
-        of another language.
+        Languages of the user determine these sizes. A language may use fewer tokens than the vocabulary size of the
+        spec or of another language.
 
         Args:
-            spec: with one value along each axis.
-            with_concat: whether concat is trained too, so that the vocabulary must be large enough for it.
+            spec: a spec with one value along each axis.
+            with_concat: whether concat is trained too. Then the vocabulary must be large enough for concat.
 
         Raises:
             InvalidSettingError: the languages have different sizes, the sizes of the spec differ from theirs, or the

@@ -45,7 +45,7 @@ def with_model_names(spec: S, *fields: str) -> S:
 
 
 def _sizes_of(spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Sizes:
-    """Return the sizes of a run; if it has several, or if a language determines them, return small sizes."""
+    """Return the sizes of a run. If the run has several, or if a language determines the sizes, return small sizes."""
     fields: Any = spec  # each field may have several values
     try:
         space, hidden = MeaningSpace.of(fields.meanings), hidden_list(fields.hidden)
@@ -116,7 +116,7 @@ def _digest(model: Any) -> str:
 
 
 class FreshCopies:
-    """A factory of copies of a module. The copies have its sizes and new initial weights.
+    """A factory that copies a module. The copies have the module's sizes and new initial weights.
 
     Args:
         module: the module. Its layers with parameters must have the method `reset_parameters`, as PyTorch's have.

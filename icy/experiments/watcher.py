@@ -14,7 +14,7 @@ from .plan import Plan
 
 @dataclass
 class Watcher:
-    """Callbacks that observe a run; override those you need.
+    """Callbacks that observe a run. Override the methods that you need.
 
     The command line's progress display and the trackers in `icy.experiments.trackers` are watchers. All methods are
     called in the calling process.
@@ -97,7 +97,7 @@ class Watchers(Watcher):
             watcher.found(record)
 
     def ended(self) -> None:
-        """Forward the event to every watcher, even if one raises: others may have files to close."""
+        """Forward the event to every watcher, even if a watcher raises an error: others may have files to close."""
         with contextlib.ExitStack() as stack:
             for watcher in reversed(self.watchers):
                 stack.callback(watcher.ended)

@@ -1,4 +1,4 @@
-"""Evaluate and compare agents of games: trained agents from files, and oracles, which know the rules."""
+"""Evaluate and compare agents of games: trained agents from files, and oracles that know the rules."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Names = str | Path | Sequence[str | Path]  # names of oracles; folders or files of trained agents
-USUAL_WORLD = "thing"  # of oracles that are evaluated without trained agents
-GAME_SETTINGS = ("rule_length", "targets", "distractors", "distractor_kind")  # settings of a game that are always shown
-EVALUATION = ("turns", "topsim_of", "unmatched")  # learning settings that change scores
+USUAL_WORLD = "thing"  # world of oracles that are evaluated without trained agents
+GAME_SETTINGS = ("rule_length", "targets", "distractors", "distractor_kind")  # always in the text of a game
+EVALUATION = ("turns", "topsim_of", "unmatched")  # learning settings that affect scores
 TRAINING = ("channel", "word_size", "message_length", "steps", "settings")  # settings that distinguish trainings
 
 
 @dataclass(frozen=True, eq=False)
 class GameAgents:
-    """Agents with a name and a game.
+    """A speaker and a listener, with a name and a game.
 
     Attributes:
-        label: name of the agents.
-        seed: seed of their training; 0 for oracles.
-        setup: the game that they play.
-        distractor_kind: kind of its distractors.
+        label: name of the pair.
+        seed: seed of the training; 0 for oracles.
+        setup: the game to play.
+        distractor_kind: kind of the game's distractors.
         agents: the speaker and the listener.
-        training_task: task of their training; None for oracles.
+        training_task: task of the training; None for oracles.
     """
 
     label: str
@@ -60,12 +60,12 @@ class GameAgents:
     training_task: GameTask | None = None
 
     def evaluate(self) -> tuple[dict[str, float], Spoken]:
-        """Return scores and the messages; see `evaluate_agents`."""
+        """Evaluate the agents; see `evaluate_agents`."""
         return evaluate_agents(self.agents, self.setup, self.distractor_kind)
 
     @property
     def training(self) -> dict[str, str]:
-        """Settings of their training by name, as text; all empty for oracles."""
+        """Settings of the training by name, as text; empty for oracles."""
         if self.training_task is None:
             return dict.fromkeys(TRAINING, "")
         changes = ", ".join(f"{name}={value}" for name, value in self.training_task.changes().items())
@@ -73,7 +73,7 @@ class GameAgents:
 
     @property
     def game(self) -> str:
-        """The game and its evaluation as text. Scores are comparable where these texts are equal."""
+        """The game and its evaluation as text. Scores are comparable if their texts are equal."""
         setup, turns = self.setup, self.setup.of_turns(self.distractor_kind)
         learning = changed_fields(setup.learning, GamesLearningSettings())
         settings = {
@@ -87,16 +87,16 @@ class GameAgents:
 
     @property
     def turns(self) -> Turns:
-        """Turns of the game."""
+        """Source of the game's turns."""
         return Turns(self.setup.made_world, self.setup.of_turns(self.distractor_kind), [0])
 
 
 @dataclass(frozen=True)
 class GameChanges:
-    """Changes of a game, relative to the game in which agents learned.
+    """Changes to the game of trained agents, or the game of oracles.
 
     Attributes:
-        world: name of the world, for oracles only; by default the world of the trained agents in the same call, or
+        world: name of the world, only for oracles; by default the world of the trained agents in the same call, or
             "thing".
         world_options: arguments of the world.
         turns: settings of turns, by name.
@@ -109,7 +109,7 @@ class GameChanges:
     count: int | None = None
 
     def of(self, setup: GameTask, distractor_kind: str) -> tuple[GameTask, str]:
-        """Apply the changes to the setup of agents. Return the new setup and the kind of its distractors.
+        """Apply the changes to a game. Return the new game and its kind of distractors.
 
         Raises:
             IcyError: a setting is unknown, or the game is impossible.
@@ -127,14 +127,15 @@ class GameChanges:
 
 @standard_state()
 def players(who: Names, game: GameChanges | None = None, **where: object) -> list[GameAgents]:
-    """Load trained agents and make oracles, each with a game.
+    """Load trained agents and create oracles, and give each a game.
 
-    An oracle plays every game of the trained agents in `who`. A warning names the oracles that cannot play a game.
+    Each oracle plays every game of the trained agents. A warning names games that an oracle cannot play.
 
     Args:
-        who: one or several of: a name in ORACLES; a results folder, pack or .safetensors file of trained agents.
-        game: changes of the games. Without trained agents, the game of the oracles.
-        **where: load only trained agents with these values, by the field names of records: seed=124.
+        who: one or several names of oracles (ORACLES), or results folders, packs or .safetensors files of trained
+            agents.
+        game: changes to the games; without trained agents, the game of the oracles.
+        **where: load only trained agents with these values of their records' fields, as in seed=124.
 
     Raises:
         IcyError: no agents match, or a game is impossible.
@@ -179,7 +180,7 @@ def _require_registered(saved: SavedAgents) -> None:
 
 
 def one_player(who: str | Path, game: GameChanges | None = None, **where: object) -> GameAgents:
-    """Return the only agents that match; see `players`.
+    """Return the only match; see `players`.
 
     Raises:
         IcyError: as for `players`, or several agents match.
@@ -190,7 +191,7 @@ def one_player(who: str | Path, game: GameChanges | None = None, **where: object
 
 
 def _oracles(name: str, game: GameChanges, trained: Sequence[GameAgents]) -> Iterator[GameAgents]:
-    """Yield an oracle for the game of each of the trained agents; without these, for the requested game."""
+    """Yield an oracle for each game of the trained agents, or without these for the requested game."""
     if not trained:
         yield _oracle(name, *_usual_game(game))
     reasons: Counter[str] = Counter()
@@ -204,7 +205,7 @@ def _oracles(name: str, game: GameChanges, trained: Sequence[GameAgents]) -> Ite
 
 
 def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:
-    """Return an oracle in a game. It has a word for every concept instead of the channel of trained agents."""
+    """Create an oracle for a game. Its channel has one word per concept."""
     rules = rules_of(setup.made_world, setup.turns)
     agents = make_oracle(name, rules, setup.message_length)
     own = replace(setup, channel="gs", channel_options={}, word_size=len(rules.concepts))
@@ -212,7 +213,7 @@ def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:
 
 
 def _usual_game(game: GameChanges) -> tuple[GameTask, str]:
-    """Return the requested game; a message has as many words as a rule has concepts."""
+    """Return the requested game of oracles, with as many words per message as concepts per rule."""
     name = USUAL_WORLD if game.world is None else game.world
     concepts = len(make_world(name, **(game.world_options or {})).concepts)
     length = dict(game.turns or {}).get("rule_length", 1)
@@ -226,19 +227,20 @@ def compare(
     told: Callable[[str, int, int], None] | None = None,
     **where: object,
 ) -> pd.DataFrame:
-    """Evaluate agents in games, and return a row of scores for each.
+    """Evaluate agents, and return a row of scores for each agent and game.
 
     Args:
         who: see `players`.
         game: see `players`.
-        told: called before each evaluation with the agents' name, the number of finished evaluations, and the total.
+        told: progress callback, called before each evaluation with the agents' name, the number of finished
+            evaluations, and the total.
         **where: see `players`.
 
     Returns:
-        The columns `agents`, `seed`, `game` (the game as text: only rows of the same game are comparable), `world`,
-        the columns of TRAINING (settings of the training), `rule_length`, `targets`, `distractors` and
-        `distractor_kind` (settings of the game), the scores of `icy.games.evaluate_agents`, and the `conventions` of
-        the metrics, as JSON.
+        The columns `agents`, `seed`, `game` (as text; only rows with the same game are comparable), `world`, the
+        columns of TRAINING (settings of the training), `rule_length`, `targets`, `distractors` and `distractor_kind`
+        (settings of the game), the scores of `icy.games.evaluate_agents`, and the `conventions` of the metrics, as
+        JSON.
 
     Example:
         >>> from icy.games import GameChanges, compare

@@ -1,4 +1,4 @@
-"""Scores of messages: concept best matching and its floor, AMI, topsim, and counts of words and messages."""
+"""Scores of messages: concept best matching (CBM) and its floor, AMI, topsim, and counts of words and messages."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MEASURES = ("cbm", "cbm_floor", "cbm_holistic", *RATES, "ami", "topsim", *UNIQUE
 
 
 def matching(spoken: Spoken, unmatched: str = "matched", name: Callable[[int], str] | None = None) -> Score:
-    """Return the concept best matching of words and concepts.
+    """Return the concept best matching (CBM) of words and concepts.
 
     Args:
         spoken: phrases and messages.
         unmatched: see `icy.metrics.cbm`.
-        name: returns the name of a word, for the translation; by default words are numbered.
+        name: function that maps a word's number to its name, for the translation; by default the number.
     """
     score = cbm(spoken.named, spoken.tokens, concepts="items", unmatched=unmatched)
     if name is None:
@@ -40,27 +40,27 @@ def matching(spoken: Spoken, unmatched: str = "matched", name: Callable[[int], s
 
 
 def similarity(spoken: Spoken, of: str = "phrase") -> Score:
-    """Return the topographic similarity of messages and meanings: cosine against edit distance (CBM24).
+    """Return the topographic similarity: cosine distance of meanings against edit distance of messages (CBM24).
 
     The paper does not define the meaning of a turn with several targets. By default it is the phrase, as a vector with
-    1 at each of its concepts. The edit distance compares whole words, whatever their number of bits.
+    1 at each of its concepts. The edit distance compares whole words, not their bits.
 
     Args:
         spoken: phrases and messages.
-        of: "phrase", "targets" or "embedding". The vectors of the last two are in `spoken.objects`.
+        of: "phrase", "targets" or "embedding". The last two are vectors in `spoken.objects`.
 
     Raises:
-        UnknownNameError: `of` is another name.
+        UnknownNameError: `of` has another value.
         InvalidSettingError: `spoken` has no objects.
     """
     if of not in TOPSIM_OF:
         raise unknown("object of topsim", of, TOPSIM_OF)
     if of != "phrase":
         if spoken.objects is None:
-            raise InvalidSettingError(f"Topsim of {of} needs the objects of the turns, and only phrases are given.")
+            raise InvalidSettingError(f"Topsim of '{of}' needs `objects` of Spoken; give them, or take of='phrase'.")
         return topsim(Table.of(spoken.objects, spoken.tokens, one_hot="no", argmax=False), meaning="cosine")
     lengths = spoken.phrases.sum(1, keepdims=True)
-    if np.ptp(lengths) == 0:  # cosine distance is then proportional to the share of differing entries: faster
+    if np.ptp(lengths) == 0:  # then cosine distance is proportional to the share of differing entries, which is faster
         table = Table.of(spoken.phrases.astype(np.int64), spoken.tokens, one_hot="no", argmax=False)
         return topsim(table, meaning="cosine")
     return topsim(spoken.phrases / np.sqrt(lengths), spoken.tokens, meaning="cosine")
@@ -70,7 +70,7 @@ def similarity(spoken: Spoken, of: str = "phrase") -> Score:
 def language_scores(
     spoken: Spoken, topsim_of: str = "phrase", unmatched: str = "matched", languages: int = LANGUAGES
 ) -> dict[str, float]:
-    """Return all scores in MEASURES.
+    """Compute all scores in MEASURES.
 
     Args:
         spoken: phrases and messages.

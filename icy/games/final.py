@@ -1,4 +1,4 @@
-"""The result of a training: accuracies, scores of the language, and the files to store."""
+"""The result of a training: accuracies, scores of the language, and files."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class GameProgress:
     """The progress of one replicate of a stack.
 
     Attributes:
-        replicate: its seed and kind of distractors.
-        curve: a point per evaluation, with the numbers that `JobKind.curve` names.
-        best: the best accuracy of an evaluation.
+        replicate: the replicate: a seed and a kind of distractors.
+        curve: the learning curve: a point per evaluation, with the columns `JobKind.curve`.
+        best: highest accuracy of an evaluation so far.
         best_step: number of updates before the best evaluation.
         weights: weights at the best evaluation.
         loss: loss of the last update before the latest evaluation.
-        seconds: its share of the training time, over all sessions.
+        seconds: the replicate's share of the training time, over all sessions.
     """
 
     replicate: Replicate
@@ -53,7 +53,7 @@ class GameProgress:
 
 
 def evaluate_replicate(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
-    """Evaluate the best weights of a replicate, without the stack, and return the outcome."""
+    """Evaluate a replicate with its best weights, outside the stack, and return the outcome."""
     setup, replicate = job.task, runner.replicate
     model = make_game_model(setup, replicate.seed)
     restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
@@ -71,7 +71,7 @@ def evaluate_replicate(job: GameJob, runner: GameProgress, engine: str, updates:
 
 
 def pack_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
-    """Return the best weights and their card as the content of a .safetensors file."""
+    """Pack the best weights and their card as the content of a .safetensors file."""
     card = {
         "kind": job.kind,
         "model": job.name,
@@ -99,10 +99,10 @@ def evaluate_agents(
         device: device of the turns.
 
     Returns:
-        `accuracy` is measured on phrases that are held out from training, if there are any. `soft_accuracy` is the same
-        for trained agents with messages as in training, relaxed and with noise. `seen_accuracy` and `seen_cbm` are
-        measured on phrases of the training. The other scores are `icy.games.evaluation.MEASURES`. `topsim` of
-        embeddings is NaN for oracles, which have no embeddings.
+        `accuracy` is measured on held-out phrases, if there are any, and `seen_accuracy` and `seen_cbm` on training
+        phrases. `soft_accuracy` is the accuracy of trained agents with messages as in training, relaxed and noisy. The
+        other scores are `icy.games.evaluation.MEASURES`; `topsim` of embeddings is NaN for oracles, which have no
+        embeddings.
     """
     turns, learning = Turns(setup.made_world, setup.of_turns(distractor_kind), [0], device), setup.learning
 
@@ -124,7 +124,7 @@ def evaluate_agents(
 
 
 def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float64]:
-    """Return the vectors that topsim compares instead of phrases [turn, size]."""
+    """Return the vectors that topsim uses as meanings instead of phrases [turn, size]."""
     world, vectors = setup.made_world, []
     first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
     for batch in batches(turns, TEST, setup.learning.turns, setup.learning.batch_size):
@@ -138,5 +138,5 @@ def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float6
 
 
 def load_game_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:
-    """Return agents with these weights. Errors as for `icy.training.weights.restore`."""
+    """Create agents with these weights. Errors as for `icy.training.weights.restore`."""
     return cast(GameModel, restore(make_game_model(setup, seed), weights, setup.model))

@@ -1,4 +1,4 @@
-"""Floors: scores of random languages, in which words have no meaning."""
+"""Floors: scores of random languages. Their words have no meaning."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ DRAWN_FOR = ("turn", "phrase")
 def random_words(
     turns: int, length: int, words: int, seed: int = 0, language: int = 0
 ) -> Int64[NDArray[np.int64], "turn length"]:
-    """Return messages of random words, drawn independently and uniformly.
+    """Draw messages of random words, independently and uniformly.
 
     Args:
         turns: number of messages.
         length: number of words per message.
         words: number of different words.
         seed: seed of the draws.
-        language: number of the language; each has its own stream of random numbers.
+        language: number of the language, which selects the stream of random numbers.
     """
     count = whole_number("number of words", words)
     return stream(seed, "games", "random words", language).integers(count, size=(turns, length))
@@ -46,11 +46,11 @@ def cbm_floor(
     languages: int = LANGUAGES,
     unmatched: str = "matched",
 ) -> dict[str, float]:
-    """Return the concept best matching of random languages on the same phrases: the means of "cbm" and RATES.
+    """Return the CBM of random languages on the same phrases: the means of "cbm" and of each rate in RATES.
 
-    A score means little without its floor: with 1,000 turns and few words, some random words occur more often with one
-    concept than with others by chance, and are matched to it. With few phrases, a language that always uses the same
-    message for a phrase has a higher floor.
+    Compare scores with this floor. With 1,000 turns and few words, random words are by chance more frequent with one
+    concept than with others, and count as matched. With few phrases, a language with one fixed message per phrase has a
+    higher floor.
 
     Args:
         spoken: phrases and messages.

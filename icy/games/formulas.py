@@ -1,4 +1,4 @@
-"""Formulas of concepts as rules: concepts, their negations, and pairs of these (Mu & Goodman 2021)."""
+"""Rules that are logical formulas: concepts, their negations, and pairs of these (Mu & Goodman 2021)."""
 
 import itertools
 import math
@@ -17,11 +17,11 @@ from .worlds.world import World
 SINGLE, AND, OR = range(3)
 WORDS = {AND: "and", OR: "or"}
 Values = frozenset[int]
-GROUPS = ((True, True), (True, False), (False, True), (False, False))  # whether each of two literals holds
+GROUPS = ((True, True), (True, False), (False, True), (False, False))  # whether the first and the second literal hold
 
 
 class Literal(NamedTuple):
-    """A concept or its negation: the values of one attribute for which it holds."""
+    """A concept or its negation: an attribute, and the values for which it holds."""
 
     attribute: int
     values: Values
@@ -29,13 +29,12 @@ class Literal(NamedTuple):
 
 
 class Formulas(RuleSource):
-    """All formulas of one or two literals, which are concepts and their negations.
+    """All formulas of one or two literals. A literal is a concept or its negation.
 
-    Two literals are joined by "and" or by "or". Formulas that hold for no object or for all objects are left out, and
-    so are formulas that are equivalent to a shorter or earlier formula. The world of Mu & Goodman, of 5 shapes and 6
-    colors, has 312 formulas: 22 literals, 145 conjunctions and 145 disjunctions. A row of the table has two literals
-    and their connective: 0 for the first literal alone, 1 for "and", 2 for "or". A phrase consists of its literals, and
-    of the word "or".
+    Two literals are joined by "and" or "or". Formulas that hold for no object or for all objects are left out, as are
+    formulas equivalent to a shorter or earlier formula. The world of Mu & Goodman (5 shapes, 6 colors) has 312:
+    22 literals, 145 conjunctions and 145 disjunctions. A row of the table has two literals and their connective: 0 for
+    a single literal, 1 for "and", 2 for "or". A phrase consists of the literals, and of the word "or" if it joins them.
 
     Raises:
         InvalidSettingError: the world has too many formulas to list.
@@ -68,7 +67,7 @@ class Formulas(RuleSource):
         self._list_groups()
 
     def _list_groups(self) -> None:
-        """For the objects of each group of each rule, list the allowed values of each attribute."""
+        """List the allowed values of each attribute, for each group of each rule."""
         sizes = self.world.sizes
         parts = [_parts(self.literals, row, sizes) for row in self.table.tolist()]
         distinct = list(dict.fromkeys(values for groups in parts for values in itertools.chain(*groups)))
@@ -92,7 +91,7 @@ class Formulas(RuleSource):
         )
 
     def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
-        """Return the index of each rule in `groupings`: every rule has its own grouping."""
+        """Return the index of each rule's grouping: the rule's own number."""
         return rules
 
     def draw(
@@ -106,7 +105,7 @@ class Formulas(RuleSource):
         return self._members[sets, (uniform * self._counts[sets]).long()]
 
     def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
-        """Return which literals each formula has, and whether they are joined by "or"."""
+        """Return which words each formula's phrase has: its literals, and "or" if it joins them."""
         first, second, join = self.table[rules].unbind(-1)
         phrases = torch.zeros(*rules.shape, len(self.concepts), dtype=torch.bool, device=rules.device)
         phrases.scatter_(-1, torch.stack([first, second], -1), True)
@@ -116,7 +115,7 @@ class Formulas(RuleSource):
     def obeys(
         self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
     ) -> Bool[Tensor, "*turn object"]:
-        """Return for which objects their turn's formula holds."""
+        """Return which objects obey the formula of their turn."""
         first, second, join = self.table[rules].unbind(-1)
         one, other = (self._hold(literal, objects) for literal in (first, second))
         return torch.where((join == OR)[..., None], one | other, one & other)
@@ -140,7 +139,7 @@ class Formulas(RuleSource):
 
 
 def _literals(world: World) -> list[Literal]:
-    """Return the concepts of a world and then their negations, without literals equivalent to an earlier literal."""
+    """Return the concepts of a world, then their negations, without literals equivalent to earlier ones."""
     concepts = [
         Literal(attribute, frozenset([value]), world.concepts[world.first_concepts[attribute] + value])
         for attribute, size in enumerate(world.sizes)
@@ -155,7 +154,7 @@ def _literals(world: World) -> list[Literal]:
 
 
 def _formulas(literals: Sequence[Literal], sizes: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return the formulas as rows of the table. A single literal fills both columns of literals."""
+    """Return the formulas as rows of the table. A single literal is in both literal columns."""
     rows = [(place, place, SINGLE) for place in range(len(literals))]
     known = {literal[:2] for literal in literals}
     for (i, one), (j, other) in itertools.combinations(enumerate(literals), 2):
@@ -170,7 +169,7 @@ def _formulas(literals: Sequence[Literal], sizes: Sequence[int]) -> list[tuple[i
 
 
 def _parts(literals: Sequence[Literal], row: Sequence[int], sizes: Sequence[int]) -> list[list[Values]]:
-    """Return the possible values of each attribute, for each combination of literals that hold or not."""
+    """Return the possible values of each attribute, for each combination in GROUPS of literals that hold."""
     everything = [frozenset(range(size)) for size in sizes]
     parts = []
     for held in GROUPS:

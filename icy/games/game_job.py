@@ -1,4 +1,4 @@
-"""Jobs that train agents in multi-target games: one task, at several seeds and with several kinds of distractors."""
+"""Jobs that train agents in multi-target games: one task, with several seeds and kinds of distractors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from icy.training.work import Work
 from .game_task import IMAGE_AXES, GameTask
 from .presets import preset_changes
 
-CONVOLUTIONS = 4  # time of an operation relative to matrix products, measured with conv4 on one core
-POOLED = 10  # pixels per position at which a weight of conv4 is used, about; later layers have fewer positions
+CONVOLUTIONS = 4  # time per operation relative to matrix products, measured with conv4 on one core
+POOLED = 10  # pixels per use of a weight of conv4, approximately; later layers have fewer positions
 
 
 @dataclass(frozen=True)
 class GameJob(Job):
-    """Training of one task as a stack of replicates. A replicate has a seed and a kind of distractors.
+    """A job that trains one task as a stack of replicates, each with a seed and a kind of distractors.
 
     Attributes:
         task: the agents and their game.
@@ -36,18 +36,18 @@ class GameJob(Job):
 
     @property
     def name(self) -> str:
-        """Sender and receiver."""
+        """Names of sender and receiver."""
         return self.task.model
 
     @property
     def entries(self) -> list[Entry]:
-        """World, perception, sender and receiver."""
+        """Registry entries of the world, the perception, the sender and the receiver."""
         entries = list(self.task.entries.values())
         return [*super().entries, *entries, *(entry.cell for entry in entries if entry.cell is not None)]
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Sizes of the game that tables and figures show."""
+        """Sizes of the game that are columns of tables."""
         task, turns = self.task, self.task.turns
         return {
             "rule_length": turns.rule_length,
@@ -57,7 +57,10 @@ class GameJob(Job):
         }
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all settings that can change the numbers of a training; default values are in `settings` only."""
+        """Return the configuration of a replicate: all settings that can change its numbers.
+
+        `options` has the settings that differ from the preset, and `settings` all of them.
+        """
         task = self.task
         return {
             "model": self.name,
@@ -73,7 +76,7 @@ class GameJob(Job):
         }
 
     def _options(self) -> Choices:
-        """Return settings that differ from the preset and have no field of their own in a record."""
+        """Return the settings that differ from the preset, except those with their own record field."""
         usual = preset_changes(self.preset, self.task.world, self.task.channel)
         nothing = object()
         return {name: value for name, value in self.task.changes().items() if usual.get(name, nothing) != value}
@@ -88,19 +91,19 @@ class GameJob(Job):
 
     @property
     def update_cost(self) -> float:
-        """Relative cost of an update: parameters x objects, and for images x positions."""
+        """Relative cost of an update: parameters x objects (x positions, for images)."""
         turns, shape = self.task.turns, self.task.made_world.shape
         positions = CONVOLUTIONS * math.prod(shape[1:]) / POOLED if len(shape) == IMAGE_AXES else 1
         return super().update_cost * positions * (turns.targets + turns.distractors) * self.task.learning.batch_size
 
     def work(self) -> Work:
-        """Return the operations of an update. With images, most of them are convolutions, which are slower."""
+        """Count the operations of an update. With images, most of them are convolutions, which are slower."""
         work: Work = job_kind(self.kind).function("work")(self.task)
         images = len(self.task.made_world.shape) == IMAGE_AXES
         return replace(work, weight=CONVOLUTIONS) if images else work
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence about the assumptions of an estimate."""
+        """Return a sentence on the assumptions of an estimate of time."""
         return f"This is an estimate for {steps} updates of every replicate, with evaluations."
 
     def conditions_text(self) -> str | None:
@@ -109,7 +112,7 @@ class GameJob(Job):
         return f"Distractors: {' and '.join(kinds)}." if kinds else None
 
     def summary(self, record: Record) -> str:
-        """Return the result of a training in a few words."""
+        """Return a short text with the result of a replicate."""
         scores = cast("Choices", record)
         return (
             f"accuracy {scores['accuracy']:.3f}, CBM {scores['cbm']:.2f} (chance {scores['cbm_floor']:.2f}) after "

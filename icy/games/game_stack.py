@@ -32,22 +32,22 @@ from .model import game_loss, make_game_model
 from .playing import make_spoken, observe_objects, pack_objects
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
-RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # fields of a replicate in a checkpoint
-PEAK = 1.4  # peak memory / memory kept by a forward pass; of conv4, batches of 2 to 8
-FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen ones, and relaxed messages
+RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # replicate's fields in a checkpoint
+PEAK = 1.4  # peak memory / memory kept by a forward pass; measured with conv4, batches of 2 to 8
+FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen rules, and relaxed messages
 SCORING = 2e-3  # seconds to score a turn of the last evaluation, on one core of a server
 FORWARD = 1 / 3  # time of a forward pass / time of an update
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
-    """Train the replicates of a job as a stack; as several stacks if their checkpoints are of different steps."""
+    """Train the replicates of a job as a stack, or as one stack per step of their checkpoints."""
     job = cast(GameJob, job)
     make_current(job.device)
     return in_groups(job, lambda part, checkpoints: GameStack(part, part.replicates, checkpoints).outcomes(report))
 
 
 class GameStack(Lockstep):
-    """The training of a stack of replicates, from the beginning or from its last checkpoint.
+    """Training of a stack of replicates, from the beginning or from the last checkpoint.
 
     Args:
         job: the job of the replicates.
@@ -70,7 +70,7 @@ class GameStack(Lockstep):
         self._resume()
 
     def _require_memory(self, replicates: int) -> None:
-        """Check that updates on images fit in memory. A GPU raises an error itself; a CPU process is killed."""
+        """Check that updates on images fit in memory, because otherwise a CPU process would be killed."""
         if self.device.type != "cpu" or len(self.world.shape) != IMAGE_AXES:
             return
         require_allocation(
@@ -102,7 +102,7 @@ class GameStack(Lockstep):
     # -- training ------------------------------------------------------------------------------------------------------
 
     def outcomes(self, report: Report | None) -> Iterator[Outcome]:
-        """Train to the end; yield the outcome of each replicate when it ends."""
+        """Train to the end, and yield the outcome of each replicate when it ends."""
         if not self.updates:
             self._evaluate(report)
         epoch = self.task.learning.epoch
@@ -124,7 +124,7 @@ class GameStack(Lockstep):
         self.updates += count
 
     def labels(self, size: int) -> Float[Tensor, "turn candidate"]:
-        """Return 1 for targets and 0 for distractors."""
+        """Return the labels of the candidates, 1 for targets and 0 for distractors."""
         turns = self.task.turns
         targets = torch.arange(turns.targets + turns.distractors, device=self.device) < turns.targets
         return targets.float().expand(size, -1)
@@ -136,7 +136,7 @@ class GameStack(Lockstep):
     # -- evaluations ---------------------------------------------------------------------------------------------------
 
     def _evaluate(self, report: Report | None) -> None:
-        """Evaluate every replicate, and keep its weights if its accuracy is the best so far."""
+        """Evaluate every replicate, and store the weights with the best accuracy so far."""
         selected_on = TEST if self.task.learning.selected_on == "test" else VALIDATION
         with self.timed():
             read = zip(self.runners, *self._read(selected_on), strict=True)
@@ -149,7 +149,7 @@ class GameStack(Lockstep):
             report([Reading(r.replicate, self.updates, r.curve[-1][1]) for r in self.runners])
 
     def _read(self, purpose: str) -> tuple[list[float], list[list[float]]]:
-        """Return the accuracy of every replicate, and the scores of its language: CBM, topsim, number of words used."""
+        """Return the accuracy of each replicate, and its language's CBM, topsim and number of different words."""
         size, turns = self.task.learning.batch_size, self.task.learning.turns
         right: list[Tensor] = []
         words: list[Tensor] = []
@@ -171,7 +171,7 @@ class GameStack(Lockstep):
         return [matching(language).value, similarity(language).value, language.unique_words]
 
     def _diverged(self) -> Iterator[Outcome]:
-        """End replicates with an infinite or NaN loss."""
+        """Remove replicates with an infinite or NaN loss from the stack, and yield their outcomes."""
         for runner, loss in zip(self.runners, cast(Tensor, self.learner.losses()).tolist(), strict=True):
             runner.loss = loss
         lost = [not math.isfinite(runner.loss) for runner in self.runners]
@@ -194,7 +194,7 @@ class GameStack(Lockstep):
         return {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
 
     def _resume(self) -> None:
-        """Make the learner, and load the checkpoints, if any."""
+        """Create the learner, and load the checkpoints, if any."""
         replicates = [runner.replicate for runner in self.runners]
         loaded = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
         self.learner, self.updates = loaded.learner, loaded.updates
@@ -203,7 +203,7 @@ class GameStack(Lockstep):
 
 
 def seconds_per_update(job: GameJob, updates: int) -> float:
-    """Return the seconds per update of all replicates, with its share of evaluations, after one untimed update."""
+    """Measure the seconds per update for all replicates, including an update's share of the evaluations."""
     course = GameStack(job, job.replicates)
     course.advance(1)
     began = time.perf_counter()
@@ -214,7 +214,7 @@ def seconds_per_update(job: GameJob, updates: int) -> float:
 
 
 def _evaluations(task: GameTask) -> float:
-    """Return the time of all evaluations in updates. An evaluation has forward passes only."""
+    """Return the time of all evaluations, in updates. Evaluations have only forward passes."""
     learning = task.learning
     count = task.steps / learning.epoch + FINAL_PLAYS
     return count * learning.turns / learning.batch_size * FORWARD

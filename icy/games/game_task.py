@@ -1,4 +1,4 @@
-"""The task of a training in multi-target games: a configuration from which the agents can be rebuilt."""
+"""Tasks: the complete configuration of a training in multi-target games, as stored in records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IMAGE_AXES = 3  # axes of an image
 
 @dataclass(frozen=True, kw_only=True)
 class GameTask:
-    """All settings that can change the numbers of a training, except its seed and its kind of distractors.
+    """All settings that can change the numbers of a training, except the seed and the kind of distractors.
 
     Attributes:
         world: name of the world.
@@ -30,13 +30,13 @@ class GameTask:
         turns: settings of turns. Each replicate has its own kind of distractors.
         channel: name of the representation of messages.
         channel_options: attributes of the channel.
-        word_size: width of a word: the number of symbols of GS, or of bits of QT.
-        message_length: words in a message.
+        word_size: size of a word: the number of symbols (GS) or of bits (QT).
+        message_length: number of words in a message.
         sender: name of the sender.
         receiver: name of the receiver.
-        sender_hidden: hidden size of the sender, and size of the vectors of its perception.
-        receiver_hidden: hidden size of the receiver, and size of the vectors of its perception.
-        sender_sees: "targets", or "both" for targets and distractors.
+        sender_hidden: hidden size of the sender, and size of the output of its perception.
+        receiver_hidden: hidden size of the receiver, and size of the output of its perception.
+        sender_sees: the sender's input: "targets", or "both" (targets and distractors).
         perception: name of the perception of both agents.
         sender_options: further arguments of the sender.
         receiver_options: further arguments of the receiver.
@@ -66,7 +66,7 @@ class GameTask:
 
     @classmethod
     def of_config(cls, config: Fields) -> Self:
-        """Return a task from a result of `config`.
+        """Create a task from the dictionary that `config` returns.
 
         Raises:
             IcyError: another version of icy wrote the configuration.
@@ -84,17 +84,17 @@ class GameTask:
 
     @property
     def model(self) -> str:
-        """Sender and receiver."""
+        """Names of sender and receiver."""
         return f"{self.sender}+{self.receiver}"
 
     @property
     def words(self) -> int:
-        """Width of a word of the sender: one symbol fewer if a symbol is reserved for the end."""
+        """Size of a word of the sender: one symbol fewer if one is reserved for the end."""
         reserved = self.learning.reserved_end and self.channel == "gs" and self.message_length > 1
         return self.word_size - 1 if reserved else self.word_size
 
     def word_name(self, word: int) -> str:
-        """Return a word as text: its digits for QT, otherwise its number."""
+        """Return the name of a word: its digits with QT, otherwise its number."""
         if self.channel != "qt":
             return str(word)
         levels, rest, digits = self.channel_options.get("levels", 2), word % 2**64, []
@@ -119,7 +119,7 @@ class GameTask:
 
     @property
     def parts(self) -> int:
-        """Number of vectors that the sender sees per turn: one for targets, and one for distractors if it sees them."""
+        """Number of vectors in the sender's input per turn: of targets, and of distractors if it sees them."""
         return 2 if self.sender_sees == "both" else 1
 
     def of_turns(self, distractor_kind: str) -> TurnSettings:
@@ -127,7 +127,7 @@ class GameTask:
         return replace(self.turns, distractor_kind=distractor_kind)
 
     def changes(self) -> Choices:
-        """Return settings that differ from the defaults and have no table column, by the names of options."""
+        """Return the settings without a table column that differ from the defaults, by name of the option."""
         usual = GameTask(world=self.world, word_size=self.word_size, message_length=self.message_length)
         turns = changed_fields(self.turns, replace(usual.turns, rule_length=self.turns.rule_length))
         shown = {"targets", "distractors", "distractor_kind"}
@@ -143,12 +143,12 @@ class GameTask:
 
 
 def default_perception(world: World) -> str:
-    """Return the name of the perception that suits a world: a convolutional one for images."""
+    """Return the name of the default perception of a world: conv4 for images, otherwise mlp."""
     return "conv4" if len(world.shape) == IMAGE_AXES else "mlp"
 
 
 def default_word_size(channel: str, concepts: int, levels: int = 2) -> int:
-    """Return the width of a word that can name every concept: the fewest digits with QT, else as many symbols.
+    """Return the smallest size of a word that can name every concept.
 
     Example:
         >>> default_word_size("gs", 50), default_word_size("qt", 50), default_word_size("qt", 17)
@@ -163,10 +163,10 @@ def default_word_size(channel: str, concepts: int, levels: int = 2) -> int:
 
 
 def require_words(setup: GameTask) -> None:
-    """Require words of a useful size.
+    """Check that words have a useful size.
 
     Raises:
-        InvalidSettingError: the sender has only one word, or too many.
+        InvalidSettingError: the sender has only one word, or too many words.
     """
     if setup.words < 1 or (setup.channel != "qt" and setup.words < 2):
         raise InvalidSettingError(
@@ -175,5 +175,6 @@ def require_words(setup: GameTask) -> None:
         )
     if math.prod((setup.words, setup.message_length)) > 10**6:
         raise InvalidSettingError(
-            "A sender cannot score so many words and messages; take a smaller word_size or message_length."
+            f"word_size={setup.word_size} times message_length={setup.message_length} is above 1,000,000, too large "
+            "for a sender; take a smaller word_size or message_length."
         )

@@ -1,4 +1,4 @@
-"""Make the jobs of a spec of games: apply its preset, make its tasks, and check them before training."""
+"""Make the jobs of a spec of games: apply the preset, create the tasks, and check them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _jobs(spec: GamesSpec) -> list[GameJob]:
 
 
 def with_preset(spec: GamesSpec) -> GamesSpec:
-    """Fill the options that were not given with the values of the preset. The spec has one value per option.
+    """Set options that the user did not set to the values of the preset. The spec has one value per option.
 
     Raises:
         UnknownNameError: the preset does not exist.

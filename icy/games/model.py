@@ -1,4 +1,4 @@
-"""The two agents of a game and the channel between them, as one module."""
+"""The agents of a game and their channel, as one module."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class GameModel(nn.Module):
 
     Args:
         sender: a sender for meanings with one attribute. Its input is the output of its perception.
-        receiver: a receiver with one attribute. Its output is compared with the output of its perception.
+        receiver: a receiver with one attribute. Its output is compared with its perception of each candidate.
         sender_sees: perception of the sender.
         receiver_sees: perception of the receiver.
-        channel: makes messages from the sender's scores.
+        channel: representation that makes messages from the sender's scores.
         task: the task of the game.
     """
 
@@ -63,17 +63,17 @@ class GameModel(nn.Module):
         self.label = f"{type(sender).__name__}+{type(receiver).__name__}"
 
     def forward(self, objects: Objects, keys: Integer[Tensor, "*stack"] | None = None) -> Played:
-        """Play some turns.
+        """Play turns.
 
         Args:
-            objects: the targets of each turn, then its distractors. If the agents see different objects, the objects
-                of the sender and then the objects of the receiver.
-            keys: keys of the noise, to evaluate with messages as in training.
+            objects: the targets of each turn, then the distractors. If the agents see different objects, first the
+                objects of the sender, then the objects of the receiver.
+            keys: keys of the noise, to evaluate with relaxed, noisy messages as in training.
 
         Returns:
             The receiver's score of each candidate, above 0 for a target; the sender's scores, in the form that the
-            channel compares with its words; the emitted words, sampled in training if the channel samples, and greedy
-            in evaluation; and the loss of the channel.
+            channel compares with its words; the words that are sent, sampled in training if the channel samples, and
+            otherwise greedy; and the loss of the channel.
         """
         turns = self.task.turns
         count = turns.targets + turns.distractors
@@ -92,7 +92,7 @@ class GameModel(nn.Module):
 
     @contextlib.contextmanager
     def _sampling(self, keys: Tensor | None) -> Iterator[None]:
-        """Within the block, let the sender sample with the given noise, as in training."""
+        """Context manager in which the sender samples with the given noise, as in training."""
         if keys is None:
             yield
             return
@@ -103,7 +103,7 @@ class GameModel(nn.Module):
         self.sender.train(before)
 
     def describe(self, shown: Objects) -> Float[Tensor, "*stack turn size"]:
-        """Return the sender's embedding of a turn: the mean of its targets, and of its distractors if it sees them."""
+        """Return the sender's embedding of each turn: the mean of targets, and of distractors if it sees them."""
         targets = self.task.turns.targets
         if self.task.sender_sees == "targets":
             return self._perceive(self.sender_sees, self._slice(shown, 0, targets)).mean(-2)
@@ -111,12 +111,12 @@ class GameModel(nn.Module):
         return torch.cat([seen[..., :targets, :].mean(-2), seen[..., targets:, :].mean(-2)], -1)
 
     def described(self, shown: Objects) -> Float[Tensor, "*stack turn size"]:
-        """Return `describe(shown)`; the name of versions before 0.3."""
+        """Return `describe(shown)`. Deprecated name of versions before 0.3."""
         warnings.warn("GameModel.described is now GameModel.describe.", DeprecationWarning, stacklevel=2)
         return self.describe(shown)
 
     def _run_part(self, part: nn.Module, inputs: Tensor, noise: Noise | None = None) -> Tensor:
-        """Return the output of a part; in a stack, by vmap unless the part broadcasts itself."""
+        """Run a part of the model. In a stack, parts that do not broadcast run by vmap."""
         stacked = next(self.parameters()).dim() > self.own_axes
         if not stacked or getattr(part, "broadcasts", False):
             alone: Tensor = part(inputs)
@@ -144,9 +144,9 @@ class GameModel(nn.Module):
 
 
 def make_game_model(task: GameTask, seed: int) -> GameModel:
-    """Make the agents of a game with the initial weights of a seed, independent of the global generator.
+    """Create the agents of a game with the initial weights of a seed, without the global generator.
 
-    Each part draws from its own stream: a different sender does not change the receiver.
+    Each part has its own stream of random numbers, so another sender does not change the receiver.
     """
     with _weights(seed, "channel"):
         channel = get_representation(task.channel, **task.channel_options).as_link(task.words)
@@ -176,16 +176,16 @@ def make_game_model(task: GameTask, seed: int) -> GameModel:
 
 @contextlib.contextmanager
 def _weights(seed: int, *part: str) -> Iterator[None]:
-    """Within the block, draw weights from the stream of one part."""
+    """Context manager in which weights are drawn from the stream of one part."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(stream_key(seed, "weights", *part))  # of the CPU only
         yield
 
 
 def game_loss(played: Played, labels: Logits, noise: Noise) -> Losses:
-    """Return the binary cross-entropy of the candidates plus the loss of the channel (CBM24 section 2.1).
+    """Return the binary cross-entropy of the candidates, plus the channel's loss (CBM24 section 2.1).
 
-    The cross-entropy is the mean over candidates and turns.
+    The cross-entropy is a mean over candidates and turns.
     """
     logits, _, _, extra = played
     errors = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none")

@@ -1,4 +1,4 @@
-"""Oracles, agents that know the rules: speakers of ideal and holistic languages, and their listeners."""
+"""Oracles: agents that know the rules, with ideal, holistic or random languages."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from .turns import TurnBatch
 
 Demanded = Integer[Tensor, "*stack turn attr"]
 TABLE_SEED = 0
-MOST_MESSAGES = 2**62  # of a holistic language; they are numbered
+MOST_MESSAGES = 2**62  # largest number of messages of a holistic language, which are numbered
 
 
 def match_candidates(demanded: Demanded, batch: TurnBatch) -> Bool[Tensor, "*stack turn candidate"]:
-    """Return which candidates have the demanded values."""
+    """Return which candidates have all values that a rule demands."""
     values = demanded[..., None, :]
     return ((values == FREE) | (values == batch.objects[0, 0])).all(-1)
 
 
 @dataclass(frozen=True, eq=False)
 class Ideal:
-    """A word for every concept. A message has the words of the phrase's concepts, in the order of attributes.
+    """Agents with one word per concept. A message has the words of the rule's concepts, in the order of attributes.
 
     Attributes:
         rules: rules of the game.
         known: number of concepts in a message; by default all concepts of the phrase.
-        length: number of words in a message; by default the number of its concepts.
+        length: number of words in a message; by default the number of concepts.
 
     Raises:
         InvalidSettingError: messages are too short for the concepts.
@@ -52,23 +52,23 @@ class Ideal:
         needed = self.rules.length if self.known is None else self.known
         if self.length is not None and self.length < needed:
             raise InvalidSettingError(
-                f"The ideal language needs a word for each of {counted(needed, 'concept')}, and a message has "
-                f"{self.length}."
+                f"The ideal language needs {counted(needed, 'word')} per message, one per concept, and a message has "
+                f"{self.length}; take longer messages."
             )
 
     def play(self, batch: TurnBatch) -> Answers:
-        """Play turns; the listener chooses the candidates that have all concepts of the message."""
+        """Play turns. The listener chooses the candidates with all concepts in the message."""
         words = self.words(batch.rules[0, 0])
         return Answers(words, match_candidates(self.understood(words), batch))
 
     def words(self, demanded: Demanded) -> Integer[Tensor, "*stack turn length"]:
-        """Return the indices of the demanded concepts."""
+        """Return the messages for rules: the indices of the demanded concepts."""
         first = torch.tensor(self.rules.world.first_concepts, device=demanded.device, dtype=torch.int64)
         words = (demanded + first)[demanded != FREE].view(*demanded.shape[:-1], self.rules.length)
         return words[..., : self.known]
 
     def understood(self, words: Integer[Tensor, "*stack turn length"]) -> Demanded:
-        """Return the values in each message; FREE for attributes without a value."""
+        """Return the values that a message demands; FREE for other attributes."""
         sizes = self.rules.world.sizes
         attribute = torch.tensor(
             [a for a, size in enumerate(sizes) for _ in range(size)], device=words.device, dtype=torch.int64
@@ -79,7 +79,7 @@ class Ideal:
 
 
 class Holistic:
-    """A random message for each rule. There are as many different words as concepts.
+    """Agents with one random message per rule. There are as many different words as concepts.
 
     Args:
         rules: rules of the game.
@@ -93,9 +93,10 @@ class Holistic:
         base, length = len(rules.concepts), rules.length if length is None else length
         if base**length < rules.count:
             raise InvalidSettingError(
-                f"There are {base**length} messages of {length} words, too few for {rules.count} rules."
+                f"There are {base**length} messages of {counted(length, 'word')}, too few for {rules.count} rules; "
+                "take longer messages."
             )
-        distinct = min(length, int(math.log(MOST_MESSAGES, base)))  # words that distinguish rules; others are random
+        distinct = min(length, int(math.log(MOST_MESSAGES, base)))  # words that distinguish rules
         draws = stream(TABLE_SEED, "games", "holistic")
         numbers = draws.choice(base**distinct, rules.count, replace=False)
         self._places = base ** np.arange(distinct - 1, -1, -1)
@@ -106,7 +107,7 @@ class Holistic:
         self._sorted, self._rule = torch.from_numpy(numbers[order]), torch.from_numpy(order)
 
     def play(self, batch: TurnBatch) -> Answers:
-        """Play turns; the listener knows the rule of each message."""
+        """Play turns. The listener knows the rule of each message."""
         words = self.table[batch.numbers[0, 0].cpu()]
         numbers = (words[..., : len(self._places)] * torch.from_numpy(self._places)).sum(-1)
         rule = self._rule[torch.searchsorted(self._sorted, numbers)]
@@ -115,10 +116,10 @@ class Holistic:
 
 @dataclass(frozen=True, eq=False)
 class Random:
-    """Random words and random answers.
+    """Agents with random words and random answers.
 
     Attributes:
-        rules: rules of the game; there are as many different words as concepts.
+        rules: rules of the game, with as many different words as concepts.
         length: number of words in a message; by default the number of concepts of a rule.
     """
 
@@ -126,7 +127,7 @@ class Random:
     length: int | None = None
 
     def play(self, batch: TurnBatch) -> Answers:
-        """Play turns."""
+        """Play turns with random words and answers."""
         keys = batch.keys[0, 0]
         places = torch.arange(self.length or self.rules.length, device=keys.device)
         own = counter_hash(keys[:, :1] ^ stream_key(TABLE_SEED, "games", "random words"), places)
@@ -149,7 +150,7 @@ ORACLES: dict[str, tuple[Callable[[Rules, int], Agents], str]] = {
 
 
 def make_oracle(name: str, rules: RuleSource, message_length: int | None = None) -> Agents:
-    """Make an oracle by the name of its language.
+    """Create an oracle by the name of its language.
 
     Args:
         name: name in ORACLES: "ideal", "literal", "holistic" or "random".
@@ -158,10 +159,12 @@ def make_oracle(name: str, rules: RuleSource, message_length: int | None = None)
 
     Raises:
         UnknownNameError: no oracle has this name.
-        InvalidSettingError: these rules or messages do not allow the language.
+        InvalidSettingError: the language is not possible with these rules or messages.
     """
     if name not in ORACLES:
         raise unknown("oracle", name, list(ORACLES))
     if not isinstance(rules, Rules):
-        raise InvalidSettingError("Oracles need rules that are conjunctions of concepts; these rules are formulas.")
+        raise InvalidSettingError(
+            "Oracles need rules that are conjunctions of concepts, not formulas; take rules='conjunctions'."
+        )
     return ORACLES[name][0](rules, rules.length if message_length is None else message_length)

@@ -1,4 +1,4 @@
-"""Let agents play turns, and return their messages and accuracy."""
+"""Let agents play turns, and collect their messages and accuracy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .worlds.world import World
 
 
 class Answers(NamedTuple):
-    """The messages of some turns, and which candidates the listener chose as targets."""
+    """The messages in some turns, and the candidates that the listener chose as targets."""
 
     words: Integer[Tensor, "*stack turn length"]
     chosen: Bool[Tensor, "*stack turn candidate"]
@@ -31,17 +31,17 @@ class Agents(Protocol):
     """A speaker and a listener."""
 
     def play(self, batch: TurnBatch) -> Answers:
-        """Play turns [step, replicate, turn], of one step and one replicate."""
+        """Play the turns of a batch with one step and one replicate."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedAgents:
-    """Trained agents.
+    """Trained agents, which play turns with their model.
 
     Attributes:
         model: model of one replicate, in evaluation mode.
-        world: world of their objects.
-        sampling: whether messages are as in training, relaxed and with noise.
+        world: world of the objects.
+        sampling: whether messages are relaxed and noisy, as in training.
     """
 
     model: GameModel
@@ -63,7 +63,7 @@ class TrainedAgents:
 
 
 def _noise_key(batch: TurnBatch) -> Integer[Tensor, ""]:
-    """Return the key of the noise of an evaluation, which depends on its turns only."""
+    """Return the key of the noise in an evaluation. It depends only on the turns."""
     return counter_hash(
         torch.tensor(stream_key(EVALUATION_SEED, "games", "noise"), dtype=torch.int64, device="cpu"),
         batch.keys.flatten()[0].cpu(),
@@ -71,7 +71,7 @@ def _noise_key(batch: TurnBatch) -> Integer[Tensor, ""]:
 
 
 def pack_objects(batch: TurnBatch) -> Integer[Tensor, "step replicate turn object columns"]:
-    """Return the objects of turns as numbers: their values, then the key of their look.
+    """Pack the objects of turns as numbers: the values of an object, then the key of its look.
 
     If the agents see different objects, the objects of the sender come first.
     """
@@ -84,12 +84,12 @@ def pack_objects(batch: TurnBatch) -> Integer[Tensor, "step replicate turn objec
 def observe_objects(
     objects: Integer[Tensor, "*turns object columns"], world: World
 ) -> Float[Tensor, "*turns_object_and_shape"]:
-    """Return the looks of objects from `pack_objects`."""
+    """Return the objects from `pack_objects` as agents see them."""
     return world.observe(objects[..., :-1], objects[..., -1])
 
 
 class PlayedTurns(NamedTuple):
-    """The result of some turns: the fraction of right answers, and the messages."""
+    """The result of turns: the fraction of right answers, and the messages."""
 
     accuracy: float
     spoken: Spoken
@@ -103,7 +103,7 @@ def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, s
         turns: source of the turns.
         targets: number of targets among the candidates.
         purpose: purpose of the turns; see `Turns.batch`.
-        count: number of turns. An incomplete last batch is left out.
+        count: number of turns. An incomplete last batch is not played.
         size: turns per batch.
     """
     right, numbers, words = [], [], []
@@ -117,12 +117,12 @@ def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, s
 
 
 def batches(turns: Turns, purpose: str, count: int, size: int) -> Iterator[TurnBatch]:
-    """Yield the first `count` turns for a purpose, such as "test", for the first replicate. A batch is one step."""
+    """Yield the first `count` turns of the first replicate for a purpose, such as "test", in batches of `size`."""
     for step in range(max(1, count // size)):
         yield turns.batch(purpose, step, 1, min(size, count), [0])
 
 
 def make_spoken(turns: Turns, numbers: Integer[Tensor, " turn"], words: Integer[Tensor, "turn length"]) -> Spoken:
-    """Return messages together with the phrases of their rules."""
+    """Combine messages with the phrases of their rules."""
     phrases = turns.rules.phrases(numbers.to(turns.device)).cpu().numpy()
     return Spoken(numbers.numpy().astype(np.int64), phrases, words.numpy().astype(np.int64), turns.rules.concepts)

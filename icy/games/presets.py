@@ -1,8 +1,7 @@
-"""Presets of the games: named changes of the defaults, for papers and for settings behind their printed numbers.
+"""Presets of the games: named changes of the defaults, as in the text or the programs of papers.
 
-A departure sets arguments of `GamesSpec`, settings of turns (`game.repeat_target`) and settings of learning
-(`settings.epoch`). With the name of a channel or a world, as in `qt.normalise`, it sets an option of this channel or
-world.
+A departure sets arguments of `GamesSpec`, settings of turns (`game.repeat_target`), settings of learning
+(`settings.epoch`), and options of a channel or world by its name (`qt.normalise`).
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def find_preset(name: str) -> dict[str, Any]:
 
 
 def preset_changes(name: str, world: str, channel: str) -> dict[str, object]:
-    """Return the changes of a preset for a world and a channel, by the names of `GameTask.changes`."""
+    """Return the changes of a preset for a world and a channel, by name as in `GameTask.changes`."""
     changes = {}
     kinds = {world: "world.", channel: "channel.", "game": "", "settings": ""}
     for key, value in find_preset(name).items():

@@ -1,4 +1,4 @@
-"""Register the kind of job that trains agents of games."""
+"""Registers the kind of job that trains agents of games."""
 
 from __future__ import annotations
 

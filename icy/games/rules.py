@@ -1,8 +1,8 @@
-"""Rules of the multi-target games: list them, draw them, and draw objects that obey them or not.
+"""Rules of the multi-target games: lists of rules, random rules, and random objects that obey them or not.
 
-A rule divides the objects of a world into groups: one group of objects that obey the rule, and one group for each
-subset of its concepts that an object can lack. A group is a product of sets of values, one set per attribute. So an
-object of a group is drawn with one draw per attribute, without rejection.
+A rule divides the objects of a world into groups: a group of objects that obey the rule, and a group for each subset of
+its concepts that an object can lack. A group is a product of sets of values, one set per attribute, so an object of a
+group needs one random number per attribute, and no rejection.
 """
 
 import itertools
@@ -29,20 +29,20 @@ from .worlds.world import World
 
 MOST_RULES = 1_000_000
 SPLIT_SEED = 0  # the split does not depend on the seed of training
-MANY = 1000  # from this number of rules on, a tenth of them is held out
+MANY = 1000  # number of rules from which on a tenth is held out
 SHARE_OF_MANY, SHARE_OF_FEW = 0.1, 0.125
-FREE = -1
-ATTEMPTS = 10  # to find two disjoint sets of rules that each contain every concept
+FREE = -1  # any value of an attribute
+ATTEMPTS = 10  # tries to find two disjoint sets of rules that each contain every concept
 
 Numbers = NDArray[np.int64]
 
 
 class ObjectGroup(NamedTuple):
-    """A group of objects that lack the same concepts of a rule.
+    """The objects that lack the same concepts of a rule.
 
     Attributes:
-        obeys: whether they obey the rule.
-        lacks: number of concepts of the rule that they lack.
+        obeys: whether the objects obey the rule.
+        lacks: number of the rule's concepts that the objects lack.
         objects: number of objects in the group.
     """
 
@@ -59,13 +59,13 @@ class RuleSplit(NamedTuple):
 
 
 class RuleSource(ABC):
-    """All rules of one kind in a world.
+    """Base class: all rules of one kind in a world.
 
     Attributes:
         world: the world.
         concepts: names of the concepts that occur in phrases.
         table: a row per rule; subclasses define the columns.
-        groupings: the different groupings of objects; each is a tuple of groups.
+        groupings: the different divisions of objects into groups; each is a tuple of groups.
         samplings: names of the ways to draw rules, the default first.
     """
 
@@ -86,7 +86,7 @@ class RuleSource(ABC):
         return len(self.table)
 
     def to(self, device: torch.device) -> Self:
-        """Return the same rules on a device."""
+        """Move the rules to a device."""
         moved = copy(self)
         for name, member in vars(self).items():
             if isinstance(member, Tensor):
@@ -97,7 +97,7 @@ class RuleSource(ABC):
 
     @abstractmethod
     def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
-        """Return the index in `groupings` of each rule.
+        """Return the index of each rule's grouping in `groupings`.
 
         Args:
             rules: numbers of the rules.
@@ -110,7 +110,7 @@ class RuleSource(ABC):
         groups: Integer[Tensor, "*turn object"],
         uniform: Float[Tensor, "*turn object attr"],
     ) -> Integer[Tensor, "*turn object attr"]:
-        """Draw objects of the given groups, uniformly within each group.
+        """Draw objects uniformly from the given groups.
 
         Args:
             rules: numbers of the rules.
@@ -134,7 +134,7 @@ class RuleSource(ABC):
 
     @abstractmethod
     def types(self) -> list[Integer[Tensor, " _"]]:
-        """Return the rules of each type; to draw a rule, a type is drawn uniformly, then a rule of this type."""
+        """Return the rules of each type. A non-uniform draw takes a type uniformly, then a rule of this type."""
 
     # -- drawing of rules and objects --------------------------------------------------------------------------------
 
@@ -142,11 +142,11 @@ class RuleSource(ABC):
         """Return the probability of each rule.
 
         Args:
-            sampling: way to draw rules, a name in `samplings`.
+            sampling: method of drawing rules, one of `samplings`.
             among: numbers of the rules to draw from; by default all.
 
         Raises:
-            UnknownNameError: these rules do not have this way to draw them.
+            UnknownNameError: `sampling` is not one of `samplings`.
         """
         if sampling not in self.samplings:
             raise unknown("way to draw these rules", sampling, self.samplings)
@@ -161,7 +161,7 @@ class RuleSource(ABC):
         return probabilities
 
     def shares(self, kind: str) -> tuple[tuple[Fraction, ...], ...]:
-        """Return the probability of each group of each grouping, for targets or a kind of distractors.
+        """Return the probability of each group in each grouping, for targets or a kind of distractors.
 
         Args:
             kind: "targets", or "uniform", "near" or "groups" for distractors.
@@ -169,12 +169,12 @@ class RuleSource(ABC):
         return tuple(_shares(grouping, kind) for grouping in self.groupings)
 
     def split(self, share: float | None = None, seed: int = SPLIT_SEED) -> RuleSplit:
-        """Hold out a share of the rules, so that every concept occurs in both parts.
+        """Hold out a share of the rules, such that every concept occurs in both parts.
 
         Args:
-            share: share of the rules, rounded up. By default an eighth, or a tenth if there are a thousand rules or
-                more, but enough rules to contain every concept; 0 if no split contains every concept in both parts.
-            seed: seed of the choice.
+            share: share of the rules, rounded up. By default an eighth, or a tenth of a thousand rules or more, but
+                enough to contain every concept; 0 if no split has every concept in both parts.
+            seed: seed of the random choice.
 
         Raises:
             InvalidSettingError: with this share, one part would lack a concept.
@@ -201,7 +201,7 @@ class RuleSource(ABC):
         return RuleSplit(torch.from_numpy(seen), torch.from_numpy(held_out))
 
     def _covers(self, seed: int) -> tuple[Numbers, Numbers, Numbers] | None:
-        """Return the rules in random order, and two disjoint sets that each contain every concept, if possible."""
+        """Return the rules in random order and two disjoint sets with every concept in each; None if impossible."""
         for attempt in range(ATTEMPTS):
             order = stream(seed, "games", "held-out rules", attempt).permutation(len(self))
             first = self._cover(order)
@@ -211,9 +211,9 @@ class RuleSource(ABC):
         return None
 
     def _cover(self, order: Numbers) -> Numbers:
-        """Choose few rules that together contain every concept (greedy, earlier rules first).
+        """Choose a few rules that together contain every concept (greedily; earlier rules first).
 
-        Return no rules if some concept occurs in none of them.
+        Return no rules if a concept occurs in none.
         """
         phrases = self.phrases(torch.from_numpy(np.ascontiguousarray(order))).numpy()
         missing = np.ones(len(self.concepts), dtype=bool)
@@ -242,7 +242,7 @@ def _shares(grouping: Sequence[ObjectGroup], kind: str) -> tuple[Fraction, ...]:
         weights = [Fraction(g.objects) for g in grouping]
     elif kind == "groups":
         weights = [Fraction(1)] * len(grouping)
-    else:  # near: first the number of lacking concepts, then which concepts
+    else:  # near: first the number of missing concepts, then these concepts
         ways = Counter(g.lacks for g, one in zip(grouping, possible, strict=True) if one)
         weights = [Fraction(1, max(ways[g.lacks], 1)) for g in grouping]
     weights = [weight if one else Fraction(0) for weight, one in zip(weights, possible, strict=True)]
@@ -250,11 +250,11 @@ def _shares(grouping: Sequence[ObjectGroup], kind: str) -> tuple[Fraction, ...]:
 
 
 class Rules(RuleSource):
-    """All conjunctions of a number of concepts of different attributes (CBM24).
+    """All conjunctions of `length` concepts of different attributes (CBM24).
 
-    The table [rule, attr] has the value of each attribute that a rule demands, or -1 if any value will do. Group n of a
-    grouping contains the objects that lack the k-th concept of the rule for each bit k that is set in n. The objects of
-    group 0 obey the rule.
+    The table [rule, attr] has the value of each attribute that a rule demands, or -1 for any value. The number of a
+    group in its grouping is a bit mask: bit k is set if the objects lack the rule's k-th concept. The objects of group
+    0 obey the rule.
 
     Example:
         >>> from icy.games import Rules, make_world
@@ -274,7 +274,7 @@ class Rules(RuleSource):
         """
         whole_number("rule length", length)
         if min(world.sizes) < 2:
-            raise InvalidSettingError("Every attribute needs at least two values, and one of this world has fewer.")
+            raise InvalidSettingError("Every attribute of a world needs at least two values; one has fewer.")
         if length > len(world.sizes):
             raise InvalidSettingError(
                 f"A rule of length {length} needs {counted(length, 'attribute')}, and the world has "
@@ -302,7 +302,7 @@ class Rules(RuleSource):
         self._first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
 
     def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
-        """Return the index in `groupings` of each rule, which depends on the rule's attributes."""
+        """Return the index of each rule's grouping, which depends on the rule's attributes."""
         return self._grouping[rules]
 
     def draw(
@@ -335,7 +335,7 @@ class Rules(RuleSource):
         return ((demanded == FREE) | (demanded == objects)).all(-1)
 
     def name(self, rule: int) -> str:
-        """Return the concepts of a rule, joined by "and"."""
+        """Return a rule as text, as in "red and left"."""
         return " and ".join(
             itertools.compress(
                 self.concepts, self.phrases(torch.tensor(rule, dtype=torch.int64, device="cpu")).tolist()
@@ -343,7 +343,7 @@ class Rules(RuleSource):
         )
 
     def types(self) -> list[Integer[Tensor, " _"]]:
-        """Return the rules of each combination of attributes."""
+        """Return the rules for each combination of attributes."""
         return [(self._grouping == place).nonzero()[:, 0] for place in range(len(self.groupings))]
 
 
@@ -356,9 +356,9 @@ def _products(sizes: Sequence[int], some: Sequence[int]) -> Numbers:
 
 
 def _groups_of(sizes: Sequence[int]) -> tuple[ObjectGroup, ...]:
-    """Return the groups of a rule on attributes with these numbers of values.
+    """Return the groups of a rule, for the numbers of values of its attributes.
 
-    Other attributes do not change the shares of the groups.
+    Other attributes multiply all numbers of objects by the same factor, so they are left out.
     """
     lacking = [[n >> place & 1 for place in range(len(sizes))] for n in range(2 ** len(sizes))]
     return tuple(

@@ -1,4 +1,4 @@
-"""Trained agents of games in files: weights as safetensors, with a card that describes them."""
+"""Trained agents of games in files: weights as safetensors, with a card (configuration and scores)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .model import GameModel
 
 
 def model_of_record(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
-    """Return the trained agents of a record. Errors as for `icy.training.weights.restore`."""
+    """Load the trained agents of a record. Errors as for `icy.training.weights.restore`."""
     setup = GameTask.of_config(record["config"]["settings"]["setup"])
     return load_game_model(setup, record["seed"], dict(weights))
 
 
 @dataclass(frozen=True)
 class SavedAgents(SavedModel):
-    """A saved sender and receiver."""
+    """A trained sender and receiver in a file."""
 
     kind = GameJob.kind
     what = "agents"
@@ -54,15 +54,15 @@ class SavedAgents(SavedModel):
 
 
 def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:
-    """Return the agents of a results folder, a pack, or a .safetensors file.
+    """Find the trained agents in a results folder, a pack, or a .safetensors file.
 
     Args:
-        path: folder or file.
-        **where: load only agents with these values, by the field names of records: seed=124, representation="qt",
+        path: the folder, pack or file.
+        **where: select agents with these values of their records' fields, as in seed=124, representation="qt",
             rule_length=4.
 
     Raises:
         StoreError: no agents match.
-        UnknownNameError: these records do not have a field of this name.
+        UnknownNameError: the records have no field of this name.
     """
     return SavedAgents.find(path, **where)

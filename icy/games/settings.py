@@ -14,19 +14,18 @@ class GamesLearningSettings(CheckedFields):
     """Settings of learning and evaluation.
 
     Attributes:
-        batch_size: turns per update.
-        learning_rate: learning rate of Adam. Its other settings are the defaults of PyTorch.
-        clip_norm: scale the gradient of each replicate down to this norm; None turns it off.
-        epoch: updates between evaluations. The weights of the best evaluation are the result.
+        batch_size: number of turns per update.
+        learning_rate: learning rate of Adam. Adam's other settings are PyTorch's defaults.
+        clip_norm: largest norm of a replicate's gradient; None: no clipping.
+        epoch: number of updates between evaluations. The weights of the best evaluation are the result.
         turns: number of turns per evaluation.
-        selected_on: turns that select the best evaluation: "validation", which are not the reported turns, or "test",
-            the reported turns.
+        selected_on: turns that select the best evaluation: "validation", or "test", the turns of the reported scores.
         topsim_of: meaning that topsim compares with messages: "phrase"; "targets", the mean of their one-hot vectors;
             or "embedding", the sender's embedding of the turn.
         unmatched: which concepts do not count as unmatched; see `icy.metrics.cbm`.
-        reserved_end: whether a symbol of GS is reserved for the end of messages with several words. It never occurs
+        reserved_end: whether one symbol of GS is reserved for the end of messages with several words, and never used
             within a message.
-        tf32: on a GPU, multiply matrices in TF32.
+        tf32: whether a GPU multiplies matrices in TF32.
     """
 
     batch_size: int = setting(10, "batch size", least=1)

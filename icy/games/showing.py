@@ -37,7 +37,7 @@ class ShownTurn:
     chosen_distractors: tuple[int, int]
 
     def lines(self, number: int) -> list[str]:
-        """Return the turn as lines of text."""
+        """Return the turn as lines of text, for a person to read."""
         return [
             f"turn {number}: {self.rule}",
             f"  message: {' '.join(self.words)} (best matching concepts: {', '.join(self.concepts)})",
@@ -46,7 +46,7 @@ class ShownTurn:
 
 
 def show_turns(player: GameAgents, count: int) -> list[ShownTurn]:
-    """Let agents play the first turns of an evaluation, and return these turns as text."""
+    """Let agents play the first `count` turns of an evaluation, and return these turns as text."""
     _, spoken = player.evaluate()
     name = player.setup.word_name
     translation = matching(spoken, name=name).details["translation"]
@@ -65,13 +65,13 @@ def show_turns(player: GameAgents, count: int) -> list[ShownTurn]:
 
 
 def _first(player: GameAgents, count: int) -> list[TurnBatch]:
-    """Return the batches that contain the first turns of an evaluation."""
+    """Return the batches with the first `count` turns of an evaluation."""
     size = player.setup.learning.batch_size
     return list(batches(player.turns, TEST, -(-count // size) * size, size))
 
 
 def images_of(player: GameAgents, count: int) -> NDArray[np.float32] | None:
-    """Return candidates of the first turns as images [turn, candidate, channel, y, x]; None in other worlds."""
+    """Return the candidates of the first turns as images [turn, candidate, channel, y, x]; None without images."""
     world = player.setup.made_world
     if len(world.shape) != IMAGE_AXES:
         return None
@@ -80,7 +80,7 @@ def images_of(player: GameAgents, count: int) -> NDArray[np.float32] | None:
 
 
 def values_of(player: GameAgents, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the values of candidates of the first turns [turn, candidate, attr], and the row of each rule."""
+    """Return the candidates' values in the first turns [turn, candidate, attr], and each turn's rule as a table row."""
     shown = _first(player, count)
     objects, rules = (torch.cat([getattr(b, name)[0, 0] for b in shown])[:count] for name in ("objects", "rules"))
     return objects.cpu().numpy(), rules.cpu().numpy()

@@ -1,4 +1,4 @@
-"""Arguments of the kind of job "games", which trains agents in multi-target games."""
+"""Options of the kind of job "games": agents to train in multi-target games."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

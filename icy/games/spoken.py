@@ -1,4 +1,4 @@
-"""Phrases and messages of turns, in the form that metrics take."""
+"""Phrases and messages of turns, as input of metrics."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ UNSIGNED = 2**64
 
 @dataclass(frozen=True, eq=False)
 class Spoken:
-    """Phrases and messages, a row per turn.
+    """Phrases and messages, with a row per turn.
 
     Attributes:
         rules: number of the turn's rule [turn].
-        phrases: which concepts are in the rule [turn, concept].
+        phrases: mask of the concepts in the turn's rule [turn, concept].
         words: number of the word at each position [turn, length].
         concepts: names of the concepts.
-        objects: vectors that topsim compares instead of phrases, if any [turn, size].
+        objects: vectors that topsim uses as meanings instead of phrases, if any [turn, size].
     """
 
     rules: Int64[NDArray[np.int64], " turn"]
@@ -39,7 +39,10 @@ class Spoken:
     def __post_init__(self) -> None:
         counts = {len(self.rules), len(self.phrases), len(self.words)}
         if len(counts) > 1 or not counts.pop():
-            raise InvalidSettingError("There must be at least one turn; every turn has one rule and one message.")
+            raise InvalidSettingError(
+                f"Every turn has one rule, one phrase and one message, and there must be at least one turn; there are "
+                f"{len(self.rules)} rules, {len(self.phrases)} phrases and {len(self.words)} messages."
+            )
         if self.phrases.shape[1] != len(self.concepts):
             raise InvalidSettingError(
                 f"Every concept has a name; there are {self.phrases.shape[1]} concepts and {len(self.concepts)} names."
@@ -55,7 +58,7 @@ class Spoken:
 
     @cached_property
     def tokens(self) -> Int64[NDArray[np.int64], "turn length"]:
-        """Words, renumbered from 0 in order, because words of 64 bits may have negative numbers."""
+        """Words, renumbered from 0 in their order, because 64-bit words may have negative numbers."""
         codes = np.unique(self.words, return_inverse=True)[1]
         return codes.reshape(self.words.shape).astype(np.int64)
 
@@ -76,5 +79,5 @@ class Spoken:
 
 
 def _undotted(concept: str) -> str:
-    """Return the name of a concept without dots and spaces, which separate names in files of messages."""
+    """Replace dots and spaces in a concept's name, because they separate names in files of messages."""
     return concept.replace(".", "-").replace(" ", "-")

@@ -1,4 +1,4 @@
-"""Check that the parts of the agents of a game fit together, before training."""
+"""Check that the parts of a game's agents fit together, before training."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from icy.core.registry import PERCEPTION, SIDES, Entry, registry
 from .game_task import GameTask
 from .model import GameModel, make_game_model
 
-CHANNELS = ("gs", "qt", "cb", "soft", "gumb")  # through which gradients pass
-TURNS = 2
+CHANNELS = ("gs", "qt", "cb", "soft", "gumb")  # channels through which gradients pass
+TURNS = 2  # turns of the check
 
 
 @torch.no_grad()
 def require_fitting_parts(task: GameTask) -> GameModel:
-    """Make the agents of a game, run each part once, and return the agents.
+    """Create the agents of a game, run each part once as a check, and return the agents.
 
     Raises:
         InvalidSettingError: no gradient passes through the channel, or it has too many words.
@@ -58,11 +58,13 @@ def _require_channel(entry: Entry, channel: str) -> None:
 def _require_gradient(model: nn.Module, side: str, task: GameTask) -> None:
     if not getattr(model, "learns_by_gradient", True):
         name = registry.get(getattr(task, side), side).qualified
-        raise IncompatibleError(f"{name} stores examples and does not learn by gradient; it cannot play.")
+        raise IncompatibleError(
+            f"{name} stores examples and does not learn by gradient, so it cannot play; choose another {side}."
+        )
 
 
 def _checked_output(name: str, part: nn.Module, inputs: Tensor, expected: tuple[int, ...], takes: str = "") -> Tensor:
-    """Return the output of a part; raise an error if it fails or its output has the wrong shape per turn."""
+    """Run a part. Raise an error if it fails, or if its output has the wrong shape."""
     try:
         output: Tensor = part(inputs)
     except Exception as error:

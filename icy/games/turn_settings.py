@@ -20,15 +20,15 @@ class TurnSettings:
         rule_length: number of concepts in a rule, l, each of a different attribute.
         targets: number of objects that obey the rule, T. They are drawn with replacement.
         distractors: number of objects that do not obey the rule, D. They are drawn with replacement.
-        distractor_kind: how distractors are drawn. "uniform": uniformly from all objects that do not obey the rule.
-            "near": first the number of concepts that they lack, uniformly from 1 to l, and then these concepts.
-            "groups": the set of concepts that they lack, uniformly from all sets (Mu & Goodman). "auto": uniform for
-            rules of one concept, near for longer rules.
-        rule_sampling: how rules are drawn. "attribute-first": first the attributes, uniformly, and then their values.
-            "uniform": all rules with equal probability. "type-first": first the type of a formula, then the formula.
-        held_out: share of the rules that are held out from training. The default is 0 for rules of one concept; for
-            longer rules it is an eighth, or a tenth if there are a thousand rules or more, as the counts of CBM24
-            suggest.
+        distractor_kind: method of drawing distractors. "uniform": uniformly from all objects that do not obey the rule.
+            "near": first the number of concepts to lack, uniformly from 1 to l, and then these concepts. "groups": the
+            set of concepts to lack, uniformly from all sets (Mu & Goodman). "auto": uniform for rules of one concept,
+            near for longer rules.
+        rule_sampling: method of drawing rules. "attribute-first": first the attributes, uniformly, and then their
+            values. "uniform": all rules with equal probability. "type-first": first the type of a formula, then the
+            formula.
+        held_out: share of the rules to hold out from training. The default is 0 for rules of one concept; for longer
+            rules it is an eighth, or a tenth if there are a thousand rules or more, as the counts of CBM24 suggest.
         same_objects: whether the receiver sees the sender's objects; otherwise it sees other objects of the same rule.
         repeat_target: whether one object replaces all targets.
         rules: "conjunctions" of concepts, or the "formulas" of Mu & Goodman, for which `rule_length` is 1.
@@ -55,7 +55,7 @@ class TurnSettings:
 
     @property
     def drawn_distractors(self) -> str:
-        """How distractors are drawn: `distractor_kind`, with "auto" resolved."""
+        """Kind of distractors: `distractor_kind`, with "auto" resolved."""
         if self.distractor_kind != "auto":
             return self.distractor_kind
         if self.rules == "formulas":

@@ -1,8 +1,8 @@
 """Turns of the multi-target games, drawn in batches for several replicates at once.
 
-A turn has a rule, T objects that obey it, and D objects that do not (CBM24, section 2). Every draw is a hash of the
-training seed, the purpose, the index of the turn, and the index of the object in its turn. So turns do not depend on
-earlier steps. They are the same on every device, and for a replicate alone or in a stack.
+A turn has a rule, T objects that obey it, and D objects that do not (CBM24, section 2). Every random number is a hash
+of the training seed, the purpose, the index of the turn, and the index of the object in the turn. So turns do not
+depend on earlier steps, on the device, or on other replicates of a stack.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from .worlds.world import World
 
 TRAINING, VALIDATION, TEST, TEST_SEEN = "training", "validation", "test", "test-seen"
 PURPOSES = (TRAINING, VALIDATION, TEST, TEST_SEEN)
-EVALUATION_SEED = 0  # evaluations do not depend on the seed of training
+EVALUATION_SEED = 0  # seed of the turns in evaluations, which do not depend on the training seed
 # Streams of random numbers of a turn, and of an object.
 RULE, TARGETS, DISTRACTORS, SENDER_TARGETS, SENDER_DISTRACTORS = range(5)
 GROUP, LOOK, VALUES = range(3)
@@ -33,15 +33,15 @@ GROUP, LOOK, VALUES = range(3)
 
 @dataclass
 class TurnBatch:
-    """Turns of some steps and replicates.
+    """A batch of turns, for several steps and replicates.
 
     Attributes:
-        rules: each turn's rule, as a row of the table of rules. For conjunctions, the demanded value of each attribute;
-            -1 if any value is allowed.
+        rules: each turn's rule, as its row in the table of rules. For conjunctions, the demanded value of each
+            attribute; -1 if any value is allowed.
         numbers: index of each turn's rule among all rules of the game.
         objects: candidates as values of attributes: first the targets, then the distractors.
-        keys: key of each candidate, which determines its look.
-        sender_objects: objects of the sender, if it does not see the objects of the receiver.
+        keys: key of each candidate, which determines the candidate's look.
+        sender_objects: objects of the sender, if they differ from the receiver's objects.
         sender_keys: keys of `sender_objects`.
     """
 
@@ -54,27 +54,27 @@ class TurnBatch:
 
     @classmethod
     def joined(cls, parts: Sequence["TurnBatch"], which: Integer[Tensor, " chosen"]) -> "TurnBatch":
-        """Concatenate batches over replicates, and return the replicates at these indices."""
+        """Concatenate batches along the replicates, and select replicates by index."""
         members = zip(*(vars(part).values() for part in parts), strict=True)
         chosen: list[Any] = [None if some[0] is None else torch.cat(some, 1)[:, which] for some in members]
         return cls(*chosen)
 
 
 class Turns:
-    """Turns for each replicate of a stack, step by step.
+    """Source of the turns of a stack of replicates.
 
     Args:
         world: the world.
         settings: settings of turns, for all replicates or one per replicate. They must give batches of the same shape.
-        seeds: training seed of each replicate; replicates with equal seeds and settings see the same turns.
+        seeds: training seed of each replicate; replicates with the same seed and settings get the same turns.
         device: device of the turns.
 
     Attributes:
         rules: all rules of the game.
-        split: numbers of the rules for training, and of the held-out rules, by the first of the settings.
+        split: numbers of the rules for training and of the held-out rules, for the first settings.
 
     Raises:
-        InvalidSettingError: the world does not allow these rules, or this share of held-out rules.
+        InvalidSettingError: the world does not have these rules, or this share cannot be held out.
 
     Example:
         >>> from icy.games import Turns, TurnSettings, make_world
@@ -92,7 +92,9 @@ class Turns:
     ) -> None:
         each = [settings] * len(seeds) if isinstance(settings, TurnSettings) else list(settings)
         if len(each) != len(seeds):
-            raise InvalidSettingError(f"There are {len(each)} settings of turns for {len(seeds)} replicates.")
+            raise InvalidSettingError(
+                f"There are {len(each)} settings of turns for {len(seeds)} replicates; give one, or one per replicate."
+            )
         self.world, self.device = world, torch.device(device)
         self._games = [_Game(world, one, self.device) for one in dict.fromkeys(each)]
         first = self._games[0]
@@ -106,14 +108,14 @@ class Turns:
         )
 
     def batch(self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None) -> TurnBatch:
-        """Return the turns of some steps.
+        """Return the turns of several steps.
 
         Args:
             purpose: "training", "validation", "test" or "test-seen". Only turns of "training" depend on the training
-                seed. If rules are held out, "test" shows the held-out rules, and every other purpose the rest.
+                seed. If rules are held out, "test" uses the held-out rules, and other purposes the rest.
             first: number of the first step.
             count: number of steps.
-            size: turns per step.
+            size: number of turns per step.
             which: indices of the replicates to return turns for; by default all.
 
         Raises:
@@ -128,12 +130,12 @@ class Turns:
         return TurnBatch.joined(found, place)
 
     def keep(self, which: Sequence[int]) -> None:
-        """Keep only these replicates, given by their indices in the stack."""
+        """Drop all replicates except those at these indices."""
         self._place = self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
 
 
 def rules_of(world: World, settings: TurnSettings) -> RuleSource:
-    """Return the rules of a game.
+    """Create the rules of a game.
 
     Raises:
         InvalidSettingError: the world does not have these rules, or has too many.
@@ -142,7 +144,7 @@ def rules_of(world: World, settings: TurnSettings) -> RuleSource:
 
 
 class _Game:
-    """Turns with the same settings, for several seeds."""
+    """Source of turns with the same settings, for several seeds."""
 
     def __init__(self, world: World, settings: TurnSettings, device: torch.device) -> None:
         self.settings, self._device = settings, device
@@ -158,7 +160,7 @@ class _Game:
         self._keys: dict[str, Tensor] = {}
 
     def take(self, seeds: Sequence[int]) -> None:
-        """Set the training seeds."""
+        """Set the training seeds, which the batches follow."""
         for purpose in PURPOSES:
             used = seeds if purpose == TRAINING else [EVALUATION_SEED] * len(seeds)
             self._keys[purpose] = torch.tensor(
@@ -166,7 +168,7 @@ class _Game:
             )
 
     def batch(self, purpose: str, first: int, count: int, size: int) -> TurnBatch:
-        """Return the turns of some steps for each seed."""
+        """Return the turns of several steps for each seed."""
         seeds = self._keys[purpose] if purpose == TRAINING else self._keys[purpose][:1]
         places = torch.arange(first * size, (first + count) * size, device=self._device).view(count, 1, size)
         turns = counter_hash(seeds[:, None], places)
@@ -191,7 +193,7 @@ class _Game:
             numbers, counter_hash(turns, _number(distractors, turns)), settings.drawn_distractors, settings.distractors
         )
         looks = torch.cat([own, other], -1)
-        # The last bit separates the looks of evaluations from those in training; see World.observe.
+        # The last bit is 1 in evaluations and 0 in training; see World.observe.
         return torch.cat([near, far], -2), (looks & ~1) | int(purpose != TRAINING)
 
     def _objects(self, numbers: Tensor, keys: Tensor, kind: str, count: int) -> tuple[Tensor, Tensor]:
@@ -218,7 +220,7 @@ class _Pool:
 
 
 def _cumulative(source: RuleSource, kind: str, device: torch.device) -> Float[Tensor, "grouping group"]:
-    """Return the cumulative shares of the groups of each grouping, without the last."""
+    """Return the cumulative probabilities of the groups in each grouping, without the last."""
     ends = [[float(end) for end in accumulate(row)][:-1] for row in source.shares(kind)]
     return torch.tensor(ends, dtype=torch.float64, device=device)
 
@@ -228,5 +230,5 @@ def _number(stream: int, like: Tensor) -> Tensor:
 
 
 def _unit(bits: Integer[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
-    """Return numbers in [0, 1) with 53 bits."""
+    """Convert hashes to numbers in [0, 1) with 53 bits."""
     return shift(bits, 64 - 53).double() * 2.0**-53

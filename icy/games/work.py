@@ -1,4 +1,4 @@
-"""Count the operations of one update of the agents of a game, without training."""
+"""Count the operations of one update of a game's agents, without training."""
 
 from __future__ import annotations
 

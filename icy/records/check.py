@@ -1,4 +1,4 @@
-"""Checks of records that are read: fields, types, key, and the inputs of computed numbers.
+"""Check records that are read from files: fields, types, key, and the inputs of computed numbers.
 
 A record may be incomplete, written by an older or newer icy, by hand, or by somebody else. A record that fails a check
 is left out, with a warning that names it. The other records are read as usual.
@@ -40,7 +40,7 @@ def valid_records(items: Iterable[tuple[str, object]]) -> list[Record]:
     """Return the valid records; leave out the others, with a warning for each.
 
     Args:
-        items: pairs of a place, for the warning, and its content: JSON text or the decoded object.
+        items: pairs (place, content). The place is for the warning; the content is JSON text or the decoded object.
     """
     good = []
     for where, content in items:
@@ -86,7 +86,7 @@ def checked(content: object, key: str | None = None) -> Record:
 
 
 def config_fault(config: Options) -> str | None:
-    """Return the reason why a record cannot have this configuration, without a full stop; None if it can."""
+    """Return why a configuration cannot be stored in a record, without a full stop; None for valid configurations."""
     hints = get_type_hints(Record)
     try:
         values = as_json(config)
@@ -179,6 +179,6 @@ def _wrong_numbers(record: Record) -> Iterator[str]:
 
 
 def _quoted(value: object) -> str:
-    """Return a value as text, cut if it is long."""
+    """Return a value as text; long texts are cut."""
     text = in_a_line(json.dumps(value))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -43,10 +43,10 @@ class Claim:
     """The claims of another run.
 
     Attributes:
-        pid: number of its process.
-        host: name of its machine.
+        pid: process number of the run.
+        host: name of the machine of the run.
         since: time when the run began, in seconds since 1970.
-        keys: keys of the replicates that it trains.
+        keys: keys of the replicates that the run trains.
     """
 
     pid: int
@@ -102,7 +102,7 @@ class Claims:
                 self._folder.rmdir()
 
     def take(self, keys: Iterable[str]) -> set[str]:
-        """Claim keys that no other run has claimed, and return them.
+        """Claim the keys that no other run has claimed, and return the claimed keys.
 
         Look for finished records after this call: a run saves a record before it releases the claim.
 
@@ -182,7 +182,7 @@ class Claims:
                 lock.release()
 
     def _acquired(self) -> filelock.BaseFileLock | None:
-        """Acquire the lock and return it; None if the file system has no locks or the lock is never released."""
+        """Acquire and return the lock; None if the file system has no locks or another run never releases the lock."""
         for _ in range(TRIES):
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ STEPS_AND_ACCURACY = ("steps", "accuracy")
 
 @dataclass(frozen=True)
 class JobKind:
-    """One kind of job. Classes and functions may be given as "module:object"; they are then imported on first use.
+    """A kind of job. Classes and functions may be addresses "module:object", which are imported on first use.
 
     Attributes:
         name: name in records, in sweeps, and of its command.
@@ -49,18 +49,18 @@ class JobKind:
         result: the class of its results, a subclass of `ProbeResult`; by default `ProbeResult`.
         table: a function from a long table and the name of a spread to a `BiasTable`; by default `bias_table`.
         measures: numbers in its records in addition to `value`; columns of the long table.
-        curve: names of the numbers of a point of its learning curves; the first is the number of updates.
+        curve: column names of its learning curves; the first column is the number of updates.
         noun: plural noun for the trained models, for sentences.
         version: increased whenever a change could change results.
-        row: names of the configuration that distinguish rows; by default all except grammar and seed.
+        row: fields of the configuration that distinguish rows; by default all except grammar and seed.
         model: a function from a record and its saved weights (tensors by name) to the trained module; without it,
             models of this kind cannot be saved.
         plot: name of the plot of its learning curves, if not "curves".
         command: full name of its command, if the command is in a group, as in "s2b train".
         evaluates: the command that evaluates saved models, without the name of their folder, as in "games eval".
-        counted: plural noun for the unit of the first number of a point of its learning curves; the label of an axis.
+        counted: plural noun for the unit of the first column of its learning curves, which labels an axis.
         conventions: a function from the configuration of a record to the conventions of the metrics among its measures:
-            a dictionary of arguments by metric. For an empty configuration, it returns the defaults.
+            a dictionary of arguments by metric. For an empty configuration, the function returns the defaults.
     """
 
     name: str
@@ -90,7 +90,7 @@ class JobKind:
         return cast("Callable[..., Any]", load_object(getattr(self, name)))
 
     def conventions_of(self, config: Fields) -> dict[str, dict[str, Any]]:
-        """Return the conventions of the metrics among the measures of a record, from its configuration."""
+        """Return the conventions of a record's metrics, from the configuration of the record."""
         return {} if self.conventions is None else dict(load_object(self.conventions)(config))
 
     def make_jobs(self, spec: Any) -> Sequence[Any]:
@@ -145,14 +145,14 @@ def kind_name(side: str, kind: str | None = None) -> str:
 
 
 def kind_of(record: Record) -> JobKind:
-    """Return the kind of job of a record. If its plug-in is not loaded, use the record's own description of it."""
+    """Return the kind of job of a record. If the kind's plug-in is not loaded, use the description in the record."""
     name = kind_name(record.get("side", ""), record.get("kind"))
     measures, curve = tuple(record.get("measures", ())), tuple(record.get("points", STEPS_AND_ACCURACY))
     return _registered(name) or JobKind(name, "", None, None, measures=measures, curve=curve)
 
 
 def points_of(record: Record) -> tuple[str, ...]:
-    """Return the names of the numbers of a point of a record's learning curve, as when the record was saved."""
+    """Return the column names of a record's learning curve, from the time when the record was saved."""
     return tuple(record.get("points", ())) or kind_of(record).curve
 
 

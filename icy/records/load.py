@@ -105,7 +105,7 @@ def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
         empty: whether empty results are allowed.
 
     Raises:
-        InvalidSettingError: the table is not a table of results, or it is empty and must not be.
+        InvalidSettingError: the table is not a table of results; or it is empty, although `empty` is False.
     """
     if isinstance(results, str | Path):
         return read_long(results)
@@ -116,7 +116,7 @@ def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
     if missing := [name for name in NEEDED if name not in table]:
         raise InvalidSettingError(
             f"This is not a long table of results, with a row per model, grammar and seed: it lacks the column "
-            f"{', '.join(missing)}. ProbeResult.to_dataframe('long') makes a long table, icy writes results.parquet."
+            f"{', '.join(missing)}. Use ProbeResult.to_dataframe('long'), or the results.parquet of a results folder."
         )
     if not len(table) and not empty:
         raise InvalidSettingError(NONE)
@@ -212,7 +212,7 @@ def _known_measures(table: pd.DataFrame) -> Column:
 
 
 def with_measure(results: list[Record] | pd.DataFrame, measure: str) -> list[Record] | pd.DataFrame:
-    """Return a result of `read_any` with `measure` for all values of a long table with unknown measures."""
+    """Set unknown measures of a long table to `measure`; return records unchanged."""
     return results if isinstance(results, list) else results.assign(measure=_known_measures(results).fillna(measure))
 
 
@@ -227,11 +227,11 @@ def _numeric(column: Column) -> Column:
 def _whole(column: Column) -> Column:
     import pandas as pd
 
-    if column.dtype == "Int64":
-        return column
+    if column.dtype in ("Int64", "int64") or column.isna().all():
+        return column.astype("Int64")
     read = _checked(column, pd.to_numeric(column, errors="coerce"))
     if len(wrong := read[read.notna() & (read % 1).ne(0).fillna(False).astype(bool)]):  # infinity too
-        raise InvalidSettingError(f"The column {column.name} of this table holds whole numbers, not {wrong.iloc[0]}.")
+        raise InvalidSettingError(f"The column {column.name} must hold whole numbers; this table has {wrong.iloc[0]}.")
     known = read.dropna()
     real = pd.api.types.is_float_dtype(known)  # floats cannot represent the largest number
     if len(large := known[known.abs() >= 2.0**63 if real else known > LARGEST_SEED]):
@@ -270,7 +270,7 @@ def _checked(column: Column, read: Column) -> Column:
     wrong = column[read.isna() & column.notna()]
     if len(wrong):
         kind = "yes or no" if column.name in ("cut", "failed") else "numbers"
-        raise InvalidSettingError(f"The column {column.name} of this table holds {kind}, not '{wrong.iloc[0]}'.")
+        raise InvalidSettingError(f"The column {column.name} must hold {kind}; this table has '{wrong.iloc[0]}'.")
     return read
 
 

@@ -68,7 +68,7 @@ COLUMNS = {*LONG, "steps", "settings", "options"}
 
 
 def _changes(settings: Options, preset: str, kind: str) -> str:
-    """Return the training settings that differ from the preset, as text. Results with other settings get other rows."""
+    """Return the training settings that differ from the preset, as text that distinguishes the rows of a table."""
     usual = _usual(preset, kind)
     return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
 
@@ -128,7 +128,7 @@ def _leaves(config: Options, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record]) -> dict[str, object]:
-    """Return the row of a record. Configuration without its own column is in `options`."""
+    """Return the row of a record. The column `options` has the configuration that has no column of its own."""
     config, fields, kind = record["config"], dict(record), kind_of(record).name
     settings = config.get("settings", {})
     if kind == "e2e" and record["grammar"] == SCRATCH:

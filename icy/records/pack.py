@@ -112,7 +112,7 @@ class Pack:
         return file
 
     def unpack(self, store: Store) -> int:
-        """Write records to a store that lacks them; return the number of records written."""
+        """Write the records that a store lacks; return the number of records written."""
         folder = Store(store.folder)  # without its packed records
         missing = [record for record in self.records if is_better(record, folder.get(record["key"]))]
         for record in missing:
@@ -197,7 +197,7 @@ def merge_packs(packs: Iterable[Pack]) -> Pack:
 
 
 def add_to_pack(file: str | Path, *places: str | Path) -> Pack:
-    """Add results to a pack, and return it. The file is not changed if it has all of these results.
+    """Add results to a pack, and return the pack. A file that already has all of these results is not changed.
 
     Args:
         file: the pack; it is created if it does not exist.
@@ -239,7 +239,7 @@ def is_pack(path: str | Path) -> bool:
 
 
 def files_of(record: Record) -> list[str]:
-    """Return the paths of the files of a record. Records of version 0.1 name only the file of their language."""
+    """Return the paths of a record's files. Records of version 0.1 only name the file of their language."""
     names = record.get("files") or ([record["language"]] if record.get("language") else [])
     return list(filter(is_inside, names))
 

@@ -80,8 +80,8 @@ class Record(TypedDict, total=False):
         curve: one point per evaluation, with the numbers of `JobKind.curve`.
         engine: engine that trained the stack.
         seconds: this replicate's share of the time of its stack.
-        measures: names of the numbers that only its kind of job has (since 0.2).
-        points: names of the numbers of a point of the curve, if not steps and accuracy (since 0.2).
+        measures: names of numbers that only this kind of job has (since 0.2).
+        points: column names of the curve, if not steps and accuracy (since 0.2).
         versions: versions of the parts that determine the numbers (model, grammar, protocol), and of the software.
         git: revision of the source, if run from a checkout.
         device: "cpu", "cuda", ...
@@ -195,7 +195,7 @@ def by_filing(record: Record) -> tuple[int, str]:
 
 
 def is_better(record: Record, other: Record | None) -> bool:
-    """Return whether a record adds a result or a saved model to another record of its key, which may be None."""
+    """Return whether a record has a result or a saved model that another record with its key (or None) lacks."""
     return other is None or rank(record)[:2] > rank(other)[:2]
 
 
@@ -276,7 +276,7 @@ def as_json(value: Any) -> Any:
 
 
 def checks_of(record: Record) -> TrainingSettings | None:
-    """Return settings with the checks of a training; None for kinds of jobs with their own checks."""
+    """Return the settings that determine the evaluations of a training; None if the record does not have them."""
     known, names = record["config"].get("settings", {}), ("check_every", "check_growth", "max_steps")
     checks = {name: known[name] for name in (*names, "batch_size", "evaluation_size") if name in known}
     if "max_updates" in record["config"]:

@@ -32,7 +32,7 @@ def at_revision(path: str | Path, revision: str) -> Iterator[Path]:
     """Write a file or folder from a commit to a temporary folder; yield its path there.
 
     Args:
-        path: a file or folder in a checkout. It need not exist any more.
+        path: a file or folder in a checkout, which may have been deleted since.
         revision: name of a commit, branch or tag.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Choose records by facts (model, seed, configuration), and report ambiguous choices."""
+"""Choose saved models by facts of their records (model, seed, configuration), and report ambiguous choices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def records_with_models(path: str | Path, kind: str, what: str, **where: object)
     folder = path if path.is_dir() or is_pack(path) else path.parent
     records = [r for r in load_records(path) if kind_of(r).name == kind and model_file(r) is not None]
     if not records:
-        raise StoreError(f"{path} has no {what} with saved weights (--keep-models).")
+        raise StoreError(f"{path} has no {what} with saved weights; --keep-models saves weights.")
     facts = [facts_of(record) for record in records]
     return folder, list(compress(records, match_facts(path, what, facts, where)))
 
@@ -61,7 +61,7 @@ def match_facts(path: str | Path, what: str, facts: Sequence[Facts], where: Opti
     known = list(dict.fromkeys(name for one in facts for name in one))
     for name in where:
         if all(_value(one, name) == "None" for one in facts):
-            raise unknown(f"fact of {what}", name, known)
+            raise unknown(f"field of the saved {what}", name, known)
     matches = [all(_is(_value(one, name), value) for name, value in where.items()) for one in facts]
     if not any(matches):
         required = listed([f"{name}={value}" for name, value in where.items()])
@@ -92,7 +92,7 @@ def require_one(path: str | Path, records: Sequence[Record]) -> None:
 def choices(records: Sequence[Record], without: Collection[str] = ()) -> tuple[list[str], str]:
     """Return the facts in which records differ, and a phrase with their values: seed (123, 124).
 
-    Facts that all records have are preferred to facts that only some have. If there are none of either, return the key.
+    Facts that all records have are preferred to facts that only some records have. If no facts differ, return the key.
 
     Args:
         records: at least one record.
@@ -105,7 +105,7 @@ def choices(records: Sequence[Record], without: Collection[str] = ()) -> tuple[l
 
 
 def distinctions(records: Sequence[Record]) -> list[str]:
-    """Return for every record the facts that distinguish it from records of the same model and seed, as text."""
+    """Return for every record a text with the facts that distinguish it from records of the same model and seed."""
     every = [facts_of(record) for record in records]
     names = [name for name in _differing(every) if name not in LABELLED]
     facts = [{name: _value(one, name) for name in names} for one in every]
@@ -119,7 +119,7 @@ def distinctions(records: Sequence[Record]) -> list[str]:
 def facts_of(record: Record) -> Facts:
     """Return the facts of a record by name: model, grammar, seed, key, and its configuration.
 
-    Options and settings are facts by their own names, except nested ones.
+    Options and settings are facts under their own names; nested options and settings are left out.
     """
     config = record["config"]
     named = {name: record.get(name) for name in (*FACTS, "preset")}

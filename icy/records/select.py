@@ -110,7 +110,7 @@ def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
 
 
 def _equal_to(values: Column, value: object) -> pd.Series[bool]:
-    """Return which rows of a column have a value."""
+    """Return a mask of the rows of a column with this value."""
     import pandas as pd
 
     text = str(value).lower()

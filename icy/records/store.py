@@ -61,12 +61,12 @@ class Store:
     def __init__(self, folder: str | Path, packed: Mapping[str, Record] | None = None, warn: bool = True) -> None:
         self.folder, self._packed, self._warn = folder_of(folder), packed or {}, warn
         self.plan_versions: Versions = NONE
-        self._told: set[Path] = set()  # files with a warning
+        self._warned: set[Path] = set()  # files with a warning
 
     def prepare(self) -> None:
         """Make the folder and check that it is writable, before a long training.
 
-        Remove incomplete files of killed processes if they are old enough that no process can be writing them.
+        Remove incomplete files of killed processes if the files are so old that no process can be writing them.
 
         Raises:
             StoreError: the folder cannot be written.
@@ -108,7 +108,7 @@ class Store:
         write_atomically(path, text.encode())
 
     def get(self, key: str) -> Record | None:
-        """Return the record of a key; None if it does not exist or, with a warning, if it cannot be read."""
+        """Return the record of a key; None if there is no record or, with a warning, if the file cannot be read."""
         saved, packed = self._in_the_folder(key), self._packed.get(key)
         return packed if packed is not None and is_better(packed, saved) else saved
 
@@ -133,8 +133,8 @@ class Store:
             return None
 
     def _leave_out(self, path: Path, error: Exception) -> None:
-        if self._warn and path not in self._told:
-            self._told.add(path)
+        if self._warn and path not in self._warned:
+            self._warned.add(path)
             warn_left_out(path, error)
 
     def _remember(self, record: Record, number: bool) -> None:
@@ -222,11 +222,11 @@ def keys_to_train(
     Args:
         records: the record of every key; None without a record.
         store: store of the records.
-        rerun: one of the words of RERUN.
+        rerun: a key of RERUN.
         keep_models: whether to train results without a saved model again.
 
     Raises:
-        InvalidSettingError: `rerun` is not one of the words of RERUN.
+        InvalidSettingError: `rerun` is not a key of RERUN.
     """
     if rerun not in RERUN:
         raise InvalidSettingError(f"--rerun takes {', '.join(RERUN)}; not '{rerun}'.")

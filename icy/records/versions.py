@@ -2,7 +2,7 @@
 
 Results of different versions are not comparable, so only one version of each part is shown. The version in the running
 plan is preferred to the version that was saved last. Clocks do not matter, except for records of older versions of icy,
-which have no number.
+which lack the number `filed`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Rank: TypeAlias = tuple[bool, tuple[int, str]]  # whether there is a result, and
 def newest(records: Sequence[Record], plan_versions: Versions = NONE) -> list[Record]:
     """Return the last record of each configuration, with only one version of each model, grammar and protocol.
 
-    If several versions have a result, it is the version in the running plan; otherwise the version that is registered
-    now; otherwise the version that was saved last. Records of other versions are not deleted.
+    If several versions have results, the version in the running plan is chosen; otherwise the version that is
+    registered now; otherwise the version that was saved last. Records of other versions are not deleted.
 
     Args:
         records: records of any versions.

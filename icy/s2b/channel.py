@@ -1,4 +1,4 @@
-"""The channel between the players: regular sentences, their numbers, and the renaming of tokens.
+"""The channel between the players: sentences of tokens, and the renaming of tokens between speaker and listener.
 
 A sentence has L tokens in 0..V. Token 0 ends the sentence and is never renamed. A sentence is regular if only zeros
 follow its first zero. `library_of` and `regular` take NumPy arrays and torch tensors alike.
@@ -28,7 +28,7 @@ def library_of(array: Array) -> ModuleType:
 
 
 def regular(tokens: Int[Array, "batch length"]) -> Int[Array, "batch length"]:
-    """Replace all tokens after the first end token of a sentence by the end token, [B, L]."""
+    """Set every token after a sentence's first end token to the end token, [B, L]."""
     columns, going = [tokens[:, 0]], True
     for place in range(1, tokens.shape[1]):  # by column, because reducing along this short axis is slower
         going = going & (tokens[:, place - 1] != END)
@@ -37,9 +37,10 @@ def regular(tokens: Int[Array, "batch length"]) -> Int[Array, "batch length"]:
 
 
 def permutations(streams: EpisodeStreams, vocab_size: int, asked: bool = True) -> Int64[Wholes, "batch vocab"]:
-    """Draw the token that the listener hears for each token: the end stays, others are renamed, [B, V + 1].
+    """Draw the renaming of tokens: the token that the listener hears for each token of the speaker, [B, V + 1].
 
-    The authors' program renames the tokens of each player. Two random renamings compose to one, so one is drawn here.
+    The end token keeps its number. With `asked` False, all tokens do. The authors' program renames the tokens of each
+    player. Two random renamings compose to one, so one is drawn here.
     """
     count = len(streams.keys)
     renamed = streams.order("vocabulary", vocab_size) if asked else np.arange(vocab_size)[None].repeat(count, 0)
@@ -47,7 +48,7 @@ def permutations(streams: EpisodeStreams, vocab_size: int, asked: bool = True) -
 
 
 def inverses(mappings: Int64[Wholes, "batch vocab"]) -> Int64[Wholes, "batch vocab"]:
-    """Return the token that the speaker hears for each token of the listener, [B, V + 1]."""
+    """Return the inverse renamings: the token that the speaker hears for each token of the listener, [B, V + 1]."""
     return np.argsort(mappings, axis=1)
 
 
@@ -66,7 +67,9 @@ def sentence_count(vocab_size: int, length: int) -> int:
 
 @cache
 def sentences(vocab_size: int, length: int) -> Int64[NDArray[np.int64], "sentence length={length}"]:
-    """Return every regular sentence by its number, [sentences, L]: shorter ones first; the first token varies fastest.
+    """Return all regular sentences of up to L tokens, [sentences, L].
+
+    Shorter sentences come first, and the first token varies fastest. The row of a sentence is its number.
 
     Example:
         >>> sentences(2, 2).tolist()

@@ -11,7 +11,7 @@ from .episode_streams import OfGames, Reals, Wholes
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The possible distractors of each episode, for all episodes in one sorted array.
+    """The possible distractors of each episode, stored in one sorted array.
 
     A stimulus is numbered within its episode: meaning times O, plus the sample.
 
@@ -34,17 +34,20 @@ class Candidates:
         samples: int,
         distinct: bool = True,
     ) -> "Candidates":
-        """Collect stimuli [P] of episodes [P]: each once with `distinct`, otherwise as often as it occurs."""
+        """Collect the candidates from stimuli [P] and the episode of each, [P].
+
+        With `distinct`, a stimulus counts once per episode, otherwise as often as it occurs.
+        """
         keys = episodes * size + stimuli
         return cls(_distinct(keys) if distinct else np.sort(keys), size, samples)
 
     def without(self, episodes: OfGames, targets: OfGames, one: bool = False) -> "Rest":
-        """Leave out the target's meaning in some games.
+        """Return the candidates of each game, without the stimuli of the target's meaning.
 
         Args:
             episodes: episode of each game, [T].
             targets: target of each game, as a stimulus number, [T].
-            one: leave out only one entry of the target, and keep other stimuli of its meaning.
+            one: leave out only one copy of the target itself, and keep other stimuli of its meaning.
         """
         base = episodes * self.size
         meaning = base + targets - targets % self.samples
@@ -58,15 +61,15 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """The remaining candidates of some games: the candidates of its episode without a slice in the middle.
+    """Candidates of each of T games: the episode's candidates, except a slice of the sorted array.
 
     Attributes:
         candidates: the candidates of all episodes.
-        base: key of the episode's first stimulus, [T].
+        base: key of stimulus number 0 of the game's episode, [T].
         first: index of the episode's first candidate, [T].
-        low: start of the slice that is left out, [T].
-        high: end of that slice, exclusive, [T].
-        count: number of candidates left, [T].
+        low: start of the omitted slice, [T].
+        high: end of the omitted slice, exclusive, [T].
+        count: number of remaining candidates, [T].
     """
 
     candidates: Candidates
@@ -77,10 +80,16 @@ class Rest:
     count: OfGames
 
     def draw(self, uniform: Float64[Reals, "game draw"]) -> Int64[Wholes, "game draw"]:
-        """Draw stimuli without replacement, by uniform numbers [T, draws]; return [T, draws].
+        """Draw stimuli without replacement.
 
-        A game that runs out of candidates repeats one of its draws after the first; a game without candidates shows its
-        target.
+        If a game runs out of candidates, it repeats one of its draws after the first. A game without candidates repeats
+        its target.
+
+        Args:
+            uniform: uniform random numbers in [0, 1), one per draw, [T, draws].
+
+        Returns:
+            The number of each stimulus within its episode, [T, draws].
         """
         chosen: list[Wholes] = []
         for k in range(uniform.shape[1]):
@@ -111,9 +120,9 @@ def _distinct(keys: Wholes) -> Wholes:
 def widened(
     candidates: Candidates, short: Int64[Wholes, " short"], eligible: Bool[NDArray[np.bool_], "batch meaning"]
 ) -> Candidates:
-    """Add the eligible meanings' stimuli [B, M] that the episodes in `short` lack to their candidates.
+    """Add stimuli to the candidates of the episodes `short`: all of the eligible meanings [B, M] that they lack.
 
-    The candidates so far stay, each as often as before, so that no episode depends on another.
+    Existing candidates keep their counts. Other episodes do not change.
     """
     if not len(short):
         return candidates

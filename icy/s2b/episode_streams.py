@@ -1,4 +1,4 @@
-"""Random numbers for thousands of episodes at once, each episode a function of its own seed.
+"""Random numbers for thousands of episodes at once, where each episode depends only on its own seed.
 
 An episode must be the same whether it is drawn alone or in a batch, so its draws must not depend on other episodes.
 Numbers are therefore computed by index instead of taken in turn from a generator: the n-th number of a stream is a hash
@@ -48,9 +48,10 @@ def checked_seed(seed: object) -> int:
 def seeds_of(
     episodes: int, seed: int | None = None, seeds: Iterable[int] | None = None
 ) -> Integer[Seeds, "batch={episodes}"]:
-    """Return a seed per episode, [B]: `seeds`; or `seed` and the seeds that follow; or, without both, random seeds.
+    """Return one seed per episode, [B].
 
-    They are int64, or uint64 if one of them needs all 64 bits.
+    They are `seeds`, or the B seeds that start at `seed`, or random seeds if both are None. The type is int64, or
+    uint64 if a seed needs all 64 bits.
 
     Raises:
         InvalidSettingError: the number of seeds differs from the number of episodes, or a seed that is not a whole
@@ -90,32 +91,32 @@ class EpisodeStreams:
 
     @classmethod
     def of_seeds(cls, seeds: ArrayLike) -> "EpisodeStreams":
-        """Return the streams of episodes by their seeds, whole numbers of at least 0."""
+        """Return the streams of the episodes with these seeds, whole numbers of at least 0."""
         return cls(_mixed(np.asarray(seeds).astype(np.uint64)))
 
     def rows(
         self, which: Integer[NDArray[np.integer], " some"] | Bool[NDArray[np.bool_], "batch={len(self.keys)}"]
     ) -> "EpisodeStreams":
-        """Return the streams of some of the episodes."""
+        """Select the streams of some episodes, by index or mask."""
         return EpisodeStreams(self.keys[which])
 
     def within(self, *names: str | int) -> "EpisodeStreams":
-        """Return streams of the same episodes in a namespace, independent of those outside it."""
+        """Return the episodes' streams in the namespace `names`. They are independent of the streams outside it."""
         return EpisodeStreams(_mixed(self.keys ^ _name_key(names)))
 
     def nth(self, numbers: ArrayLike) -> "EpisodeStreams":
-        """Return independent streams of the same episodes by a number per episode, [B]."""
+        """Return streams that depend on each episode's key and its number, [B], and are independent between numbers."""
         return EpisodeStreams(_mixed(self.keys ^ _mixed(np.asarray(numbers).astype(np.uint64))))
 
     def uniform(self, name: str, shape: tuple[int, ...] = (), first: int = 0) -> Float64[Reals, "batch ..."]:
-        """Draw uniform numbers in [0, 1), [B, *shape], from the stream's number `first` on."""
+        """Draw uniform numbers in [0, 1), [B, *shape], starting at index `first` of the stream."""
         places = np.arange(first, first + int(np.prod(shape)), dtype=np.uint64)
         return self._at(name, self.keys[:, None], places).reshape(len(self.keys), *shape)
 
     def uniform_of_games(
         self, name: str, episodes: OfGames, games: OfGames, count: int
     ) -> Float64[Reals, "game count={count}"]:
-        """Draw uniform numbers in [0, 1) for some games, [T, count]. Each game's numbers depend on no other game.
+        """Draw uniform numbers in [0, 1) for some games, [T, count]. They do not depend on other games.
 
         Args:
             name: name of the stream.
@@ -134,7 +135,7 @@ class EpisodeStreams:
     def integers(
         self, name: str, below: ArrayLike, shape: tuple[int, ...] = (), first: int = 0
     ) -> Int64[Wholes, "batch ..."]:
-        """Draw whole numbers in [0, below), [B, *shape]; `below` broadcasts against that shape."""
+        """Draw whole numbers in [0, below), [B, *shape]; `below` broadcasts to that shape."""
         found: Wholes = (self.uniform(name, shape, first) * np.asarray(below)).astype(np.int64)
         return found
 
@@ -149,7 +150,7 @@ def _name_key(names: tuple[str | int, ...]) -> np.uint64:
 
 
 def _mixed(x: Keys) -> Keys:
-    """Apply the finaliser of splitmix64, in wrapping arithmetic."""
+    """Apply the finalizer of splitmix64, in wrapping arithmetic."""
     x = x + _GOLDEN
     x = (x ^ (x >> np.uint64(30))) * _FIRST
     x = (x ^ (x >> np.uint64(27))) * _SECOND

@@ -1,4 +1,4 @@
-"""Deal episodes: draw everything that they will show before their first step, for many episodes at once.
+"""Deal many episodes at once: draw everything that is random in them before the first step.
 
 The games of all episodes are concatenated in flat arrays. A step of the game is then a look-up, and episodes with few
 games take no more memory than they need.
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Episodes:
-    """E episodes and their T games.
+    """E dealt episodes and their T games, in flat arrays.
 
     Attributes per episode:
-        seeds: its seed, [E].
-        numbers: its number among the episodes of its seed, from 0, [E].
-        sizes: number of values of each dimension of its space, [E, N].
-        first: index of its first game, [E].
+        seeds: seed of the episode, [E].
+        numbers: number of the episode among the episodes of its seed, from 0, [E].
+        sizes: number of values of each dimension of the space, [E, N].
+        first: index of the episode's first game in the arrays per game, [E].
         games: number of games, [E].
         heard: the token that the listener hears for each token of the speaker, [E, V + 1].
         heard_back: the token that the speaker hears for each token of the listener, [E, V + 1].
 
     Attributes per game:
-        query: whether it belongs to the query phase, [T].
+        query: whether the game belongs to the query phase, [T].
         answer: the right decision, [T]: the slot of the target's meaning, or K + 1 if the listener does not see it.
         speaker: the stimuli that the speaker sees, the target first, [T, speaker slots, W].
         listener: the stimuli that the listener sees, [T, K + 1, W].
@@ -69,7 +69,7 @@ class Episodes:
         return len(self.seeds)
 
     def take(self, which: Int64[Wholes, " some"]) -> "Episodes":
-        """Return the episodes at these indices, in that order, with their games."""
+        """Select episodes by index, in this order, with their games."""
         games = ragged(self.first[which], self.games[which])
         own = {name: getattr(self, name)[which] for name in EPISODE_FIELDS if name != "first"}
         return replace(self, **own, first=_firsts(own["games"]), **{n: getattr(self, n)[games] for n in GAME_FIELDS})
@@ -81,7 +81,7 @@ class Episodes:
         return Episodes(**{**joined, "first": _firsts(joined["games"])})
 
     def on(self, device: "torch.device | str") -> "Episodes":
-        """Return the episodes as tensors on a torch device."""
+        """Convert the arrays to tensors on a torch device."""
         import torch
 
         return Episodes(**{f.name: torch.as_tensor(getattr(self, f.name)).to(device) for f in fields(self)})
@@ -93,7 +93,7 @@ GAME_FIELDS = tuple(f.name for f in fields(Episodes))[7:]
 
 
 def ragged(first: Int64[Wholes, " part"], counts: Int64[Wholes, " part"]) -> Int64[Wholes, " whole"]:
-    """Concatenate the ranges first[i], first[i] + 1, ... of counts[i] numbers each."""
+    """Concatenate the ranges first[i], ..., first[i] + counts[i] - 1."""
     return np.repeat(first - _firsts(counts), counts) + np.arange(int(counts.sum()))
 
 
@@ -105,7 +105,7 @@ def _firsts(counts: Wholes) -> Wholes:
 def deal(
     settings: GameSettings, seeds: Integer[Seeds, " episode"], numbers: Int64[Wholes, " episode"] | None = None
 ) -> Episodes:
-    """Draw episodes. Each is a function of its seed and number alone; the rest of the batch has no effect.
+    """Draw episodes. An episode depends only on its seed and number, not on the batch.
 
     Args:
         settings: settings of the game.
@@ -113,7 +113,7 @@ def deal(
         numbers: number of each episode within its seed, [E]; by default 0, the first.
 
     Raises:
-        InvalidSettingError: no targets show every value often enough.
+        InvalidSettingError: no draw of targets shows every value often enough.
     """
     numbers = np.zeros(len(seeds), dtype=np.int64) if numbers is None else numbers
     count = settings.most**settings.dimensions
@@ -145,7 +145,7 @@ def deal(
 
 
 def space_streams(settings: GameSettings, streams: EpisodeStreams) -> EpisodeStreams:
-    """Return the streams for spaces and stimuli: per episode, or shared by all episodes in a common game."""
+    """Return the streams for spaces and stimuli: one per episode, or the same for all episodes of a common game."""
     return (
         streams if settings.kind == "meta" else EpisodeStreams.of_seeds(np.full(len(streams.keys), settings.space_seed))
     )
@@ -155,7 +155,7 @@ def space_streams(settings: GameSettings, streams: EpisodeStreams) -> EpisodeStr
 
 
 def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) -> tuple[Targets, NDArray[np.bool_]]:
-    """Draw the targets of every episode. Return them, and whether each belongs to the query, [E, G]."""
+    """Draw the targets of every episode. Return the targets, and whether each belongs to the query, [E, G]."""
     support, query = eligible(settings, spaces)
     if settings.kind == "common":
         return _of_one_split(settings, support, query, streams)
@@ -184,8 +184,8 @@ def _some(
 ) -> Targets:
     """Draw the query's targets as the authors' program does.
 
-    Where the query has fewer stimuli than the shots of all values require, it shows all of them (their program shows
-    every meaning O times, in samples drawn at random). Elsewhere it shows as many as needed to show every value S
+    If a query has fewer stimuli than the shots of all values require, it shows all of them (their program shows every
+    meaning O times, in samples drawn at random). Otherwise it shows as many stimuli as needed to show every value S
     times.
     """
     few = settings.shots * spaces.sizes.sum(1) > query.sum(1) * settings.samples
@@ -202,7 +202,7 @@ def _some(
 def _of_one_split(
     settings: GameSettings, support: NDArray[np.bool_], query: NDArray[np.bool_], streams: EpisodeStreams
 ) -> tuple[Targets, NDArray[np.bool_]]:
-    """Draw targets from one split with replacement, for a common game."""
+    """Draw the targets of a common game from one split, with replacement."""
     whole = {"support": support, "query": query, "all": support | query}[settings.split]
     shape = (settings.games,)
     place = streams.integers("targets", whole.sum(1)[:, None], shape)
@@ -217,7 +217,7 @@ def _of_one_split(
 
 @dataclass(frozen=True, eq=False)
 class _Views:
-    """Stimulus numbers that both players see, within their episodes, [T, K + 1], and the right decision, [T]."""
+    """Stimuli of both players, as numbers within their episodes, [T, K + 1], and the right decision, [T]."""
 
     speaker: Wholes
     listener: Wholes
@@ -225,7 +225,7 @@ class _Views:
 
 
 class _Games:
-    """The games of all episodes, concatenated, and the draws of the other stimuli that they show."""
+    """The games of all episodes, concatenated, which draw their distractors and slots."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class _Games:
         self.target = meaning * settings.samples + sample
 
     def views(self) -> _Views:
-        """Draw the stimuli that both players see, and whether the listener sees the target's meaning."""
+        """Draw the stimuli of both players, and the right decisions."""
         settings, slots = self.settings, self.settings.slots
         keep = self._uniform("ratio", 1)[:, 0] < settings.kept
         drawn = self._others()
@@ -266,12 +266,13 @@ class _Games:
     def _schedule_for_listener(
         self, keep: NDArray[np.bool_], stand_in: Wholes, distractors: Wholes
     ) -> tuple[NDArray[np.bool_], Wholes, Wholes, Wholes]:
-        """Show the scheduled stimulus to the listener; the speaker describes any of the listener's stimuli, or another.
+        """Use the scheduled query targets as stimuli of the listener, and draw the target of the speaker.
 
         Returns:
-            The games where this is done: all games of the query, except a few in small spaces where the target's
-            stand-in shares a distractor's meaning; the speaker's stimuli there; the listener's stimuli, before its
-            slots are shuffled; and the index of the stimulus that is meant.
+            A mask of the games that this applies to: all games of the query, except a few in small spaces where the
+            target's stand-in shares a distractor's meaning, [T]; in these games, the speaker's stimuli and the
+            listener's before its slots are shuffled, [T, K + 1]; and the index of the stimulus that the speaker
+            describes, [T].
         """
         samples, seen = self.settings.samples, np.concatenate([self.target[:, None], distractors], axis=1)
         meanings = seen // samples
@@ -291,7 +292,7 @@ class _Games:
         return self.streams.uniform_of_games(name, self.episode, self.place, count)
 
     def _same_meaning(self, stimuli: Wholes) -> Wholes:
-        """Draw a stimulus of the same meaning in each game; with `distinct`, another sample if there is one."""
+        """Draw stimuli of the same meanings; with `distinct`, of another sample if there is one."""
         count = self.settings.samples
         if count == 1:
             return stimuli
@@ -302,9 +303,9 @@ class _Games:
         return stimuli - sample + (sample + step) % count
 
     def _others(self) -> Wholes:
-        """Draw a stand-in for the target, and the distractors: [T, K + 1].
+        """Draw a stand-in for the target (first column) and the distractors, as stimulus numbers, [T, K + 1].
 
-        Where there are too few candidates, one distractor comes twice, whether or not the target is retained.
+        If there are too few candidates, one distractor occurs twice, whether or not the listener sees the target.
         """
         settings = self.settings
         found = np.empty((len(self.target), settings.slots), dtype=np.int64)
@@ -316,7 +317,7 @@ class _Games:
         return found if settings.distinct else self._fetched(found)
 
     def _fetched(self, stimuli: Wholes) -> Wholes:
-        """Draw the samples of stimuli [T, K + 1] again, as the authors' program does each time it shows a meaning."""
+        """Draw new samples for stimuli [T, K + 1], as the authors' program does each time it shows a meaning."""
         count = self.settings.samples
         drawn = self._uniform("fetched", stimuli.shape[1]) * count
         return stimuli - stimuli % count + drawn.astype(np.int64)
@@ -340,7 +341,7 @@ class _Games:
 
     @cached_property
     def _eligible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """The meanings added where there are too few candidates, in the support and in the query."""
+        """The meanings to add if there are too few candidates, in the support and in the query."""
         if self.settings.kind == "common":
             return self._split, self._split
         return eligible(self.settings, self.spaces)[0], self.spaces.valid
@@ -351,7 +352,7 @@ class _Games:
         return {"support": support, "query": query, "all": self.spaces.valid}[self.settings.split]
 
     def _candidates(self, query: bool) -> Candidates:
-        """Return the stimuli that a phase may show: the support its targets, the query all targets of the episode."""
+        """Return the candidates of a phase: in the support its targets, in the query all targets of the episode."""
         settings = self.settings
         size = len(self.spaces.meanings) * settings.samples
         if settings.kind == "common":
@@ -364,7 +365,7 @@ class _Games:
 def shown(
     settings: GameSettings, streams: EpisodeStreams, spaces: Spaces
 ) -> Callable[[Wholes, Wholes], NDArray[np.float32]]:
-    """Return a function from episodes [T] and stimulus numbers [T, slots] to the stimuli, [T, slots, W]."""
+    """Return a function that maps episodes [T] and stimulus numbers [T, slots] to stimuli, [T, slots, W]."""
     if settings.representation == "ohe":
         table = one_hot(spaces)
         return lambda episode, stimuli: table[stimuli]

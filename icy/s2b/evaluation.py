@@ -1,4 +1,4 @@
-"""Play episodes with two players, and score them over episodes and seeds."""
+"""Play episodes with a speaker and a listener, and score the pair over episodes and seeds."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def play(
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Scores of a pair of players, over episodes and seeds.
+    """Scores of a speaker and a listener, over episodes and seeds.
 
     Attributes:
         settings: settings of the game.
@@ -89,9 +89,9 @@ class Evaluation:
     def table(self) -> "pd.DataFrame":
         """Return a row per seed, with means over its episodes.
 
-        Columns are `seed`; `zsct`, the accuracy in the query; `support`, the accuracy in the support; `yes`, how often
-        the listener said in the query that it saw the target's meaning; `kept`, how often it did see it; and `illegal`,
-        the number of illegal actions of both players in an episode.
+        Columns are `seed`; `zsct`, the accuracy in the query; `support`, the accuracy in the support; `yes`, the share
+        of query games in which the listener said that it saw the target's meaning; `kept`, the share in which it did
+        see it; and `illegal`, the number of illegal actions of both players per episode.
         """
         import pandas as pd
 
@@ -105,7 +105,7 @@ class Evaluation:
         return pd.DataFrame(rows)
 
     def summary(self) -> "pd.DataFrame":
-        """Return a row per measure: its mean over seeds, and its standard deviation (NaN for one seed)."""
+        """Return a row per measure with its mean and standard deviation over seeds (NaN for one seed)."""
         table = self.table().drop(columns="seed")
         return table.agg(["mean", "std"]).T.rename_axis("measure")
 
@@ -169,14 +169,14 @@ def never_listening(
     seeds: int | str | Iterable[int] = 5,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
-    """Return the query scores of listeners that hear nothing: a floor for scores, like chance.
+    """Return the query accuracy of listeners that ignore messages: a baseline for scores, like chance.
 
-    A game may reveal answers without any message, by its schedule (`query_of`). A listener that hears nothing and
+    The schedule of a game (`query_of`) may reveal answers without any message. A listener that ignores messages but
     remembers its stimuli then scores above chance.
 
     Args:
         settings: settings of the game; or give them by name.
-        episodes: number of episodes per seed; they are the episodes of `evaluate`.
+        episodes: number of episodes per seed; the same episodes as in `evaluate`.
         seeds: number of seeds, or the seeds.
         **given: settings by name, see GameSettings.
 
@@ -203,12 +203,14 @@ def never_listening(
 def batches(
     settings: GameSettings, seeds: Int64[Wholes, " episode"], told: ProgressCallback | None = None
 ) -> Iterator[tuple[BatchedGame, Int64[Wholes, " batch"]]]:
-    """Yield games for all episodes and their seeds, as many at once as memory allows: fewer where spaces are large.
+    """Yield games for all episodes, with the seeds of each game's episodes.
+
+    A game plays up to 1,024 episodes at once, and fewer if their spaces are large.
 
     Args:
         settings: settings of the games.
         seeds: seed of each episode.
-        told: progress callback, called after each batch with the number of episodes so far and their total.
+        told: progress callback, called after each batch with the number of episodes played and their total.
     """
     stimuli = int(settings.most**settings.dimensions * settings.samples)
     at_once = max(1, min(AT_ONCE, MOST_AT_ONCE // stimuli))
@@ -220,10 +222,10 @@ def batches(
 
 
 def episode_seeds(seed: int, episodes: int) -> Int64[Wholes, "batch={episodes}"]:
-    """Return the seed of each episode for one seed of an evaluation, [episodes].
+    """Return the seeds of the episodes that belong to one seed of an evaluation, [episodes].
 
     Raises:
-        InvalidSettingError: more episodes than a seed can have.
+        InvalidSettingError: more than 1,000,000 episodes.
     """
     if whole_number("number of episodes", episodes) > MOST_EPISODES:
         raise InvalidSettingError(f"A seed has at most {MOST_EPISODES:,} episodes; take more seeds.")

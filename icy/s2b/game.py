@@ -1,4 +1,4 @@
-"""The referential game for thousands of episodes at once: a step is a handful of look-ups.
+"""The referential game for thousands of episodes at once.
 
 All random numbers are drawn when an episode is dealt (`icy.s2b.episodes`). The game itself keeps counters, messages and
 scores, in NumPy arrays or in torch tensors on any device.
@@ -39,15 +39,15 @@ REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # for a wrong and a right decision, in the 
 class BatchedGame:
     """Referential games of many episodes, played step by step.
 
-    An episode is a function of its seed: in a batch it plays exactly as it would alone. Both players act at every step,
-    and hear each other's messages at the next.
+    An episode depends only on its seed: a batch does not change it. Both players act at every step, and hear each
+    other's messages at the next step.
 
     Args:
         settings: settings of the game; or give them by name, as in `BatchedGame(shots=2, samples=4, episodes=64)`.
         episodes: number of episodes to play at once, B.
-        autoreset: begin the next episode of a seed at the step after an episode has ended; the actions of that step are
+        autoreset: begin the next episode of a seed at the step after an episode ends; the actions of that step are
             ignored. Otherwise an episode that has ended stays as it is.
-        ahead: with autoreset, number of episodes to deal in advance per slot, as dealing many at once is faster.
+        ahead: with autoreset, number of episodes to deal in advance per slot, which is faster.
         device: torch device, such as "cuda", for tensors; by default all arrays are NumPy arrays.
         **given: settings by name, see GameSettings.
 
@@ -95,7 +95,7 @@ class BatchedGame:
         """Begin an episode in every slot.
 
         Args:
-            seed: seed of the first slot; the others take the seeds that follow. Without a seed, the next episodes of
+            seed: seed of the first slot; the other slots take the following seeds. Without a seed, the next episodes of
                 the current seeds begin; at the first reset, the seeds are random.
             seeds: seed of every slot.
 
@@ -113,12 +113,12 @@ class BatchedGame:
         return self._observe(self._false, self._false, self._no_reward)
 
     def _deal(self, start: Wholes, counts: Wholes) -> tuple[Episodes, Wholes]:
-        """Deal some episodes for every slot, from number `start` of its seed, and return the slot of each episode."""
+        """Deal `counts` episodes per slot, from number `start` of its seed on, and return the slot of each episode."""
         slots = np.repeat(np.arange(self.episodes), counts)
         return deal(self.settings, self.seeds[slots], ragged(start, counts)), slots
 
     def _hold(self, dealt: Episodes, slots: Wholes) -> None:
-        """Store these episodes, sorted by slot, as the episodes to play."""
+        """Use these episodes, sorted by slot, from now on."""
         self._dealt, self._slots = dealt, slots
         self._first_of_slot, after = (
             np.searchsorted(slots, np.arange(self.episodes), side=s) for s in ("left", "right")
@@ -141,7 +141,7 @@ class BatchedGame:
         self._counts = self._array(np.zeros((self.episodes, 2, KEPT + 1), dtype=np.int64))
 
     def _begin_next(self, ended: Array) -> None:
-        """Begin the next episode in the slots that have ended one."""
+        """Begin the next episode in the slots with an ended episode."""
         if bool((ended & (self._episode == self._last)).any()):
             self._refill()
         where, column = self._xp.where, ended[:, None]
@@ -156,7 +156,7 @@ class BatchedGame:
         self._counts = self._counts * (1 * ~ended)[:, None, None]
 
     def _refill(self) -> None:
-        """Deal ahead again in every slot, and drop the episodes that have ended."""
+        """Deal new episodes for every slot, and drop ended episodes."""
         episode, at = self.cpu(self._episode), self.cpu(self._at)
         played = at - self._dealt.first[episode]
         kept = np.flatnonzero(np.arange(len(self._dealt)) >= episode[self._slots])
@@ -201,7 +201,7 @@ class BatchedGame:
         return self._observe(asked, correct, reward)
 
     def _count(self, asked: Array, correct: Array, decided: Array) -> None:
-        """Count games, right decisions, and how often the listener chose a stimulus and should have, by phase."""
+        """Count games, right decisions, and games in which the listener chose a stimulus or should have, by phase."""
         if not bool(asked.any()):
             return
         slots, query = self.settings.slots, self._data.query[self._at]
@@ -231,7 +231,7 @@ class BatchedGame:
     # -- actions -------------------------------------------------------------------------------------------------------
 
     def taken(self, said: Array = None, decided: Array = None, answered: Array = None) -> tuple[Array, Array, Array]:
-        """Return the actions that the game would use, without playing them.
+        """Return the actions as the game would correct them, without playing them.
 
         Args:
             said: the speaker's message, [B, L], or None.
@@ -239,16 +239,17 @@ class BatchedGame:
             answered: the listener's message, [B, L], or None.
 
         Returns:
-            The same three: messages made regular, and empty where illegal or invalid; decisions, 0 where invalid.
+            The two messages and the decisions: regular messages, empty where illegal or invalid; decisions, 0 where
+                invalid.
 
         Raises:
-            InvalidSettingError: other shapes, or numbers that are not whole.
+            InvalidSettingError: an array with another shape, or with numbers that are not whole.
         """
         said, answered = (self._message(p, tokens)[0] for p, tokens in ((SPEAKER, said), (LISTENER, answered)))
         return said, self._decision(decided)[0], answered
 
     def _message(self, player: str, tokens: Array) -> tuple[Array, Array]:
-        """Return a message as the game uses it, and where it was illegal or had unknown tokens."""
+        """Return corrected messages, [B, L], and a mask of messages that were illegal or had unknown tokens, [B]."""
         nothing = self._zeros(self.settings.length)
         if tokens is None:
             return nothing, self._false
@@ -262,7 +263,7 @@ class BatchedGame:
         return regular(tokens * (1 * (legal & known))[:, None]), ~known | (some & ~legal)
 
     def _decision(self, decided: Array) -> tuple[Array, Array]:
-        """Return a decision as the game uses it, and where it was illegal or unknown."""
+        """Return the corrected decisions, [B], and a mask of decisions that were illegal or unknown, [B]."""
         if decided is None:
             return self._zeros(), self._false
         decided = self._checked_array(decided, (self.episodes,), "Decisions")
@@ -283,7 +284,7 @@ class BatchedGame:
     # -- observations --------------------------------------------------------------------------------------------------
 
     def _observe(self, decided: Array, correct: Array, reward: Array) -> Turn:
-        """Create the turn of the current state."""
+        """Return the current observations and the outcome of the step as a Turn."""
         speaker, listener = self._stimuli()
         settings, query = self.settings, self._data.query[self._at]
         going = ~self._done
@@ -302,7 +303,7 @@ class BatchedGame:
         return self._turn
 
     def _stimuli(self) -> tuple[Array, Array]:
-        """Return the stimuli of the speaker and the listener; at the end of a game the listener sees the speaker's."""
+        """Return the stimuli that each player sees; at the end of a game the listener sees the speaker's stimuli."""
         speaker, listener = self._data.speaker[self._at], self._data.listener[self._at]
         if not self.settings.feedback:
             return speaker, listener
@@ -319,7 +320,7 @@ class BatchedGame:
 
     @property
     def turn(self) -> Turn:
-        """The last turn."""
+        """The result of the last step or reset."""
         self._require_begun()
         assert self._turn is not None
         return self._turn
@@ -336,9 +337,9 @@ class BatchedGame:
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def state(self) -> SavedState:
-        """Return the state to continue from, bit for bit: lists of numbers, and dicts of lists.
+        """Return the state as lists of numbers and dicts of lists; a game that loads it continues bit for bit.
 
-        An episode is a function of its seed and number, so the state does not include its stimuli.
+        An episode depends only on its seed and number, so the state does not include its stimuli.
         """
         last = self.turn
         now = {name: self.cpu(getattr(self, name)).tolist() for name in STATE}
@@ -351,7 +352,7 @@ class BatchedGame:
         }
 
     def load(self, state: SavedState) -> Turn:
-        """Continue from the state of a game with the same settings and as many episodes, and return its turn."""
+        """Load the state of a game with the same settings and number of episodes, and return its turn."""
         self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         start = np.asarray(state["episodes"], dtype=np.int64)
         self._hold(*self._deal(start, np.full(self.episodes, 1 + self.ahead)))
@@ -365,11 +366,11 @@ class BatchedGame:
         return self._observe(*(self._like(b, state["turn"][n]) for b, n in zip(blank, OUTCOME_FIELDS, strict=True)))
 
     def _like(self, array: Array, values: ArrayLike) -> Array:
-        """Return values as an array of the same type as another."""
+        """Convert values to an array with the type of `array`."""
         return self._array(np.asarray(values, dtype=self.cpu(array).dtype))
 
     def scores(self) -> Scores:
-        """Score the episodes so far: complete at the turn in which an episode ends."""
+        """Return the scores of the current episodes; an episode's scores are final once it ends."""
         self._require_begun()
         illegal = np.stack([self.cpu(self.illegal[player]) for player in PLAYERS], 1)
         return Scores.of_counts(self.cpu(self._counts), illegal)
@@ -381,7 +382,7 @@ class BatchedGame:
 
     @property
     def dealt(self) -> Episodes:
-        """The dealt episodes, one per slot without autoreset. Privileged."""
+        """The dealt episodes; without autoreset, one per slot. Privileged: players must not read it."""
         self._require_begun()
         return self._data
 
@@ -403,7 +404,7 @@ class BatchedGame:
 
     @property
     def answer(self) -> OfEpisodes:
-        """The right decision, [B]. Privileged."""
+        """The right decision of each current game, [B]. Privileged."""
         self._require_begun()
         return self._data.answer[self._at]
 
@@ -415,9 +416,9 @@ class BatchedGame:
     def latents(
         self, player: str
     ) -> Int[Array, "batch={self.episodes} slot={self.settings.slots} dimension={self.settings.dimensions}"]:
-        """Return the meanings of a player's stimuli, [B, K + 1, N]; the first of the speaker's is the target's.
+        """Return the meanings of a player's stimuli, [B, K + 1, N]; the speaker's first is the target's.
 
-        In a partial view they include the distractors' meanings, which the speaker does not see. Privileged.
+        In a partial view, the speaker's include the distractors' meanings, which the speaker does not see. Privileged.
         """
         return self._meanings[self._numbers(player) // self.settings.samples]
 
@@ -426,7 +427,7 @@ class BatchedGame:
         return self._numbers(player) % self.settings.samples
 
     def _numbers(self, player: str) -> Array:
-        """Return a player's stimuli as numbers; at the end of a game the listener's are the speaker's."""
+        """Return the numbers of the stimuli that a player sees, [B, K + 1], see Episodes."""
         self._require_begun()
         if player not in PLAYERS:
             raise unknown("player", player, PLAYERS)

@@ -1,4 +1,4 @@
-"""Compositionality of frozen speakers' languages, and disentanglement of stimuli, by the metrics of icy."""
+"""Compositionality metrics of frozen speakers' languages, and disentanglement metrics of stimuli."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LANGUAGE = ("topsim", "posdis", "bosdis", "tre", "hce", "cbm")  # metrics of languages
 CODE = ("factor_vae", "mig", "modularity")  # metrics of stimuli
-ROWS = ("all", "support")  # choices of stimuli
+ROWS = ("all", "support")  # choices for `rows` of disentanglement
 
 
 @standard_state()
@@ -44,10 +44,10 @@ def probe_language(
     permutations: int | None = None,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
-    """Score the language of a speaker: it plays an episode, and then names every stimulus of the space (MetaRG24).
+    """Score the language of a speaker, which plays an episode and then describes every stimulus (MetaRG24).
 
     Args:
-        speaker: name of a registered speaker, or a `Player`; it must have `utter`.
+        speaker: name of a registered speaker, or a `Player` with the method `utter`.
         settings: settings of the game; or give them by name.
         metrics: names or wildcards, see `icy.metrics.evaluate`.
         episodes: number of episodes.
@@ -56,8 +56,9 @@ def probe_language(
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per episode: `episode`, its seed; `space`, its numbers of values; `messages`, the number of different
-        messages; a column per metric; and `conventions`, a JSON dictionary by metric.
+        A row per episode: `episode`, its seed; `space`, the numbers of values of its dimensions; `messages`, the number
+            of different
+        messages; a column per metric; and `conventions`, JSON with the conventions of each metric.
 
     Raises:
         IcyError: unknown names, settings that are not accepted, or a speaker without `utter`.
@@ -84,7 +85,7 @@ def probe_language(
 
 @dataclass(frozen=True, eq=False)
 class FrozenLanguage:
-    """Messages about every stimulus of a space, by a speaker that is frozen at the end of an episode.
+    """Messages about every stimulus of a space, from a speaker frozen at the end of an episode.
 
     Attributes:
         seed: seed of the episode.
@@ -104,17 +105,19 @@ class FrozenLanguage:
 
     @property
     def space(self) -> str:
-        """The numbers of values, as in "5x4x4"."""
+        """The numbers of values of the dimensions, as in "5x4x4"."""
         return "x".join(map(str, self.sizes.tolist()))
 
 
 def frozen_languages(
     speaker: str | Player, settings: GameSettings, seeds: Int64[Wholes, " episode"]
 ) -> list[FrozenLanguage]:
-    """Let a speaker play one episode per seed with a listener that is always right, and freeze it at each end.
+    """Return the language of a speaker after one episode per seed, with a listener that is always right.
+
+    At the end of an episode the speaker is frozen and describes every stimulus of the space.
 
     Args:
-        speaker: name of a registered speaker, or a `Player`; it must have `utter`.
+        speaker: name of a registered speaker, or a `Player` with the method `utter`.
         settings: settings of the game.
         seeds: seed of each episode, [E].
 
@@ -147,19 +150,19 @@ def disentanglement(
     seed: int = 123,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
-    """Score how disentangled stimuli are: whether each number encodes one dimension (MetaRG22, table of SCS).
+    """Score the disentanglement of stimuli: whether each number encodes one dimension (MetaRG22, table of SCS).
 
     Args:
         settings: settings of the game; or give them by name. The papers use `least=5, most=5, samples=5`.
-        rows: number of stimuli to draw with replacement; "all" stimuli of an episode, each once; or the stimuli of its
-            "support".
+        rows: number of stimuli to draw with replacement; or "all" stimuli of an episode, or its "support" stimuli,
+            once each.
         metrics: names or wildcards.
         episodes: number of episodes.
-        seed: seed of the episodes and of the rows.
+        seed: seed of the episodes and of the draw of rows.
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per episode, with a column per metric, and `conventions`, a JSON dictionary by metric.
+        A row per episode, with a column per metric, and `conventions`, JSON with the conventions of each metric.
 
     Raises:
         IcyError: unknown names, or settings that are not accepted.
@@ -187,7 +190,7 @@ def disentanglement(
 
 
 def _datasets(settings: GameSettings, seeds: Wholes) -> Iterable[tuple[Wholes, NDArray[np.float32], NDArray[np.bool_]]]:
-    """Yield for every episode the meanings [n, N] and stimuli [n, W] of its space, and whether each is in the query."""
+    """Yield the meanings [n, N] and stimuli [n, W] of each episode's space, and whether each is in the query, [n]."""
     streams = space_streams(settings, EpisodeStreams.of_seeds(seeds).nth(np.zeros_like(seeds)))
     spaces = Spaces.draw(streams, settings.dimensions, settings.least, settings.most)
     show = shown(settings, streams, spaces)
@@ -200,7 +203,7 @@ def _datasets(settings: GameSettings, seeds: Wholes) -> Iterable[tuple[Wholes, N
 
 
 def sections_of(settings: GameSettings, seed: int) -> Sections:
-    """Return the densities and samples of the episode of a seed."""
+    """Return the densities and samples of the first episode of a seed."""
     streams = space_streams(settings, EpisodeStreams.of_seeds([seed]).nth([0]))
     spaces = Spaces.draw(streams, settings.dimensions, settings.least, settings.most)
     return Sections.draw(streams, spaces, settings.samples, settings.truncate)

@@ -2,7 +2,7 @@
 
 Every episode has its own symbolic space. Each shot shows every stimulus of the space once, and asks for the value of
 one dimension; the agent answers, and learns whether it was right. A one-hot stimulus reveals its values; the numbers of
-a continuous one must be bound to values within the episode. The score is the accuracy in the last shot.
+a continuous stimulus must be bound to values within the episode. The score is the accuracy in the last shot.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ from .stimuli import Sections, Spaces, Stimuli, Truncation, all_meanings, one_ho
 SHOWN, ASKED = 0, 1  # the two steps of a game
 STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "illegal", "_right")
 
-# Where the authors' program departs from their papers (s2b-facts 8).
+# Differences between the authors' program and their papers.
 NEAR32: dict[str, Departure] = {
     "split": Departure({"split": "support"}, "only stimuli of the support are shown"),
     "order": Departure({"replacement": True}, "every shot draws its stimuli with replacement"),
@@ -43,11 +43,12 @@ class RecallSettings(CompatSettings):
     Attributes:
         dimensions: number of dimensions of the symbolic space, N.
         least: smallest number of values of a dimension.
-        most: largest number of values of a dimension. The authors' program sets `least` to it with one-hot stimuli.
+        most: largest number of values of a dimension. With one-hot stimuli, the authors' program sets `least` to the
+            same number.
         shots: number of times every stimulus is shown; the last shot is scored.
         representation: "scs" or "ohe", see GameSettings.
         truncate: treatment of samples outside their section: "resample", "clip" or "none", see GameSettings.
-        split: the stimuli to show: "all", or the "support" of the meta-referential game.
+        split: the stimuli to show: "all", or those of the meta-referential game's "support".
         replacement: whether a shot draws its stimuli with replacement.
         games_per_shot: largest number of games in a shot; None: one per stimulus.
         right: reward of a right answer.
@@ -58,7 +59,7 @@ class RecallSettings(CompatSettings):
     """
 
     called = "the recall task"
-    # Networks of the referential game read these attributes: one stimulus, an answer after one step, and no messages.
+    # Networks of the referential game read these attributes: one stimulus, an answer after one step, no messages.
     slots: ClassVar[int] = 1
     rounds: ClassVar[int] = 1
     length: ClassVar[int] = 1
@@ -88,7 +89,9 @@ class RecallSettings(CompatSettings):
     def __post_init__(self) -> None:
         check_fields(self)
         if self.most < self.least:
-            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, an empty range.")
+            raise InvalidSettingError(
+                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
+            )
         if self.split == "support" and self.dimensions < targets.TEST_VALUES:
             raise InvalidSettingError("A space of one dimension has no support; take split 'all'.")
 
@@ -104,7 +107,7 @@ class RecallSettings(CompatSettings):
 
     @property
     def nothing(self) -> int:
-        """The action for no answer, the last one."""
+        """The number of the action "no answer", the last action."""
         return self.most
 
 
@@ -113,8 +116,9 @@ class RecallTurn:
     """The result of a step, in all B episodes.
 
     Attributes:
-        stimulus: the stimulus that is shown; at the question, ones for the numbers of the dimension asked for, [B, W].
-        asked: SHOWN (0) at a stimulus, ASKED (1) at a question, [B].
+        stimulus: the stimulus, [B, W]; at a question, ones at the positions of the queried dimension, and zeros
+            elsewhere.
+        asked: 0 if a stimulus is shown, 1 if a question is asked, [B].
         result: result of the previous game: 0 none, 1 wrong, 2 right, [B].
         reward: reward of the step, [B].
         done: whether the episode has ended, [B].
@@ -132,11 +136,11 @@ class RecallDeal:
     """All games of B episodes, padded to the longest episode. Privileged.
 
     Attributes:
-        numbers: the numbers of the stimulus in the dimension asked for, [B, G, w]: one number, or a one-hot block.
-        dimension: the dimension asked for, [B, G].
+        numbers: the part of the stimulus for the queried dimension, [B, G, w]: one number, or a one-hot block.
+        dimension: the queried dimension, [B, G].
         answers: the right answers, [B, G].
-        there: whether a game exists, as opposed to padding, [B, G].
-        last: whether a game belongs to the last shot, [B, G].
+        there: whether the entry is a game, not padding, [B, G].
+        last: whether the game belongs to the last shot, [B, G].
     """
 
     numbers: Float32[NDArray[np.float32], "batch game number"]
@@ -148,7 +152,7 @@ class RecallDeal:
 
 @dataclass(eq=False)
 class _Schedule:
-    """Stimuli and questions of the episodes, padded to the longest, [B, G]."""
+    """Stimuli and questions of the episodes, padded to the longest episode, [B, G]."""
 
     meanings: Wholes
     dimension: Wholes
@@ -158,12 +162,12 @@ class _Schedule:
 
 
 class BatchedRecall:
-    """The recall task for many episodes, step by step.
+    """The recall task for many episodes at once, played step by step.
 
     Args:
         settings: settings of the task; or give them by name.
         episodes: number of episodes to play at once, B.
-        autoreset: begin the next episode at the step after one has ended.
+        autoreset: begin the next episode at the step after an episode ends.
         **given: settings by name, see RecallSettings.
 
     Example:
@@ -190,7 +194,7 @@ class BatchedRecall:
         self.turn: RecallTurn | None = None
 
     def reset(self, seed: int | None = None, seeds: Iterable[int] | None = None) -> RecallTurn:
-        """Begin an episode in every slot; see BatchedGame.reset for arguments and errors."""
+        """Begin an episode in every slot; arguments and errors are those of BatchedGame.reset."""
         if seed is not None or seeds is not None or self.turn is None:
             self.seeds = seeds_of(self.episodes, seed, seeds)
             self.number = np.zeros(self.episodes, dtype=np.int64)
@@ -204,7 +208,7 @@ class BatchedRecall:
         return self._make_turn(np.zeros(self.episodes, dtype=np.float32))
 
     def step(self, actions: ArrayLike) -> RecallTurn:
-        """Answer in all episodes, with a value or with the action for no answer, [B].
+        """Play one step in all episodes. The actions [B] are values, or `settings.nothing` for no answer.
 
         Raises:
             IcyError: before the first reset.
@@ -235,7 +239,7 @@ class BatchedRecall:
 
     @property
     def answers(self) -> Int64[Wholes, "batch={self.episodes}"]:
-        """The right answers, [B]. Privileged."""
+        """The right answer of each current game, [B]. Privileged."""
         rows = np.arange(self.episodes)
         found: Wholes = self._values()[rows, self._schedule.dimension[rows, self._at]]
         return found
@@ -266,14 +270,14 @@ class BatchedRecall:
         return RecallDeal(numbers.astype(np.float32), dimension, answers, there, last)
 
     def state(self) -> SavedState:
-        """Return the state that `load` continues from: lists of numbers by name."""
+        """Return the state for `load`, as lists of numbers by name."""
         if self.turn is None:
             raise IcyError("The task has not begun; call reset() first.")
         held = {name: getattr(self, name).tolist() for name in STATE}
         return held | {"reward": self.turn.reward.tolist()}
 
     def load(self, state: SavedState) -> RecallTurn:
-        """Continue from the state of a task with the same settings and as many episodes, and return its turn."""
+        """Load the state of a task with the same settings and number of episodes, and return its turn."""
         self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         for name in STATE[1:]:
             setattr(self, name, np.array(state[name], dtype=bool if name == "_done" else np.int64))
@@ -281,7 +285,7 @@ class BatchedRecall:
         return self._make_turn(np.array(state["reward"], dtype=np.float32))
 
     def _again(self, rows: NDArray[np.bool_]) -> None:
-        """Begin the next episode in some slots."""
+        """Begin the next episode in the slots of the mask `rows`."""
         which = np.flatnonzero(rows)
         self.number[which] += 1
         new, old = self._draw_episodes(which), self._schedule
@@ -298,7 +302,7 @@ class BatchedRecall:
         self._done = self._done & ~rows
 
     def _draw_episodes(self, which: Wholes) -> _Schedule:
-        """Draw the current episodes of some slots."""
+        """Draw the current episode of each slot in `which`."""
         settings = self.settings
         streams = EpisodeStreams.of_seeds(self.seeds[which]).within("recall").nth(self.number[which])
         spaces = Spaces.draw(streams, settings.dimensions, settings.least, settings.most)
@@ -339,14 +343,14 @@ class BatchedRecall:
         return found
 
     def _question(self) -> Reals:
-        """Return ones for the numbers of the dimension asked for, zeros elsewhere, [B, W]."""
+        """Return ones at the positions of the queried dimension and zeros elsewhere, [B, W]."""
         of_one = self.settings.width // self.settings.dimensions
         rows = np.arange(self.episodes)
         return np.eye(self.settings.dimensions).repeat(of_one, 1)[self._schedule.dimension[rows, self._at]]
 
 
 def _order(streams: EpisodeStreams, shown: NDArray[np.bool_], replacement: bool) -> Wholes:
-    """Draw an order of meanings, [B, M]: the shown ones first, each once; or draw with replacement."""
+    """Draw an order of meanings, [B, M]: first those in `shown`, each once, or with replacement."""
     count = shown.shape[1]
     uniform = streams.uniform("order", (count,))
     order = np.argsort(np.where(shown, uniform, 2.0), axis=1, kind="stable")

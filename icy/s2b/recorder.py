@@ -1,4 +1,4 @@
-"""Record episodes as a table, a row per game, for other tools and `icy metrics`."""
+"""Record episodes as a table with a row per game, for other tools and `icy metrics`."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -35,7 +35,7 @@ class Recorder:
         self._said: Wholes = np.zeros((0, 0), dtype=np.int64)
 
     def __call__(self, game: BatchedGame, turn: Turn, said: Action, heard: Action) -> None:
-        """Record the coming step."""
+        """Record the actions of a step, before the game plays it."""
         settings = game.settings
         width = settings.rounds * settings.length
         if self._said.shape != (game.episodes, width):
@@ -100,7 +100,7 @@ def record(
     told: ProgressCallback | None = None,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
-    """Play episodes with two players, and record every game.
+    """Play episodes with a speaker and a listener, and return a table with a row per game.
 
     Args:
         speaker: name of a registered speaker (`icy list players`), or a `Player`.
@@ -112,10 +112,12 @@ def record(
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per game: `episode` (its seed), `game`, `phase`, `decision`, `answer`, `correct`, `values_0`... (the
-        space), `meaning_0`... and `sample` of the target, `said` and `heard` (tokens of all rounds, before and after
-        the renaming), and as lists `speaker_sees`, `listener_sees` and `listener_meanings`, slot by slot. `attrs` holds
-        the settings, the seed, the names of the players and the version of icy.
+        A row per game: `episode` (the episode's seed), `game`, `phase`, `decision`, `answer`, `correct`;
+            `values_0`...,
+        the numbers of values of the space; `meaning_0`... and `sample` of the target; `said` and `heard`, the tokens of
+        all rounds before and after the renaming; and the lists `speaker_sees`, `listener_sees` and
+            `listener_meanings`, slot by slot. `attrs` holds the settings, the seed, the players' names and icy's
+            version.
 
     Raises:
         IcyError: as for `evaluate`.
@@ -152,7 +154,7 @@ def write(table: "pd.DataFrame", path: str | Path) -> Path:
     """Write recorded games as parquet, atomically.
 
     Raises:
-        InvalidSettingError: the file is not .parquet, or a folder that does not exist.
+        InvalidSettingError: the file name does not end in .parquet, or its folder does not exist.
         OSError: the file cannot be written.
     """
     file = checked_target(path)
@@ -162,7 +164,7 @@ def write(table: "pd.DataFrame", path: str | Path) -> Path:
 
 
 def checked_target(path: str | Path) -> Path:
-    """Return the path of a file for recorded games.
+    """Return the path of a file for recorded games, after a check that games can be written to it.
 
     Raises:
         InvalidSettingError: see `write`.

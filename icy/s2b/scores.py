@@ -17,7 +17,7 @@ class Scores:
     Attributes:
         zsct: zero-shot compositional test accuracy, the share of right decisions in the query phase, [B].
         support: the share of right decisions in the support phase, [B].
-        yes: the share of query games in which the listener said that it saw the target's meaning, [B].
+        yes: the share of query games in which the listener decided that it saw the target's meaning, [B].
         kept: the share of query games in which the listener did see the target's meaning, [B].
         illegal: number of illegal actions, of the speaker and of the listener, [B, 2].
     """
@@ -32,7 +32,7 @@ class Scores:
     def of_counts(
         cls, counts: Int64[Wholes, "batch phase=2 count=4"], illegal: Int64[Wholes, "batch player=2"]
     ) -> "Scores":
-        """Return the scores for counts [B, phase, GAMES | RIGHT | YES | KEPT]."""
+        """Compute scores from counts of games, right decisions, "yes" decisions and retained targets, [B, phase, 4]."""
         shares = counts / np.where(counts[..., :1] > 0, counts[..., :1], np.nan)
         return cls(shares[:, 1, RIGHT], shares[:, 0, RIGHT], shares[:, 1, YES], shares[:, 1, KEPT], illegal)
 

@@ -1,4 +1,4 @@
-"""Settings of the game, and where the authors' program departs from their papers."""
+"""Settings of the game, and the differences between the authors' program and their papers."""
 
 import math
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ Compat = Literal["near32"]
 MOST_MEANINGS = 1_000_000
 MOST_SHOTS = 1000
 
-# Where the authors' program departs from their papers (s2b-facts 3, 4, 6 and 12).
+# Differences between the authors' program and their papers.
 NEAR32: dict[str, Departure] = {
     "samples": Departure({"truncate": "none"}, "samples may leave their section (about seven in ten thousand do)"),
     "schedule": Departure(
@@ -47,11 +47,11 @@ COMPATS: dict[str, dict[str, Departure]] = {"near32": NEAR32}
 
 
 class CompatSettings:
-    """Base of settings dataclasses that can be completed with the choices of the authors' program.
+    """Base of settings dataclasses that can take the authors' program's choices as defaults (`compat`).
 
     Attributes:
         called: name of the game or task with these settings, for error messages.
-        compats: the departures from the defaults, by name of the compat.
+        compats: differences from the defaults, by name of the compat.
     """
 
     called: ClassVar[str]
@@ -59,16 +59,16 @@ class CompatSettings:
 
     @classmethod
     def of(cls, settings: Self | None = None, *, compat: str | None = None, **given: Any) -> Self:
-        """Return settings, given as a whole or by name, and completed with the settings of `compat`.
+        """Return settings from an instance or from keyword arguments, with the defaults of `compat`.
 
         Args:
-            settings: whole settings, which are returned unchanged.
-            compat: "near32" to take the authors' program's choice for every setting that is not given.
+            settings: an instance, which is returned unchanged.
+            compat: "near32" to use the authors' program's choices as defaults.
             **given: settings by name.
 
         Raises:
             UnknownNameError: an unknown setting or compat.
-            InvalidSettingError: both whole settings and settings by name, or settings that are not accepted.
+            InvalidSettingError: both an instance and settings by name, or settings that are not accepted.
         """
         if settings is not None:
             if given or compat:
@@ -85,7 +85,7 @@ class CompatSettings:
         return cls(**{**(cls._of_compat(compat, given) if compat else {}), **given})
 
     def changed(self, *, compat: str | None = None, **given: Any) -> Self:
-        """Return a copy with some settings changed, and the compat's unless they are given. Errors as for `of`."""
+        """Return a copy with the given settings, and with those of `compat` for the others. Errors as for `of`."""
         if compat is not None and compat not in self.compats:
             raise unknown("compat", str(compat), list(self.compats))
         own = asdict(cast(Any, self))
@@ -93,7 +93,7 @@ class CompatSettings:
 
     @classmethod
     def _of_compat(cls, compat: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings of a compat, which may depend on those given."""
+        """Return the settings of a compat, which may depend on the given settings."""
         return {name: value for d in cls.compats[compat].values() for name, value in d.settings.items()}
 
 
@@ -111,10 +111,10 @@ class GameSettings(CompatSettings):
         samples: number of stimuli per meaning, O; with more than one the game is object-centric.
         distractors: number of stimuli in addition to the target, K.
         rounds: number of messages in a game before the listener decides, N.
-        vocab_size: number of tokens, without the one that ends a message, V; by default one more than `most`.
+        vocab_size: number of tokens, without the end token, V; by default one more than `most`.
         length: number of tokens in a message, L; by default one per dimension.
         descriptive: whether the listener may answer that it does not see the target's meaning.
-        ratio: how often the listener of a descriptive game sees the target's meaning; None: in 1 of K + 2 games.
+        ratio: share of games in which the listener of a descriptive game sees the target's meaning; None: 1 / (K + 2).
         view: "full": the speaker sees the distractors too; "partial": it sees only the target.
         feedback: whether the listener sees the speaker's stimuli at the end of a game.
         permutation: whether every episode renames the tokens between the players.
@@ -122,16 +122,16 @@ class GameSettings(CompatSettings):
         query: the stimuli that the query shows: "all": every meaning and sample of its split; "tss": as many as needed
             to show every value S times.
         query_order: order of query "all": "random", or by "index".
-        query_of: the player that the schedule of a meta game's query is for. "speaker": the schedule gives the targets,
-            as in the papers. Where the answer is no, the listener sees another stimulus; having seen it before then
-            reveals the answer. "listener": the schedule gives the listener's stimuli, which then reveal nothing; the
-            speaker means any of them, or something else.
+        query_of: player with the scheduled stimuli in a meta game's query. "speaker": the schedule gives the
+            targets, as in the papers. If the answer is "not there", the listener sees another stimulus, and having seen
+            it before reveals the answer. "listener": the schedule gives the listener's stimuli, which reveal nothing;
+            the speaker describes any of them, or another stimulus.
         truncate: treatment of samples outside their section: "resample": draw them again, so that values never
             overlap; "clip": move them to the end of the section; "none": keep them.
         representation: representation of stimuli: "scs": one number per dimension; "ohe": one-hot blocks.
         threshold: smallest number of dimensions in which a meaning of the query has a test value.
         masks: rule for legal actions: the "paper"'s, or the authors' program's ("near32").
-        distinct: whether distractors never share the target's meaning, and the listener never sees the speaker's own
+        distinct: if True, distractors never share the target's meaning, and the listener never sees the speaker's own
             sample where there is another. If False, both may happen, and samples are drawn again when they are shown.
         games: number of games in an episode of a common game.
         split: the targets of a common game: "support", "query" or "all".
@@ -192,7 +192,7 @@ class GameSettings(CompatSettings):
 
     @property
     def decisions(self) -> int:
-        """Number of decisions: one per slot, and in a descriptive game one more for "not there"."""
+        """Number of decisions: one per slot, plus "not there" in a descriptive game."""
         return self.slots + self.descriptive
 
     @property
@@ -219,7 +219,7 @@ class GameSettings(CompatSettings):
 
     @property
     def reach(self) -> int:
-        """Length of the longest sentence that a game's messages can express: each round adds one token."""
+        """Length of the longest sentence that a game's messages can express: a round after the first adds a token."""
         return self.length + self.rounds - 1
 
     # -- checks --------------------------------------------------------------------------------------------------------
@@ -227,7 +227,9 @@ class GameSettings(CompatSettings):
     def _check_numbers(self) -> None:
         checked_seed(self.space_seed)
         if self.most < self.least:
-            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, an empty range.")
+            raise InvalidSettingError(
+                f"The smallest number of values, least={self.least}, must not be above the largest, most={self.most}."
+            )
         # With 2 or more values, more dimensions than this are always too many: the power may be too large to compute.
         too_many = self.dimensions >= MOST_MEANINGS.bit_length()
         if too_many or self.most**self.dimensions > MOST_MEANINGS:
@@ -242,7 +244,10 @@ class GameSettings(CompatSettings):
 
     def _check_combinations(self) -> None:
         if not self.descriptive and not self.distractors:
-            raise InvalidSettingError("A game without distractors that is not descriptive has only one answer.")
+            raise InvalidSettingError(
+                "A game without distractors that is not descriptive has only one answer; take distractors, or "
+                "descriptive=True."
+            )
         if self.kind == "meta" and (self.games, self.split, self.space_seed) != (1, "support", 0):
             raise InvalidSettingError("games, split and space_seed are settings of common games; take kind 'common'.")
         if self.kind == "meta" and self.threshold == 1:
@@ -251,9 +256,8 @@ class GameSettings(CompatSettings):
             )
         if self.threshold > self.dimensions and not (self.kind == "common" and self.split == "all"):
             raise InvalidSettingError(
-                f"Meanings of the query have test values in {counted(self.threshold, 'dimension')}, but there "
-                f"{'is' if self.dimensions == 1 else 'are'} {self.dimensions}; take more dimensions, or a threshold of "
-                f"{self.dimensions}."
+                f"threshold={self.threshold} is above the number of dimensions, {self.dimensions}, so no meaning "
+                "belongs to the query; take more dimensions, or a lower threshold."
             )
         if self.kind == "meta" and self.query == "tss" and self.threshold == self.dimensions and self._may_choose():
             raise InvalidSettingError(
@@ -264,12 +268,12 @@ class GameSettings(CompatSettings):
             raise InvalidSettingError("One-hot stimuli have one sample per meaning; take samples=1.")
 
     def _may_choose(self) -> bool:
-        """Return whether query "tss" ever chooses among stimuli; if so, then in the largest space of even sizes."""
+        """Return whether query "tss" ever chooses among stimuli, decided by the largest space of even sizes."""
         even = max(self.most - self.most % 2, self.least)
         return bool((even // 2) ** self.dimensions * self.samples >= self.shots * self.dimensions * even)
 
     def _check_distractors(self) -> None:
-        """Require that the smallest possible space has enough stimuli in addition to the target."""
+        """Raise an error if the smallest possible space has too few stimuli for the distractors."""
         stimuli = (self._fewest_meanings() - 1) * self.samples
         # The stimulus that replaces the target, where the listener does not see its meaning, must not be a distractor.
         needed = max(self.distractors, min(self.slots, 2) if self.kept < 1 else 0)

@@ -1,8 +1,8 @@
-"""Symbolic spaces and stimuli: the meanings of an episode, and the form in which the players see them.
+"""Symbolic spaces and stimuli: the meanings of an episode, and their representation for the players.
 
 Every episode has its own symbolic space: N dimensions, each with its own number of values. A meaning is a tuple of
-values. Players never see meanings but stimuli. A continuous stimulus (SCS) has one number per dimension whatever the
-space is, so it does not reveal the number of values (MetaRG22 and MetaRG24, section on stimuli).
+values. Players see stimuli, never meanings. A continuous stimulus (SCS) has one number per dimension in every space, so
+it does not reveal the number of values (MetaRG22 and MetaRG24, section on stimuli).
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Stimuli = Literal["scs", "ohe"]
 TRUNCATIONS: tuple[str, ...] = get_args(Truncation)
 REPRESENTATIONS: tuple[str, ...] = get_args(Stimuli)
 SAFE = 3.0  # smallest number of standard deviations between a mean and the ends of its section
-INSIDE = 1e-4  # standard deviations between a clipped sample and the end of its section, which the next one owns
+INSIDE = 1e-4  # standard deviations between a clipped sample and the end of its section (owned by the next section)
 WIDEST = 6.0  # standard deviations in a section with the widest density; twice as many with the narrowest
 
 
@@ -43,8 +43,8 @@ def meaning_numbers(meanings: Int64[Wholes, "*lead dimension"], most: int) -> In
 class Spaces:
     """The symbolic spaces of a batch of episodes.
 
-    All episodes number meanings as if every dimension had `most` values, the last dimension varying fastest. A meaning
-    that an episode does not have is not `valid` in it. Leaving these out keeps the order of an episode's own numbering.
+    All episodes use the same numbers for meanings, as if every dimension had `most` values; the last dimension varies
+    fastest. `valid` marks the meanings that an episode has.
 
     Attributes:
         sizes: number of values of each dimension, d, [B, N].
@@ -64,7 +64,9 @@ class Spaces:
         whole_number("number of dimensions", dimensions)
         whole_number("least number of values", least)
         if whole_number("greatest number of values", most) < least:
-            raise InvalidSettingError(f"Numbers of values run from {least} to {most}, an empty range.")
+            raise InvalidSettingError(
+                f"The smallest number of values, least={least}, must not be above the largest, most={most}."
+            )
         return cls(least + streams.integers("sizes", most - least + 1, (dimensions,)), most)
 
     def __len__(self) -> int:
@@ -97,7 +99,7 @@ class Sections:
 
     Attributes:
         spaces: the episodes' spaces.
-        means: mean of each value's density, [B, N, most]; entries of values that an episode does not have are unused.
+        means: mean of each value's density, [B, N, most]; entries beyond an episode's number of values are unused.
         deviations: standard deviation of each value's density, [B, N, most].
         samples: samples of each value, [B, N, most, O].
     """
@@ -109,15 +111,15 @@ class Sections:
 
     @classmethod
     def draw(cls, streams: EpisodeStreams, spaces: Spaces, samples: int = 1, truncate: str = "resample") -> "Sections":
-        """Draw densities and samples.
+        """Draw the densities and samples of every value.
 
         Args:
             streams: the episodes' streams.
             spaces: the episodes' spaces.
             samples: number of samples per value, O.
-            truncate: treatment of samples outside their section: "resample", draw from the density truncated to
-                the section, so that values never overlap; "clip", move the sample to the end of its section; "none",
-                keep it, as in the authors' program (about seven in ten thousand samples leave their section).
+            truncate: treatment of samples outside their section: "resample", draw from the density truncated to the
+                section, so that values never overlap; "clip", move the sample to the end of its section; "none", keep
+                it, as in the authors' program (about seven in ten thousand samples leave their section).
 
         Raises:
             InvalidSettingError: fewer than one sample.
@@ -142,5 +144,5 @@ class Sections:
 
 
 def one_hot(spaces: Spaces) -> Float32[NDArray[np.float32], "meaning width"]:
-    """Return the one-hot stimulus of every meaning (OHE), [M, N * most]: a block of `most` numbers per dimension."""
+    """Return the one-hot stimulus of every meaning (OHE), [M, N * most]: one block of `most` numbers per dimension."""
     return np.eye(spaces.most, dtype=np.float32)[spaces.meanings].reshape(len(spaces.meanings), -1)

@@ -1,4 +1,4 @@
-"""Targets: the split of meanings into support and query, and the targets of an episode in order."""
+"""Targets: the split of meanings into support and query, and the order of an episode's targets."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -18,18 +18,18 @@ Eligible = Bool[NDArray[np.bool_], "batch meaning"]
 
 TEST_VALUES = 2  # smallest number of dimensions in which a meaning of the query has a test value
 WEIGHT = 100  # weight of a value that has been shown often enough
-REFUSALS = 5  # repeated targets to refuse before accepting one, once repeats are accepted
-FAILURES = 10  # repeated targets to refuse before any repeat is accepted
+REFUSALS = 5  # number of times that a repeated target is refused before one is accepted, once repeats are allowed
+FAILURES = 10  # number of times that a repeated target is refused before repeats are allowed
 MOST_ROUNDS = 20_000  # rounds of drawing before giving up; an episode takes some hundreds at most
-MOST_IN_TABLE = 1000  # meanings up to which their nearness is cached, 4 MB
+MOST_IN_TABLE = 1000  # largest number of meanings for which `nearness` is cached, 4 MB
 NOTHING = -1  # padding after an episode's last target
 
 
 def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> Bool[NDArray[np.bool_], " meaning"]:
-    """Return whether meanings belong to the query: those with test values in at least `threshold` dimensions.
+    """Return which meanings belong to the query: those with test values in at least `threshold` dimensions.
 
-    Test values are the odd ones, counted from 0. With the default threshold of 2 every value occurs in the support, and
-    combinations of test values never do.
+    Values count from 0, and odd values are test values. With the default threshold of 2 every value occurs in the
+    support, and combinations of test values never do.
 
     Returns:
         A mask of all meanings, [M]; `Spaces.valid` marks the meanings that an episode has.
@@ -39,8 +39,8 @@ def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> Bool[NDArray
     """
     if not 1 <= whole_number("number of test values", threshold) <= spaces.dimensions:
         raise InvalidSettingError(
-            f"Meanings of {counted(spaces.dimensions, 'dimension')} cannot have test values in "
-            f"{threshold}, which the query asks for."
+            f"The query needs test values in {threshold} dimensions, but meanings have "
+            f"{counted(spaces.dimensions, 'dimension')}; take a threshold from 1 to {spaces.dimensions}."
         )
     found: NDArray[np.bool_] = (spaces.meanings % 2 == 1).sum(-1) >= threshold
     return found
@@ -65,13 +65,13 @@ class Targets:
         return found
 
     def followed_by(self, others: "Targets") -> "Targets":
-        """Append other targets of the same episodes; the result may have NOTHING between the two."""
+        """Append other targets of the same episodes; padding (NOTHING) may lie between the two."""
         return Targets(
             *(np.concatenate([getattr(t, n) for t in (self, others)], axis=1) for n in ("meanings", "samples"))
         )
 
     def replaced(self, which: Int64[Wholes, " some"], others: "Targets") -> "Targets":
-        """Replace the targets of some episodes."""
+        """Replace the targets of the episodes `which` by those of `others`."""
         longest = max(self.meanings.shape[1], others.meanings.shape[1])
         meanings, samples = (np.full((len(self.meanings), longest), n) for n in (NOTHING, 0))
         meanings[:, : self.meanings.shape[1]], samples[:, : self.samples.shape[1]] = self.meanings, self.samples
@@ -82,12 +82,12 @@ class Targets:
 
 
 def every_meaning(eligible: Eligible, samples: int, streams: EpisodeStreams | None = None) -> Targets:
-    """Return every eligible meaning and sample once, as targets.
+    """Return targets that show every eligible meaning and sample once.
 
     Args:
         eligible: the meanings to play, [B, M].
         samples: number of samples per meaning, O.
-        streams: streams for a random order; without them, stimuli come by meaning, then by sample.
+        streams: streams for a random order; None: ordered by meaning, then by sample.
     """
     flat = eligible.repeat(samples, axis=1)
     rank = np.where(flat, streams.uniform("order", (flat.shape[1],)) if streams else 0.0, 2.0)
@@ -111,8 +111,7 @@ def shots(streams: EpisodeStreams, spaces: Spaces, eligible: Eligible, shots: in
         samples: number of samples per meaning, O.
 
     Raises:
-        InvalidSettingError: shots or samples below 1; or a value that no eligible meaning has, so that it can never be
-            shown.
+        InvalidSettingError: shots or samples below 1; or no eligible meaning has some value, so it can never be shown.
     """
     whole_number("number of shots", shots), whole_number("number of samples", samples)
     _check_reachable(spaces, eligible)
@@ -136,7 +135,7 @@ def _check_reachable(spaces: Spaces, eligible: NDArray[np.bool_]) -> None:
 
 
 class _Drawing:
-    """The state of target sampling. It holds the unfinished episodes, and drops each when it finishes."""
+    """The state of target sampling, for the episodes that are not finished."""
 
     def __init__(
         self, streams: EpisodeStreams, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int
@@ -171,7 +170,7 @@ class _Drawing:
         self._keep(np.any(self.weights > WEIGHT, axis=(1, 2)))
 
     def _repeated(self, again: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which of the repeated draws are accepted. The others are drawn again."""
+        """Return which of the repeated draws are accepted; the others are drawn again."""
         ready: NDArray[np.bool_] = again & self.repeats & (self.failures >= REFUSALS)
         self.failures += again & ~ready
         opened = again & ~self.repeats & (self.failures > FAILURES)
@@ -180,21 +179,21 @@ class _Drawing:
         return ready
 
     def _draw(self) -> Wholes:
-        """Draw a value per dimension by weight, and return the meaning's number, [episodes]."""
+        """Draw a value per dimension by weight, and return the numbers of the meanings, [episodes]."""
         sums = self.weights.cumsum(2)
         first, shape = self.rounds * len(self.dimensions), (len(self.dimensions),)
         at = self.streams.uniform("values", shape, first) * sums[:, :, -1]
         return meaning_numbers((sums <= at[:, :, None]).sum(2), self.most)
 
     def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
-        """Draw an eligible meaning for some episodes; meanings with values near the drawn ones are likelier."""
+        """Draw an eligible meaning for each row; meanings near the drawn one are more likely."""
         weights = (nearness(self.meanings, drawn) * self.eligible[rows]).cumsum(1)
         at = self.streams.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
         found: Wholes = (weights <= at).sum(1)
         return found
 
     def _accept(self, rows: Wholes, targets: Wholes) -> None:
-        """Add a target to some episodes, and lower the weights of its values."""
+        """Add a target to each row's episode, and lower the weights of its values."""
         sample = self.streams.rows(rows).integers("samples", self.samples, (1,), first=self.rounds)[:, 0]
         self.chosen.append((self.episodes[rows], targets, sample))
         self.before[rows, targets] = True
@@ -203,7 +202,7 @@ class _Drawing:
         self.weights[rows[:, None], self.dimensions, values] = np.maximum(left, WEIGHT)
 
     def _keep(self, which: NDArray[np.bool_]) -> None:
-        """Continue with these episodes only."""
+        """Drop all other episodes."""
         if which.all():
             return
         self.episodes, self.streams = self.episodes[which], self.streams.rows(which)
@@ -225,7 +224,7 @@ class _Drawing:
 def nearness(
     meanings: Int64[Wholes, "meaning dimension"], drawn: Int64[Wholes, " drawn"]
 ) -> Float32[NDArray[np.float32], "drawn meaning"]:
-    """Return the relative odds that each meaning [M, N] replaces a drawn meaning, given by number [n]: [n, M]."""
+    """Return the weights with which each meaning [M, N] replaces a drawn meaning, given by number [n]: [n, M]."""
     if len(meanings) <= MOST_IN_TABLE:
         return _table_of_nearness(int(meanings.max()) + 1, meanings.shape[1])[drawn]
     return _nearness(meanings, meanings[drawn])

@@ -1,4 +1,4 @@
-"""Transcripts: an episode in words, for a person to follow."""
+"""Transcripts: text that describes an episode step by step."""
 
 from collections.abc import Sequence
 
@@ -29,8 +29,8 @@ class Transcript:
 
     def __init__(self, game: BatchedGame, views: Sequence[str] = PLAYERS, latents: bool = True) -> None:
         self.game, self.views, self.latents = game, views, latents
-        self.lines: list[str] = []  # of the last step
-        self.episode_lines: list[str] = []  # of the episode
+        self.lines: list[str] = []  # lines of the last step
+        self.episode_lines: list[str] = []  # lines of the episode
         self.new_game = False
 
     def begin(self, turn: Turn) -> None:
@@ -96,7 +96,7 @@ class Transcript:
 
 
 def stimuli(shown: ArrayLike, settings: GameSettings, form: str = "+.2f") -> str:
-    """Format stimuli [slots, W]: numbers in brackets, in the given form, or the bits of one-hot blocks."""
+    """Format stimuli [slots, W]: numbers in brackets, with the format `form`, or the bits of one-hot blocks."""
     if settings.representation == "ohe":
         blocks = np.asarray(shown).reshape(-1, settings.dimensions, settings.most).astype(int)
         return " ".join("[" + " ".join("".join(map(str, b)) for b in one.tolist()) + "]" for one in blocks)
@@ -104,12 +104,12 @@ def stimuli(shown: ArrayLike, settings: GameSettings, form: str = "+.2f") -> str
 
 
 def tokens(message: ArrayLike) -> str:
-    """Format a message."""
+    """Format a message as tokens separated by spaces."""
     return " ".join(map(str, np.asarray(message).tolist()))
 
 
 def answer(decision: int, settings: GameSettings) -> str:
-    """Format a decision."""
+    """Describe a decision of the listener in words."""
     if settings.descriptive and settings.slots == 1:
         return ("the same meaning", "another meaning")[decision] if decision in (0, 1) else str(decision)
     return "none of them" if decision == settings.slots else f"stimulus {decision}"

@@ -17,17 +17,18 @@ class Seen:
 
     Attributes:
         stimulus: the stimuli that the player sees, [B, slots, W].
-        message: the tokens that the player hears, [B, L]; the speaker hears its own if the listener sends none.
+        message: the tokens that the player hears, [B, L]; the speaker hears its own message if the listener sends none.
         query: whether the game is in the query phase, [B].
-        round: 0..N, and N + 1 when the listener sees the speaker's stimuli, [B].
+        round: number of the round, 0..N; N + 1 when the listener sees the speaker's stimuli, [B].
         result: result of the previous game, UNKNOWN (0), FAILURE (1) or SUCCESS (2), [B].
         reward: reward of the previous game, [B].
         fresh: whether this is the first observation of an episode, [B].
         may_speak: whether a message is legal now, [B].
         may_decide: whether a decision counts now, [B].
-        over: whether the episode has ended, so that actions have no effect, [B]; already true at its last observation.
+        over: whether the episode has ended, so that actions have no effect, [B]; true from the episode's last
+            observation on.
         feedback: whether the listener sees the speaker's stimuli now, [B]: once per game.
-        idle: whether the episode had ended before this observation, which is then not new, [B].
+        idle: whether the episode ended at an earlier observation, so this observation is not new, [B].
     """
 
     stimulus: Float[Array, "batch slot width"]
@@ -53,8 +54,8 @@ class Turn:
         listener: the listener's observations.
         reward: reward of the step, the same for both players, [B].
         done: whether the episode has ended, [B].
-        decided: whether the step took a decision of the listener, [B].
-        correct: whether the decision was right, [B]; False where there was none.
+        decided: whether the listener made a decision at this step, [B].
+        correct: whether the decision was right, [B]; False without a decision.
     """
 
     speaker: Seen

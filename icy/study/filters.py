@@ -1,6 +1,6 @@
-"""Filters that select the games of a report: by score, attention or degenerate language (spycodes-facts 11).
+"""Filters that select the games of a report: by score, attention or degenerate language.
 
-The attention rules are fixed before any data are seen. They never decide on pay: `icy study review` shows them.
+The attention rules were fixed before data collection. They do not affect pay; `icy study review` shows them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ MOST_ALIKE = 0.8  # a game fails if more than this share of its answers are iden
 LEAST_MS = 1000  # a game fails if the median time from picture to answer is shorter, in milliseconds
 MOST_STRANGE = 0.2  # a game fails if more than this share of its answers use letters that no code of the game has
 GAME_OF = ["agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person"]
-PLAYERS = ("human", "simulated")  # the kinds with a score and attention; senders have neither
+PLAYERS = ("human", "simulated")  # values of agent_kind with a score and attention measures; senders have neither
 PUBLISHED = "published"  # rows that summarize many games; filters always keep them
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Conditions that a game must meet to be kept.
+    """Conditions that the games of a report must meet.
 
     Attributes:
-        least_score: lowest score of a person or simulated player; Icy22 kept games with 50 points or more.
+        least_score: lowest score of a person or simulated player; Icy22 reports games with 50 points or more.
         attention: whether games of people and simulated players must pass the attention rules.
-        degenerate: whether to keep games in a degenerate language; see `icy.study.game.is_degenerate`.
+        degenerate: whether games may be in a degenerate language; see `icy.study.game.is_degenerate`.
     """
 
     least_score: float = 0.0
@@ -42,12 +42,12 @@ class Filter:
         real_number("least score", self.least_score)
 
     def select(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of the games that pass the filter, in their order.
+        """Select the rows of games that pass the filter, in their order.
 
-        Rows of published numbers always pass.
+        Published rows always pass.
 
         Args:
-            rows: in long form, as `icy.study.rows` makes them.
+            rows: rows of the study table, see `icy.study.rows`.
         """
         numbers = _numbers(rows)
         is_player = numbers.index.get_level_values("agent_kind").isin(PLAYERS)
@@ -62,7 +62,7 @@ class Filter:
 
 
 def inattentive(numbers: pd.DataFrame) -> pd.Series:
-    """Return which games fail an attention rule; a game passes where a number is missing.
+    """Return which games fail an attention rule. Missing numbers do not fail.
 
     Args:
         numbers: a row per game with the columns `identical`, `reaction_ms` and `strange`.
@@ -73,7 +73,7 @@ def inattentive(numbers: pd.DataFrame) -> pd.Series:
 
 
 def _numbers(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with a row per game and a column per number that filters use; NaN where a number is missing.
+    """Return a table with a row per game, and a column per number that filters use (NaN if missing).
 
     Published games are left out.
     """
@@ -99,12 +99,13 @@ FILTERS: Mapping[str, Filter] = {
 
 
 def sensitivity(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return accuracy on held-out items under every filter: a row per agent, protocol, preset, dataset and filter.
+    """Return the accuracy on held-out items under every filter.
 
-    The other columns are `games`, the number of games kept, and one per grammar; NaN where no game is kept.
+    A row is an agent, protocol, preset, dataset and filter. The other columns are `games`, the number of games that
+    pass, and a column per grammar with the accuracy; NaN if no game passes.
 
     Args:
-        rows: in long form.
+        rows: rows of the study table.
     """
     import pandas as pd
 

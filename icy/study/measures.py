@@ -1,4 +1,4 @@
-"""Measures of one game, the same for people, simulated players and senders of the zoo (spycodes-facts 11)."""
+"""Measures of one game, the same for people, simulated players and senders of the zoo."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +14,12 @@ EXACT = "exact"
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of a game: a column of the long table of records, and rows of the study table.
+    """A measure of a game: a column in the long table of records, and a row per game in the study table.
 
     Attributes:
         metric: name of the metric.
-        split: the items that the measure is averaged over; "game" for a measure of the whole game.
-        items: column with the number of these items; "" for a measure of the whole game.
+        split: the items over which the measure is averaged; "game" for a measure of the whole game.
+        items: name of the column with the number of these items; "" for a measure of the whole game.
     """
 
     metric: str
@@ -51,7 +51,7 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def item_measures(trials: Sequence[Trial]) -> dict[str, float]:
-    """Return the measures of answered items, and the number of items of each; a mean over no items is NaN."""
+    """Return the measures of answered items, and the number of items of each measure; NaN without items."""
     held_out = [trial for trial in trials if trial.held_out is not None]
     parts = {
         ("accuracy", "items"): held_out,
@@ -67,7 +67,7 @@ def item_measures(trials: Sequence[Trial]) -> dict[str, float]:
 
 
 def game_measures(game: StudyGame, state: GameState) -> dict[str, float]:
-    """Return all measures of a game; in an unfinished game, over the items answered so far."""
+    """Return all measures of a game. In an unfinished game, they cover the answered items."""
     trials = [trial for trial in state.trials if trial.graded]
     texts = [trial.text for trial in trials]
     return item_measures(trials) | {
@@ -81,7 +81,7 @@ def game_measures(game: StudyGame, state: GameState) -> dict[str, float]:
 
 
 def strange_answers(codes: Sequence[str], texts: Sequence[str]) -> int:
-    """Return the number of answers with a letter that no code of the game contains.
+    """Count the answers with a letter that no code of the game contains.
 
     Example:
         >>> strange_answers(["abab", "baba"], ["abab", "abc", "bb"])
@@ -92,7 +92,7 @@ def strange_answers(codes: Sequence[str], texts: Sequence[str]) -> int:
 
 
 def language_measures(game: StudyGame) -> dict[str, float]:
-    """Return measures of the language: distinct codes, whether it is degenerate, and chance accuracy."""
+    """Return measures of the language: number of distinct codes, whether it is degenerate, and chance accuracy."""
     content = game.settings.content
     return {
         "distinct": distinct_codes(game.settings, game.instance),
@@ -111,5 +111,5 @@ def _letters(trial: Trial) -> float:
 
 
 def _distance(trial: Trial) -> float:
-    """Return the edit distance to the right code, divided by the length of the longer text."""
+    """Return the edit distance to the right code, divided by the length of the longer of both."""
     return float(Levenshtein.normalized_distance(trial.text, trial.code))

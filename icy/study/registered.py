@@ -1,4 +1,4 @@
-"""Registration of the kind of job that simulates players of the study."""
+"""Registers the kind of job that simulates players of the study."""
 
 from icy.records.kinds import JobKind, register_job_kind
 

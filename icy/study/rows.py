@@ -1,4 +1,4 @@
-"""Rows of the study table: people, simulated players and senders in one long form (spycodes-facts 18)."""
+"""Rows of the study table: people, simulated players and senders in one long form."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ COLUMNS = (
     *("agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person", "metric", "split"),
     *("value", "items", "persons", "low", "high", "printed", "version"),
 )
-"""Columns of a row. A row is one measure of one game. `icy.study.service.codebook` describes the columns.
+"""Columns of the study table. A row is one measure of one game. `icy.study.service.codebook` describes the columns.
 
-agent_kind is "human", "simulated" or "model"; or "published" for a summary of many games, where `persons` is their
-number. protocol is "played", "converged" or "yoked". For machines, `person` is the number of the instance.
+agent_kind is "human", "simulated", "model", or "published" for a summary of `persons` games. protocol is "played",
+"converged" or "yoked". For machines, `person` is the number of the instance.
 """
 
 Row = dict[str, object]
@@ -41,12 +41,13 @@ TEXTS = tuple(name for name in COLUMNS if name not in ("instance", "value", "ite
 
 
 def rows_of_game(game: StudyGame, state: GameState, identity: Mapping[str, str], **measures: float) -> list[Row]:
-    """Return the rows of one game.
+    """Return the rows of one game, one per measure.
 
     Args:
         game: the rules of the game.
         state: the state of the game.
-        identity: agent_kind, agent and person; optionally protocol (default "played") and preset (default "clean").
+        identity: values of the columns agent_kind, agent and person, and optionally protocol (by default "played") and
+            preset (by default "clean").
         **measures: further measures of the game, such as `minutes`.
     """
     about = {
@@ -72,16 +73,16 @@ def _melted(about: Mapping[str, object], numbers: Mapping[str, float]) -> Iterat
 
 
 def frame_of(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
-    """Return rows as a table with all columns."""
+    """Convert rows to a table with all COLUMNS."""
     import pandas as pd
 
     return pd.DataFrame(list(rows), columns=list(COLUMNS))
 
 
 def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of simulated games (kind of job "study") in a long table; rows of other kinds are left out.
+    """Convert the simulated games (kind of job "study") in a long table to rows of the study table.
 
-    If one player appears with several settings, the settings that vary are added to its name.
+    If a player occurs with several settings, the settings that differ are added to its name.
     """
     games = long[(long["kind"] == "study") & ~long["failed"].astype(bool)]
     varying = _varying(games)
@@ -107,7 +108,7 @@ def _rows_of(game: pd.Series, varying: Mapping[str, set[str]]) -> Iterator[Row]:
 
 
 def _varying(games: pd.DataFrame) -> dict[str, set[str]]:
-    """Return the options that vary among the rows of each player, except those with a column of their own."""
+    """Return, for each player, the options that vary among its rows, except those with their own column."""
     found: dict[str, set[str]] = {}
     for name, part in games.groupby("model"):
         tables = [_facts(game) for _, game in part.drop_duplicates(["options", *SENDER_COLUMNS]).iterrows()]
@@ -128,7 +129,7 @@ def _options(text: str) -> dict[str, str]:
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:
-    """Return rows from a .csv or .parquet file.
+    """Read rows of the study table from a .csv or .parquet file.
 
     Raises:
         StoreError: the file cannot be read.
@@ -143,12 +144,14 @@ def read_rows(path: str | Path) -> pd.DataFrame:
         raise StoreError(f"The rows in '{path}' cannot be read: {error}.") from error
     missing = [name for name in COLUMNS if name not in found]
     if missing:
-        raise InvalidSettingError(f"'{path}' does not hold rows of a study: it lacks {listed(missing)}.")
+        raise InvalidSettingError(
+            f"'{path}' is not a table of rows of a study: it lacks the columns {listed(missing)}."
+        )
     return found[list(COLUMNS)]
 
 
 def items_of_records(records: Iterable[Record]) -> pd.DataFrame:
-    """Return the items of played games, from the curves of their records."""
+    """Return a row per item of played games, from the curves of records."""
     import pandas as pd
 
     rows = [

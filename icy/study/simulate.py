@@ -1,4 +1,4 @@
-"""Simulated games: played as people play, with all cards learned first, or yoked to another player's game."""
+"""Simulated games under the protocols "played", "converged" and "yoked"."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ class Result:
         trials: answered items.
         numbers: measures by name.
         updates: number of updates of a sender.
-        cut: whether training stopped before all cards were exact.
+        cut: whether training reached the limit of updates before all cards were learned.
     """
 
     trials: tuple[Trial, ...]
@@ -36,7 +36,7 @@ class Result:
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
-    """Play the games of a job one after the other; see Job."""
+    """Play the games of a job one after the other, and yield their outcomes; see Job.train."""
     job = cast(StudyJob, job)
     for replicate in job.replicates:
         began = time.perf_counter()
@@ -62,7 +62,7 @@ def _game_of(task: StudyTask, replicate: Replicate) -> StudyGame:
 
 @lru_cache(maxsize=2)
 def games_in(path: str, digest: str) -> list[Log]:
-    """Return the games of a file. They are cached; the digest identifies the version of the file."""
+    """Read the games of a file. They are cached under its path and digest."""
     return read_logs(path)
 
 
@@ -85,14 +85,14 @@ def _outcome(replicate: Replicate, game: StudyGame, result: Result, seconds: flo
 
 
 def _play(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
-    """Play the game as people do."""
+    """Play the game as people do (protocol "played")."""
     player = task.make_player()
     state = play(game, player, game.seed).state
     return Result(state.trials, game_measures(game, state), _updates(player))
 
 
 def _converge(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
-    """Learn all cards, then answer the held-out items."""
+    """Learn all cards, and then answer all items (protocol "converged")."""
     player, cut = task.make_player(), False
     player.begin(StudySeat(game.settings.content, game.seed))
     order = card_order(game.settings, game.instance, game.seed)
@@ -114,7 +114,7 @@ def _converge(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
 
 
 def _play_yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
-    """Follow another player's game: see the same cards and answer the same items, in the same order."""
+    """Follow another player's game: see the same cards and answer the same items, in the same order ("yoked")."""
     player, values = task.make_player(), game.settings.content.values
     player.begin(StudySeat(game.settings.content, game.seed))
     theirs: list[Trial] = []
@@ -132,7 +132,7 @@ def _play_yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Resul
 
 
 def _game_to_follow(task: StudyTask, game: StudyGame, replicate: Replicate) -> PlayedGame:
-    """Return the game to follow: a game of a file, or a game that a simulated player plays now."""
+    """Return the game to follow: a game in a file, or a new game of a simulated player."""
     if task.digest:
         return games_in(task.yoked_to, task.digest)[replicate.seed].played()
     return play(game, player_entry(task.yoked_to).create(), game.seed)
@@ -146,7 +146,7 @@ PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, StudyGame, Replicate], Resul
 
 
 def _answer_trial(trial: Trial, player: StudyPlayer, values: int) -> Trial:
-    """Return an item with the player's answer."""
+    """Let the player answer an item, and return the graded item."""
     text = player.answer(divmod(trial.meaning, values))
     correct = text == trial.code
     return replace(trial, raw=text, text=text, correct=correct, points=(trial.cards - 1) * correct)

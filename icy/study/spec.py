@@ -1,4 +1,4 @@
-"""Players and conditions to simulate: the arguments of the kind of job "study"."""
+"""Options of the kind of job "study": players and conditions to simulate."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,26 +10,26 @@ from icy.config.specs import RunSpec
 
 @dataclass(frozen=True)
 class StudySpec(RunSpec):
-    """Settings of simulated games of Secret Spy Codes. Every combination of several values becomes a row.
+    """Settings of simulated games of Secret Spy Codes. Each combination of values is a row.
 
     Attributes:
         player: simulated players, as in `icy list study-players`, and senders of the zoo, as in HierZero:GRU.
-        dataset: "synth", three colours and shapes with random words; "eng", five with English words; or both.
-        grammar: names or chains of grammars.
-        protocol: "played", the game as people play it; "converged", all cards are learned first, then the held-out
-            items are asked; "yoked", the cards and items of another player's game, in the same order; or several.
-        instances: number of instances (language and held-out items) of every dataset and grammar: one game on each.
+        dataset: "synth", three colors and shapes with random words; "eng", five with English words; or both.
+        grammar: names of grammars or chains.
+        protocol: "played", the game as people play it; "converged", in which players learn all cards before the
+            held-out items; "yoked", the cards and items of another player's game, in the same order; or several.
+        instances: number of instances (language and held-out items) per dataset and grammar, with one game each.
         list_seed: seed of the list of instances, which people and machines share.
         preset: "clean", or "published" for the authors' service; or both.
         game: further settings of the game, as in examples=30; see icy.study.game.StudyGameSettings.
         yoked_to: player that the protocol "yoked" follows: a simulated player, or a file of exported games.
         hidden: hidden size E of senders.
         representation: representation of senders: "soft", "gumb" or "discr", or several.
-        updates: updates of senders per test item; when yoked, per card shown.
+        updates: number of updates of senders per test item; in the protocol "yoked", per card.
         most: maximum number of updates of senders under the protocol "converged".
         options: further arguments of the players, as in slip=0.1.
         settings: changes to the training settings of senders, as in learning_rate=0.002.
-        quick: few instances, grammars and updates unless these are set, for a quick trial.
+        quick: use few instances, grammars and updates where these are not set, for a quick try.
     """
 
     function = "icy study simulate"

@@ -1,6 +1,6 @@
-"""Pictures of coloured shapes, as SVG: sharp at any size, a function of their seed (Icy22 section 4.3).
+"""Pictures of colored shapes as SVG, drawn from a seed (Icy22 section 4.3).
 
-The SVG text does not name the colour or the shape: every figure is a path, ids depend on the seed alone, and the caller
+The SVG text does not name the color or the shape: every figure is a path, ids depend only on the seed, and the caller
 sets the alternative text.
 """
 
@@ -22,24 +22,24 @@ Colour = tuple[int, int, int]
 Point = tuple[float, float]
 PaletteName = Literal["primary", "safe"]
 
-SIZE = 400  # side of a picture, in units of its drawing
+SIZE = 400  # side of a picture, in SVG units
 BACKGROUND = (230, 230, 230)
 RADII = (50, 150)  # range of the radius of the circle around a figure
-OFFSETS = (-50, 50)  # range of the offset of a figure's centre in each direction
-SHADES = (-10, 10)  # range of the offset added to every channel of the colour
+OFFSETS = (-50, 50)  # range of the offset of a figure's center in each direction
+SHADES = (-10, 10)  # range of the offset added to every channel of the color
 TURNS = (0, 360)  # range of the rotation in degrees
 CORNERS = (0, 3, 4, 5, 6)  # number of corners of the shapes; a circle has 0
-SPACING = 24  # between the lines of a pattern
+SPACING = 24  # distance between the lines of a pattern
 LABEL = "Picture"
 
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of the figures.
+    """Colors of the figures.
 
     Attributes:
-        colours: colour of each value, in the order of the values.
-        outline: colour of the line around a figure; None for no line.
+        colours: color of each value, in the order of the values.
+        outline: color of the line around a figure; None for no line.
     """
 
     colours: tuple[Colour, ...]
@@ -54,18 +54,18 @@ PALETTES: Mapping[str, Palette] = {
     ),
 }
 STROKE = 6  # width of the outline
-PATTERNS: tuple[tuple[int, ...], ...] = ((), (0,), (90,), (45,), (0, 90))  # directions of lines, by value of the colour
+PATTERNS: tuple[tuple[int, ...], ...] = ((), (0,), (90,), (45,), (0, 90))  # directions of lines, by value of the color
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Place, size and shade of one figure. These carry no meaning.
+    """Place, size, rotation and shade of a figure, which do not depend on the meaning.
 
     Attributes:
-        centre: centre of the figure.
+        centre: center of the figure.
         radius: radius of the circle around the figure.
         turn: rotation in degrees; it does not change a circle.
-        shade: offsets added to the channels of the colour.
+        shade: offsets added to the channels of the color.
     """
 
     centre: Point
@@ -75,7 +75,7 @@ class Figure:
 
 
 def figure_of(picture: Picture) -> Figure:
-    """Draw place, size and shade of a picture's figure, from its seed."""
+    """Draw the place, size, rotation and shade of a picture's figure, from the picture's seed."""
     rng = stream(picture.seed, "figure")
     radius, turn = _within(rng, RADII), _within(rng, TURNS)
     x, y = (SIZE / 2 + _within(rng, OFFSETS) for _ in range(2))
@@ -86,14 +86,14 @@ def figure_of(picture: Picture) -> Figure:
 def svg(
     picture: Picture, palette: PaletteName = "primary", *, label: str = LABEL, patterns: bool = False, side: int = SIZE
 ) -> str:
-    """Return a picture as the text of an SVG element.
+    """Draw a picture as an SVG element.
 
     Args:
         picture: the picture to draw.
-        palette: "primary", the published colours; or "safe", colours that most colour-blind people can distinguish,
-            with a dark outline.
-        label: the alternative text; it should not reveal the colour or the shape.
-        patterns: whether every colour also has a pattern of lines.
+        palette: "primary", the published colors; or "safe", colors that most color-blind people can distinguish, with a
+            dark outline.
+        label: the alternative text, which should not reveal the color or the shape.
+        patterns: whether every color also has a pattern of lines.
         side: width and height, in pixels.
 
     Raises:
@@ -138,7 +138,7 @@ def _polygon(figure: Figure, corners: int) -> list[Point]:
 
 
 def _pattern(picture: Picture, path: str) -> str:
-    """Return the pattern of lines for the colour of a figure, clipped to the figure."""
+    """Return the pattern of lines for the color of a figure, clipped to the figure."""
     directions = PATTERNS[picture.colour]
     if not directions:
         return ""

@@ -28,7 +28,7 @@ LOGS = ".jsonl"  # suffix of game files
 
 @dataclass(frozen=True)
 class StudyJob(Job):
-    """Games of one player in one condition; a replicate is a grammar and the number of an instance.
+    """A job with the games of one player in one condition. A replicate is a grammar and an instance's number.
 
     Attributes:
         task: the player and the settings of the game.
@@ -49,20 +49,20 @@ class StudyJob(Job):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Settings that distinguish rows of one player."""
+        """Settings that distinguish the rows of a player."""
         zoo = {"representation": self.task.representation} if self.task.learns else {}
         return {"dataset": self.task.game.dataset, "protocol": self.task.protocol, "preset": self.preset, **zoo}
 
     @property
     def entries(self) -> list[Entry]:
-        """The kind of job, the player with its cell, and the grammars."""
+        """Registry entries of the kind of job, the player and its cell, and the grammars."""
         entry = self.task.entry
         names = dict.fromkeys(name for r in self.replicates for name in r.condition.split("+"))
         grammars = [registry.get(name, "grammar") for name in names]
         return [*super().entries, entry, *([entry.cell] if entry.cell else []), *grammars]
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change the measures of a game."""
+        """Return the configuration of a replicate: all choices that can change its measures."""
         task, content = self.task, self.task.game.content
         zoo = {"hidden_size": task.hidden, "representation": task.representation} if task.learns else {}
         most = {"most": task.most} if task.learns and task.protocol == CONVERGED else {}
@@ -82,7 +82,7 @@ class StudyJob(Job):
         }
 
     def _changed_settings(self) -> Choices:
-        """Return the settings that tables show: game settings that differ from the preset, and training settings."""
+        """Return the settings for tables: game settings that differ from the preset, and training settings."""
         task, game = self.task, self.task.game
         usual = StudyGameSettings.of(self.preset, dataset=game.dataset).to_json()
         changed = {f"game.{n}": v for n, v in game.to_json().items() if n != "grammar" and usual[n] != v}
@@ -96,7 +96,7 @@ class StudyJob(Job):
         return super().versions(replicate) | own
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the number of updates or items, if it is known."""
+        """Return the number of updates (of a sender) or items; None if it is not known."""
         if self.task.protocol == CONVERGED:
             return None
         examples = self.task.game.examples
@@ -107,12 +107,12 @@ class StudyJob(Job):
         return self.length(None) or self.task.most
 
     def summary(self, record: Record) -> str:
-        """Return the result of a game in a few words."""
+        """Return a short text with the result of a game."""
         after = counted(record["steps"], "update" if self.task.learns else "item")
         return f"held-out {record['accuracy']:.2f} after {after}"
 
 
-REPRESENTATIONS = ("soft", "gumb", "discr")  # of senders
+REPRESENTATIONS = ("soft", "gumb", "discr")  # accepted representations of senders
 
 
 # -- from a spec -------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def _jobs(spec: StudySpec) -> list[StudyJob]:
 
 
 def _replicates_in(task: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
-    """Return a replicate for every game of a file that belongs to the condition; its number is the line's."""
+    """Return a replicate for every game in a file that belongs to the condition, with the number of its line."""
     found = [
         Replicate(log.game.settings.grammar, number)
         for number, log in enumerate(read_logs(task.yoked_to))
@@ -155,7 +155,7 @@ def _replicates_in(task: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
     ]
     if not found:
         raise InvalidSettingError(
-            f"'{task.yoked_to}' does not hold a game of the dataset '{task.game.dataset}' in these grammars."
+            f"'{task.yoked_to}' has no game of the dataset '{task.game.dataset}' in the grammars {', '.join(grammars)}."
         )
     return found
 
@@ -185,14 +185,14 @@ def _task(spec: StudySpec) -> StudyTask:
 
 
 def _yoked_to(source: str) -> tuple[str, str]:
-    """Return the player to follow: its name and "", or the path of a game file and its digest."""
+    """Return the player to follow: a player's name and "", or the path and the digest of a game file."""
     if source.endswith(LOGS):
         return str(Path(source).resolve()), digest_of(source)
     return registry.get(source, STUDY_PLAYER).name, ""
 
 
 def _parameters(task: StudyTask) -> dict[str, int]:
-    """Count the parameters of a sender; a player without parameters is only created, to check its settings.
+    """Count the parameters of a sender. Other players are only created, to check their settings.
 
     Raises:
         IcyError: the player cannot be created.

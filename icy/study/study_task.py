@@ -1,4 +1,4 @@
-"""The settings that distinguish rows of simulated games: the player, the condition and the protocol."""
+"""Tasks: the player, the condition and the protocol of simulated games."""
 
 from dataclasses import dataclass, field, replace
 
@@ -11,13 +11,13 @@ from .game import StudyGame, StudyGameSettings, instance_of
 from .game.instances import person_seed
 from .players.player import StudyPlayer
 
-BATCH_SIZE = 16  # cards are at most 22, so larger batches show them again and again
+BATCH_SIZE = 16  # at most 22 cards exist, so larger batches would repeat them
 PLAYED, CONVERGED, YOKED = "played", "converged", "yoked"
 PROTOCOLS = (PLAYED, CONVERGED, YOKED)
 
 
 def player_entry(name: str) -> Entry:
-    """Return the entry of a simulated player or of a sender.
+    """Find the registry entry of a simulated player or of a sender.
 
     Raises:
         UnknownNameError: the name is not registered.
@@ -27,19 +27,19 @@ def player_entry(name: str) -> Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyTask:
-    """All settings that can change the measures of a game, except grammar and instance.
+    """All settings that can change the measures of a game, except the grammar and the instance.
 
     Attributes:
         player: canonical name of the player or sender.
         game: settings of the game; each replicate replaces the grammar.
         protocol: one of PROTOCOLS.
         list_seed: seed of the list of instances.
-        yoked_to: player to follow: its name, or the path of a game file.
+        yoked_to: the player to follow: a player's name, or the path of a game file.
         digest: digest of the game file; "" for a player.
         options: arguments of the player.
         hidden: hidden size of a sender.
-        representation: representation of a sender.
-        updates: updates of a sender per item or card.
+        representation: representation of a sender's messages.
+        updates: number of updates of a sender per item or card.
         most: maximum number of updates of a sender under the protocol "converged".
         training: changes to the training settings of a sender.
     """
@@ -59,7 +59,7 @@ class StudyTask:
 
     @property
     def entry(self) -> Entry:
-        """The entry of the player."""
+        """The registry entry of the player."""
         return player_entry(self.player)
 
     @property
@@ -88,12 +88,12 @@ class StudyTask:
         return {name: value for name, value in self.training.items() if name != "batch_size"}
 
     def game_of(self, grammar: str, number: int) -> StudyGame:
-        """Return the game of a grammar on an instance of the list."""
+        """Return the game with a grammar and an instance of the list."""
         settings = replace(self.game, grammar=grammar)
         return StudyGame(settings, instance_of(settings, number, self.list_seed), self.seed_of(number))
 
     def seed_of(self, number: int) -> int:
-        """Return the seed of a game on an instance: the same for every player and grammar."""
+        """Return the seed of a game, which is the same for every player and grammar."""
         return person_seed(self.game.dataset, number, self.list_seed)
 
     def config(self) -> Choices:

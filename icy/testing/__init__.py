@@ -1,4 +1,4 @@
-"""The contract of every plug-in, as small named checks that anyone can run.
+"""The contract that every plug-in must fulfill, as small named checks.
 
     >>> from icy.testing import check
     >>> results = check("rot")
@@ -63,7 +63,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Callable[..., list[CheckResult]]:
-    """Return the function for one kind of plug-in, as in versions before 0.3."""
+    """Return a function of versions before 0.3, which checks one kind of plug-in."""
     kind = name.removeprefix("check_").replace("_", "-")
     if not name.startswith("check_") or kind not in (*CONTRACTS, "model"):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -23,7 +23,7 @@ Check = Callable[[Any], str | None]
 
 
 def named(*checks: Check) -> dict[str, Check]:
-    """Return checks by their names without the prefix `check_`."""
+    """Return checks by name; names have no prefix `check_`."""
     return {check.__name__.removeprefix("check_"): check for check in checks}
 
 
@@ -53,7 +53,7 @@ def require_close(found: Tensor, expected: Tensor, what: str, tolerance: float =
     """Fail the check unless two tensors agree to `tolerance`.
 
     Raises:
-        CheckFailure: they differ; the sentence starts with `what` and gives the largest difference.
+        CheckFailure: the tensors differ; the sentence starts with `what` and gives the largest difference.
     """
     require(found.shape == expected.shape, f"{what}: shapes are {tuple(found.shape)} and {tuple(expected.shape)}.")
     difference = (found.double().cpu() - expected.double().cpu()).abs().max().item() if found.numel() else 0.0
@@ -119,7 +119,7 @@ def same_random_state(what: str) -> Iterator[None]:
 
 
 class MadeTensors(TorchFunctionMode):
-    """Record, in a `with` block, the functions that create a tensor on the default device instead of the inputs'.
+    """Record, in a `with` block, the functions that create a tensor on the default device, not on that of the inputs.
 
     Attributes:
         by: names of the functions.

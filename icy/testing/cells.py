@@ -54,7 +54,7 @@ class CellCase(TrainedCase[Cell]):
         return made
 
     def ready(self, fed: bool = True, state_only: bool = False) -> Cell:
-        """Create the cell with weights other than the initial ones, because biases often start from zero."""
+        """Create the cell and change its initial weights, because biases often start from zero."""
         cell = self.make(fed=fed)
         if state_only:
             cell.keep_state_only()
@@ -80,7 +80,7 @@ class CellCase(TrainedCase[Cell]):
         return self.numbers(steps, batch, self.size)
 
     def start(self, batch: int = BATCH) -> Tensor:
-        """Draw the output that states start from, [batch, E]."""
+        """Draw the initial output, [batch, E]."""
         return self.numbers(batch, self.size, draw=1)
 
     def run(self, cell: Cell, steps: int = STEPS) -> list[State]:
@@ -101,7 +101,7 @@ class CellCase(TrainedCase[Cell]):
         return given[0][list(which)], given[1][:, list(which)]
 
     def trainable(self, seed: int) -> nn.Module:
-        """Create a net of one cell with input and one without."""
+        """Create a net of two cells: one with input, one without."""
         return _Net(self, seed)
 
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
@@ -171,7 +171,7 @@ def check_unfed_is_a_zero_input(case: CellCase) -> None:
 
 
 def check_inert_parameters(case: CellCase) -> None:
-    """`inert` counts the parameters that are left out without input, or if only the state is read."""
+    """`inert` counts the parameters that a cell without input, or with only its state read, leaves out."""
     whole = sum(p.numel() for p in case.make().parameters())
     for form, cell in case.forms().items():
         there = sum(p.numel() for p in cell.parameters())

@@ -93,11 +93,11 @@ def check(
 
     Args:
         plugin: a registered name such as "sender/FC2L", "rot" or "metric/posdis"; or a class or function, registered or
-            registered or not, that creates the thing, as for `icy.register_sender` and similar functions.
+            not, as for `icy.register_sender` and similar functions.
         kind: "sender", "receiver", "cell", "grammar", "metric", "speaker", "listener", "text-model", "core", "world",
             "perception" or "study-player"; needed for an unregistered class or function, and for a name that
             several kinds have.
-        expected_failures: reasons by name of the checks that the plug-in cannot pass.
+        expected_failures: for each check that the plug-in cannot pass, the reason, by the name of the check.
         raise_on_failure: whether to raise an error after all checks, if one failed.
         report: callback for each result, as it comes.
         begin: callback before each check with its name, its number from 1, and the number of checks.
@@ -170,7 +170,7 @@ def bound_checks(
 
     Args:
         names: names or shell patterns, as in `"sender/Mine*"`, `"rot"` or `"metric/*"`.
-        expected_failures: reasons by name of the checks that no plug-in among them can pass.
+        expected_failures: for each check that none of these plug-ins can pass, the reason, by the name of the check.
         representation: the representation of models; models that do not support it are left out. By default each is
             checked in the first representation that it supports.
 
@@ -201,7 +201,7 @@ def parametrize_with_checks(
 
     Args:
         names: names or shell patterns, as in `"sender/Mine*"`, `"rot"` or `"metric/*"`.
-        expected_failures: reasons by name of the checks that no plug-in among them can pass.
+        expected_failures: for each check that none of these plug-ins can pass, the reason, by the name of the check.
         representation: see `bound_checks`.
 
     Example:

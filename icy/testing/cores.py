@@ -179,10 +179,10 @@ def check_remembers_its_episode(case: CoreCase) -> None:
     core, xs = case.make(), case.inputs().requires_grad_()
     ys, _ = core.unroll(xs, case.amid(core), resets())
     (gradient,) = torch.autograd.grad(ys[4].square().sum() + ys[4, :, 0].sum(), xs)
-    told = gradient.abs().sum(-1) > 0
-    require(told[2:4, 1].all() and told[:4, 3].all(), "An output does not depend on the inputs before it.")
-    require(not told[:2, 1].any() and not told[:4, 2].any(), "An output depends on inputs before its episode.")
-    require(not told[5:].any(), "An output depends on later inputs.")
+    reached = gradient.abs().sum(-1) > 0
+    require(reached[2:4, 1].all() and reached[:4, 3].all(), "An output does not depend on the inputs before it.")
+    require(not reached[:2, 1].any() and not reached[:4, 2].any(), "An output depends on inputs before its episode.")
+    require(not reached[5:].any(), "An output depends on later inputs.")
 
 
 @torch.no_grad()

@@ -116,7 +116,7 @@ class MetricCase:
 
 
 def agree(one: Score, other: Score) -> bool:
-    """Return whether two scores are equal, up to rounding, or up to their errors if they are sampled."""
+    """Return whether two scores are equal up to rounding; sampled scores may differ within their standard errors."""
     if math.isnan(one.value) or math.isnan(other.value):
         return math.isnan(one.value) and math.isnan(other.value)
     errors = sum(score.error or 0.0 for score in (one, other))
@@ -223,7 +223,7 @@ def check_choices_are_conventions(case: MetricCase) -> str:
 
 
 def _others(case: MetricCase) -> Iterator[tuple[str, float]]:
-    """Yield arguments with a value other than their default, where a value can be guessed."""
+    """Yield arguments with a value that is not the default, for arguments with a value that can be guessed."""
     for name, parameter in case.conventions().items():
         default = case.entry.defaults.get(name, parameter.default)
         if isinstance(default, bool):
@@ -355,7 +355,7 @@ def check_refuses_what_is_no_table(case: MetricCase) -> None:
 
 
 def check_deterministic(case: MetricCase) -> None:
-    """The same table has exactly the same score twice, even if others are measured in between."""
+    """The same table has exactly the same score twice, even if other tables are measured in between."""
     first = case.score(*case.rows()).value
     case.score(*case.rows(draw=1, count=10))
     again = case.score(*case.rows()).value

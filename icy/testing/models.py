@@ -134,7 +134,7 @@ class ModelCase(TrainedCase[nn.Module]):
         return supervised_loss(representation_of(self.task, SETTINGS), self.task.side)
 
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
-        """Return a batch for each replicate; it depends only on its seed: [replicate, batch, ...]."""
+        """Return a batch for each replicate, [replicate, batch, ...], which depends only on the replicate's seed."""
         drawn = [self.examples(EXAMPLES, draw=1000 * seed + update) for seed in seeds]
         return torch.stack([x for x, _ in drawn]), torch.stack([y for _, y in drawn])
 
@@ -150,7 +150,7 @@ class ModelCase(TrainedCase[nn.Module]):
 
 
 def learns_by_gradient(model: nn.Module) -> bool:
-    """Return whether a model has a gradient; otherwise it stores examples."""
+    """Return whether a model learns by gradient; other models store examples."""
     return bool(getattr(model, "learns_by_gradient", True))
 
 

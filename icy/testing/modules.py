@@ -90,7 +90,7 @@ class TrainedCase(ModuleCase[M]):
 
     @abstractmethod
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
-        """Return inputs and targets of each replicate, which depend only on its seed: [replicate, batch, ...]."""
+        """Return inputs and targets [replicate, batch, ...], which depend only on the seed of each replicate."""
 
     def learner(self, seeds: Sequence[int], engine: str = "auto") -> Learner:
         """Return replicates that are ready to train, one per seed."""
@@ -99,7 +99,7 @@ class TrainedCase(ModuleCase[M]):
             return make_learner(modules, seeds, self.loss(), SETTINGS, CPU, sample, engine)
 
     def stacks(self, seeds: Sequence[int]) -> list[Learner]:
-        """Return the replicates as one program, once per engine to compare with separate replicates."""
+        """Return stacks of the replicates, one for each engine to compare with separate replicates."""
         return [self.learner(seeds)]
 
     def train(self, learner: Learner, seeds: Sequence[int], updates: range) -> None:
@@ -175,7 +175,7 @@ def check_different_seeds_differ(case: ModuleCase[M]) -> None:
 
 
 def check_random_state_untouched(case: TensorCase[P]) -> None:
-    """Creating and running it does not change the global random state of torch, NumPy and Python."""
+    """Creating and running the plug-in does not change the global random state of torch, NumPy and Python."""
     with same_random_state(f"Making the {case.noun}"):
         plugin = case.make()
     with same_random_state(f"Running the {case.noun} in evaluation mode"):
@@ -191,7 +191,7 @@ def check_deterministic(case: TensorCase[P]) -> None:
 
 
 def check_inputs_unchanged(case: TensorCase[P]) -> None:
-    """It does not change its inputs."""
+    """The plug-in does not change its inputs."""
     for form, plugin in case.forms().items():
         given = case.draw_inputs(plugin)
         before = [tensor.clone() for tensor in given]
@@ -224,7 +224,7 @@ def check_pickles(case: TensorCase[P]) -> None:
 
 
 def check_moves_to_device(case: TensorCase[P]) -> str:
-    """It creates no tensor on the CPU when it runs on another device; it runs on a GPU if there is one."""
+    """On another device, the plug-in creates no tensor on the CPU; if there is a GPU, the plug-in runs on it."""
     for form, plugin in case.forms().items():
         given = case.draw_inputs(plugin)
         with MadeTensors() as made:
@@ -239,7 +239,7 @@ def check_moves_to_device(case: TensorCase[P]) -> str:
 
 
 def check_float64(case: ModuleCase[M]) -> None:
-    """After `.double()` it computes in double precision, to about the same outputs."""
+    """After `.double()` the module computes in double precision, with about the same outputs."""
     for form, module in case.forms().items():
         given, expected = case.draw_inputs(module), case.outputs(module, case.draw_inputs(module))
         double = module.double()

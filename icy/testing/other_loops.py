@@ -42,7 +42,8 @@ class OtherLoopCase:
         shape: the shape of the output of one example.
         learns: False for a model that stores examples.
         ready: function that creates the module of seed 0; a model that stores examples has stored some.
-        short: the same with a small module, for `torch.compile` and `torch.export`, which trace every step.
+        short: function that creates a small module, ready to run, for `torch.compile` and `torch.export`, which trace
+            every step.
     """
 
     make: Callable[[int], nn.Module]
@@ -60,14 +61,14 @@ class OtherLoopCase:
         """Create the module, if it learns by gradient.
 
         Raises:
-            NotApplicable: it does not learn by gradient.
+            NotApplicable: the module does not learn by gradient.
         """
         if not self.learns:
             raise NotApplicable("the model stores examples and does not learn by gradient")
         return self.module()
 
     def inputs_as(self, dtype: torch.dtype) -> Tensor:
-        """Return the inputs in a type, unless they are whole numbers."""
+        """Return the inputs in a floating-point type; inputs of whole numbers are not converted."""
         return self.inputs.to(dtype) if self.inputs.is_floating_point() else self.inputs
 
 

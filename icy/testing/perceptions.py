@@ -46,7 +46,7 @@ class PerceptionCase(TrainedCase[nn.Module]):
         """The shapes of objects that were tried, with the refusal, or "" for supported shapes.
 
         Raises:
-            CheckFailure: it refuses all shapes.
+            CheckFailure: the perception refuses all shapes.
         """
         found: dict[tuple[int, ...], str] = {}
         for shape in SHAPES:

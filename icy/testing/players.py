@@ -90,7 +90,7 @@ class PlayerCase:
         return seated("random" if self.role == SPEAKER else "posdis", self.other, game)
 
     def accepted(self, names: Iterable[str] = tuple(GAMES)) -> dict[str, GameSettings]:
-        """Return the games that the player accepts when it is seated."""
+        """Return the games that the player accepts."""
         for name in names:
             if name in self.seats:
                 continue
@@ -115,7 +115,7 @@ class PlayerCase:
         return accepted
 
     def episodes(self, settings: GameSettings) -> PlayedEpisodes:
-        """Let a new player play the usual episodes, once for all checks."""
+        """Return the actions of a new player in the usual episodes, which are played once for all checks."""
         if settings not in self.played:
             self.played[settings] = play(self, settings)
         return self.played[settings]
@@ -126,7 +126,7 @@ class PlayedEpisodes:
     """A player's actions and observations in some episodes.
 
     Attributes:
-        actions: the part of the player's action that counts at every step, see `counted`.
+        actions: the part of the player's action at every step that has an effect; see `counted`.
         seen: the player's observation at every step.
         illegal: number of the player's illegal actions.
         changed: fields of the observations that the player changed.
@@ -170,7 +170,7 @@ def play(
 
 
 def counted(action: Action, seen: Seen, settings: GameSettings, role: str) -> Wholes:
-    """Return the part of an action that counts: its tokens where a message is legal, its decision where one counts.
+    """Return the part of an action with an effect: tokens where a message is legal, decisions where a decision is due.
 
     Returns:
         Whole numbers [B, L], or for a listener [B, 1 + L] with the decision first; 0 where the action has no effect.
@@ -206,9 +206,9 @@ def require_same_actions(
     """Fail the check unless two sequences of actions are the same.
 
     Args:
-        found: the actions in question.
-        expected: the actions that they must equal.
-        what: the failure; the first step that differs is added.
+        found: the actions to check.
+        expected: the correct actions.
+        what: the failure as text; the first step that differs is added.
         again: function that plays `expected` again. It detects a player that is not deterministic, which only the check
             `deterministic` reports.
     """

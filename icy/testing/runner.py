@@ -108,13 +108,13 @@ class BoundCheck:
 def bind(
     entry: Entry, case: object, checks: Mapping[str, Check], expected: Mapping[str, str] | None
 ) -> list[BoundCheck]:
-    """Bind every check to a case. If the factory does not take the agreed arguments, return only that check.
+    """Bind every check to a case. If the factory takes wrong arguments, return only a check that reports this.
 
     Args:
         entry: the plug-in's registry entry; its factory may declare `expected_failures`.
         case: argument of the checks.
         checks: the checks by name.
-        expected: reasons by name of the checks that the plug-in cannot pass.
+        expected: for each check that the plug-in cannot pass, the reason, by the name of the check.
 
     Raises:
         UnknownNameError: an expected failure that is not a check.
@@ -180,7 +180,7 @@ def run_all(
 
 @contextlib.contextmanager
 def _stopped_after(seconds: float) -> Iterator[None]:
-    """Raise an error in the block after some seconds. Off the main thread and on Windows, only raise before the block.
+    """Raise an error in the block after some seconds. In other threads and on Windows, only check before the block.
 
     Raises:
         _OutOfTimeError: the time is over.
@@ -205,7 +205,7 @@ def _stopped_after(seconds: float) -> Iterator[None]:
 
 
 def message_or_reference(messages: Mapping[str, str], name: str) -> str:
-    """Return the message of a check; if an earlier check has the same message, its name."""
+    """Return the message of a check; if an earlier check has the same message, the name of that check."""
     first = next(earlier for earlier, message in messages.items() if message == messages[name])
     return messages[name] if first == name else f"as {first}"
 

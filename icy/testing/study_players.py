@@ -68,7 +68,7 @@ def check_same_seed_same_game(case: StudyPlayerCase) -> None:
 
 
 def check_begin_forgets(case: StudyPlayerCase) -> None:
-    """A player that has played before plays like a new one."""
+    """A player that has played before plays like a new player."""
     used = case.make()
     play(case.game(preset="published"), used, case.seed + 1)
     first, again = (play(case.game(), player, case.seed) for player in (case.make(), used))

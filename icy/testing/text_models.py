@@ -37,7 +37,7 @@ class TextModelCase:
         """Create the model.
 
         Raises:
-            NotApplicable: its name is not enough, for example because it needs a server.
+            NotApplicable: the model needs more than its name, for example a server.
         """
         try:
             return made_of(self.entry, "", TextSettings())
@@ -48,7 +48,7 @@ class TextModelCase:
         """Create the model, if it only reads prompts.
 
         Raises:
-            NotApplicable: it gets the game.
+            NotApplicable: the model gets the game.
         """
         made = self.make()
         if made.privileged:

@@ -28,8 +28,8 @@ class SavedModel:
 
     Attributes:
         card: the description in the file.
-        source: the file, or the results folder or pack with the file's path in it.
-        apart: settings that distinguish it from other saved models with the same name and seed.
+        source: the file; or the results folder or pack, and the path of the file there.
+        apart: settings that distinguish the model from other saved models with the same name and seed.
     """
 
     kind: ClassVar[str]  # kind of job
@@ -98,7 +98,7 @@ def _card(record: Record) -> Choices:
 
 
 def facts_of_card(card: Fields) -> Facts:
-    """Return the fields of a card, nested ones included, with the names of `icy.records.saved_models.facts_of`."""
+    """Return the fields of a card, including nested fields, with the names of `icy.records.saved_models.facts_of`."""
     facts: Choices = {}
     for name, value in card.items():
         facts |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}

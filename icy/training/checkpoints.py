@@ -75,7 +75,7 @@ class Checkpoint:
     def save(self, state: State) -> None:
         """Save a state of tensors, numbers, text, and lists and dicts of these. The file is written atomically.
 
-        If it cannot be written, a warning is logged.
+        If the file cannot be written, a warning is logged.
         """
         with self._pace.saving():
             buffer = io.BytesIO()
@@ -112,12 +112,12 @@ class Checkpoint:
 
 @dataclass
 class Resumed(Generic[L]):
-    """A stack that resumes from checkpoints, or starts.
+    """A stack that was resumed from checkpoints, or a new stack.
 
     Attributes:
         learner: learner of its replicates.
         updates: number of updates so far.
-        own: additional states of the replicates, in order; empty if the stack starts.
+        own: additional states of the replicates, in order; empty for a new stack.
     """
 
     learner: L
@@ -128,7 +128,7 @@ class Resumed(Generic[L]):
 class Checkpoints:
     """The checkpoints of a job that trains stacks: a file per replicate, so that stacks may change on resuming.
 
-    They are read once, when the job begins.
+    The files are read once, when the job begins.
 
     Args:
         job: the job; None for a stack without checkpoints.
@@ -233,7 +233,7 @@ def _ahead_of_baselines(job: Job, known: Mapping[Replicate, State]) -> set[Repli
 
 
 def sweep_checkpoints(folder: str | Path) -> None:
-    """Remove checkpoints that are older than their results on file, and temporary files of killed processes.
+    """Remove temporary files of killed processes, and checkpoints of replicates with a newer result on file.
 
     Checkpoints of failed replicates are kept, as after a killed worker: `--rerun failed` resumes from them.
     """

@@ -86,7 +86,7 @@ def jobs_of_each(
 ) -> list[J]:
     """Return the jobs of every combination of a spec, without repeated rows.
 
-    A combination in which a model does not work is left out, unless it is the only combination.
+    A combination in which a model does not work is left out; if it is the only combination, an error is raised.
 
     Args:
         spec: a spec; its axes may have several values.
@@ -113,7 +113,7 @@ def jobs_of_each(
 
 
 def warn_of_refused(refused: Sequence[IncompatibleError], jobs: Iterable[object]) -> None:
-    """Warn of combinations that were left out; if none is left, raise the first error."""
+    """Warn of combinations that were left out; if no jobs are left, raise the first error."""
     if refused and not list(jobs):
         raise refused[0]
     for sentence in dict.fromkeys(map(str, refused)):

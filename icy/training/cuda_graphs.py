@@ -29,7 +29,7 @@ def capture_cuda(operations: Callable[[], None]) -> Replay:
     """Capture the operations of a function on the GPU, without running them; return the replay.
 
     Raises:
-        RuntimeError: an operation cannot be captured, as it waits for the GPU or allocates other memory.
+        RuntimeError: an operation cannot be captured, because it waits for the GPU or allocates other memory.
     """
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
     # The outer block restores the stream of this thread if the inner block fails. Other threads of this process may

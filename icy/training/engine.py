@@ -68,7 +68,7 @@ def _without_start(model: nn.Module, inputs: Any, scores: Tensor) -> Tensor:
 
 
 def representation_of(task: Task, settings: TrainingSettings) -> Representation:
-    """Return the representation of a task under some settings."""
+    """Return the representation of a task with these settings."""
     return get_representation(task.representation, **settings.under(task.representation))
 
 
@@ -206,7 +206,7 @@ class Run(Lockstep):
         return readings
 
     def _finished(self, readings: list[Reading]) -> dict[Replicate, str]:
-        """Return the replicates that end now, with reasons; baselines come first, as the others depend on them."""
+        """Return the replicates that end now, with reasons; baselines first, because the others depend on baselines."""
         losses = self.learner.losses()
         diverged = [False] * len(readings) if losses is None else (~torch.isfinite(losses)).tolist()
         finished: dict[Replicate, str] = {}
@@ -277,7 +277,7 @@ class Run(Lockstep):
         )
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
-        """Yield outcomes with their baselines; keep outcomes for later if their baseline has not ended."""
+        """Yield outcomes with the steps of their baselines; hold outcomes until their baseline has ended."""
         waiting, self.early = [*self.early, *ended], []
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)
@@ -311,10 +311,10 @@ class Run(Lockstep):
 
 
 def _without_baseline(outcome: Outcome) -> Outcome:
-    """Return the outcome of a replicate after its baseline failed, without results of its own training.
+    """Return the outcome of a replicate after its baseline failed, without results of the replicate's training.
 
-    Its own results depend on whether the baseline was trained in the same stack or was on file; a record must not
-    depend on this.
+    These results depend on whether the baseline was trained in the same stack or was on file. A record must not depend
+    on this.
     """
     return Outcome(outcome.replicate, "no_baseline", 0, math.nan, engine=outcome.engine, seconds=outcome.seconds)
 

@@ -58,7 +58,7 @@ def _products(tf32: bool | None) -> Iterator[None]:
 
 
 class GradientLearner:
-    """R replicates of one architecture under one optimizer, with gradients clipped replicate by replicate.
+    """R replicates of one architecture with one optimizer; gradients are clipped for each replicate separately.
 
     Args:
         models: a model per replicate, all of one architecture. They are copied.

@@ -41,18 +41,18 @@ RESERVED = {
 class Job(JobCost):
     """Replicates of one row, for one process. Subclasses are kinds of jobs.
 
-    A subclass defines its `kind`, its `name` and the `config` of each replicate; the other methods have defaults. It
-    trains by its method `train`, or by the function in the registration of its kind.
+    A subclass defines its `kind`, its `name` and the `config` of each replicate; other methods have defaults. Its
+    method `train` trains the replicates, or the function `train` in the registration of its kind.
     """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Name of the row: of the model, with its side."""
+        """Name of the row: the model with its side."""
 
     @property
     def short_name(self) -> str:
-        """Name where the side is clear."""
+        """Name without the side, for texts that state the side elsewhere."""
         return self.name
 
     @property
@@ -67,7 +67,7 @@ class Job(JobCost):
 
     @property
     def facts(self) -> dict[str, str]:
-        """The settings that distinguish rows of one name."""
+        """The settings that distinguish rows with the same name."""
         config = self.config(self.any_replicate)
         return {name: str(value) for name, value in config.items() if name not in IDENTITY}
 
@@ -76,7 +76,7 @@ class Job(JobCost):
         return []
 
     def phase_text(self, phase: str) -> str | None:
-        """Return the name of a phase of training; None for the main phase, which `length` is about."""
+        """Return the name of a phase of training; None for the main phase, the phase that `length` limits."""
         return phase or None
 
     def waiting_text(self) -> str:
@@ -84,15 +84,15 @@ class Job(JobCost):
         return "training"
 
     def limit_text(self) -> str:
-        """Return the words before the time left: "at most" if a replicate may end early."""
+        """Return the words before the remaining time: "at most" if a replicate may end early."""
         return "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence on the assumptions of an estimate, given its number of steps."""
+        """Return a sentence about the assumptions of an estimate of `steps` updates."""
         return f"This is an estimate for {steps} updates of every replicate."
 
     def conditions_text(self) -> str | None:
-        """Return a sentence on the conditions of the replicates, if these add to the row's name."""
+        """Return a sentence that lists the conditions of the replicates; None if there are none to list."""
         return None
 
     def summary(self, record: Record) -> str:
@@ -100,7 +100,7 @@ class Job(JobCost):
         return f"{record['measure']} {value_of(record):.3f} after {counted(record['steps'], 'step')}"
 
     def explain(self, outcome: Outcome) -> str:
-        """Return the reason of a failure, in a sentence."""
+        """Return the reason for a failure, as a sentence without a full stop."""
         known = {
             "no_baseline": "the baseline failed at this seed, so there is nothing to compare with",
             "diverged": "the loss is no longer a finite number",
@@ -127,7 +127,7 @@ class Job(JobCost):
         )
 
     def failure(self, replicate: Replicate, error: BaseException) -> Record:
-        """Return the record of a replicate that raised."""
+        """Return the record of a replicate that failed with an exception."""
         sentence = what_and_where(error)
         trace = "".join(traceback.format_exception(error))
         outside = out_of_memory(error) or isinstance(error, SurroundingsError)
@@ -141,7 +141,7 @@ def _record_of(job: Job, replicate: Replicate, extra: Fields | None = None, **re
         raise IcyError(f"Extra numbers of a job of kind '{job.kind}' cannot have the reserved names {listed(wrong)}.")
     for name in kind.measures:
         if not isinstance(extra.get(name), (Number, type(None))):
-            raise IcyError(f"The measure '{name}' of a job of kind '{job.kind}' is a number, not {extra[name]!r}.")
+            raise IcyError(f"The measure '{name}' of a job of kind '{job.kind}' must be a number, not {extra[name]!r}.")
     points = {} if kind.curve == STEPS_AND_ACCURACY else {"points": list(kind.curve)}
     record = {
         "key": job.key(replicate),

@@ -56,12 +56,12 @@ class JobCost(JobTraining):
 
     @property
     def rehearsal(self) -> Self:
-        """The job to time for an estimate. It has baselines, because training may need them."""
+        """The job to time for an estimate, with baselines, because training may need these."""
         return replace(self, baselines={r.seed: 1 for r in self.replicates})
 
     @property
     def alike(self) -> str:
-        """A key that jobs share if their updates cost the same; by default each row has its own key."""
+        """A key that is equal for jobs with updates of equal cost; by default each row has its own key."""
         return f"{self.row} {self.engine} {len(self.replicates)}"
 
     def expected_steps(self, baseline: float | None) -> float:

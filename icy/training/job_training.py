@@ -77,7 +77,7 @@ class JobTraining(ABC):
 
     @property
     def any_replicate(self) -> Replicate:
-        """A replicate to look up the common configuration of the row."""
+        """One of the replicates, for configuration that all replicates of the row share."""
         return Replicate(self.replicates[0].condition if self.replicates else "", 0)
 
     def train(self, report: Report | None = None) -> Iterator[Outcome]:
@@ -89,7 +89,7 @@ class JobTraining(ABC):
         return trained
 
     def for_travel(self) -> Self:
-        """Return the job as another machine needs it: without checkpoints, as these stay in the results folder."""
+        """Return the job for another machine: without checkpoints, because these stay in the results folder."""
         return replace(self, checkpoints=False) if self.checkpoints else self
 
     def joined(self, other: JobTraining) -> Self:
@@ -105,7 +105,7 @@ class JobTraining(ABC):
         return f"{MODELS}/{self.key(replicate)}.safetensors"
 
     def is_baseline(self, replicate: Replicate) -> bool:
-        """Whether the replicate is the baseline of its seed: the other replicates are measured relative to it."""
+        """Whether the replicate is the baseline of its seed. Other replicates are measured relative to the baseline."""
         return False
 
     def baselines_in(self, records: Iterable[Record]) -> dict[int, float | str]:
@@ -136,7 +136,7 @@ def check_engine(engine: str, device: str) -> None:
 
 
 def _steps_or_reason(record: Record) -> float | str:
-    """Return the steps of a baseline, or the reason of its failure."""
+    """Return the steps of a baseline, or the reason for its failure."""
     steps: float | None = record.get("baseline_crossing")
     steps = record.get("baseline_steps") if steps is None else steps
     if steps is None and not record["failed"]:

@@ -87,7 +87,7 @@ class LanguageJob(Job):
         return [*super().entries, *(registry.get(name, "grammar") for name in names)]
 
     def language(self, replicate: Replicate) -> Language:
-        """Return the language of a replicate: its grammar's at its seed, or the user's language.
+        """Return the language of a replicate: from its grammar and seed, or the user's language.
 
         A user's language may use fewer tokens than the vocabulary has.
         """
@@ -114,7 +114,7 @@ class LanguageJob(Job):
         ]
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:
-        """Return the file of a user's language, to keep it with the results in case the original is removed."""
+        """Return the file of a user's language. The results keep a copy, because users may remove the original."""
         own_language = self.languages.get(replicate.condition)
         return {} if own_language is None else {language_file(replicate.condition): own_language.to_bytes()}
 
@@ -162,7 +162,7 @@ class LanguageJob(Job):
         return None if names == [SCRATCH] else f"Grammars of a {self.side}: {', '.join(names)}."
 
     def explain(self, outcome: Outcome) -> str:
-        """Return why a replicate failed, in a sentence."""
+        """Return the reason for a failure, as a sentence without a full stop."""
         if outcome.reason == "no_baseline":
             return f"{BASELINE} failed at this seed, so there is nothing to compare with"
         return super().explain(outcome)

@@ -219,7 +219,7 @@ def _requested_stacking(
 class MemoryLearner:
     """Replicates that store examples (hash table, nearest neighbours), run one by one on the CPU.
 
-    They look up values rather than compute. Among equally near neighbors, argmax on the CPU finds the first.
+    A GPU would not help: these models look up values. Among equally near neighbors, argmax on the CPU finds the first.
     """
 
     engine = "memory"
@@ -280,5 +280,5 @@ class MemoryLearner:
 
 
 def supervised_loss(representation: Representation, side: str) -> Loss:
-    """Return the loss of one side under a representation."""
+    """Return the supervised loss of a sender or receiver with a representation."""
     return representation.sender_loss if side == "sender" else representation.receiver_loss

@@ -175,7 +175,7 @@ def _trained(layout: Layout) -> Tensor:
 
 
 def native_loss(loss: Loss, program: Program) -> calls.Loss:
-    """Return the compiled code's version of a supervised loss of icy's representations, for a batch of one example.
+    """Return the compiled code's description of a supervised loss of icy's representations, for a batch of one example.
 
     Raises:
         NotNativeError: the loss is not one of these.

@@ -18,8 +18,8 @@ EPSILON = 1e-8
 class Adam:
     """Adam (Kingma & Ba 2015), with exactly the numbers of `torch.optim.Adam(fused=True, capturable=True)`.
 
-    It avoids the import of PyTorch's compiler, which an optimizer of `torch.optim` needs and which takes one to two
-    seconds in every process.
+    Optimizers of `torch.optim` import PyTorch's compiler, which takes one to two seconds in every process; this class
+    does not.
 
     Args:
         weights: the parameters, a vector; changed in place.

@@ -13,12 +13,12 @@ from icy.records.record import FAILURES
 
 @dataclass(frozen=True, order=True)
 class Replicate:
-    """One model of a stack: a condition at a seed. Records have the condition in the column `grammar`.
+    """One model of a stack: a condition and a seed. Records have the condition in the column `grammar`.
 
     Attributes:
         condition: in probes and pairs, the grammar that is learned; in games, the kind of distractors; in S2B, the
             speaker; in the recall task, the stimuli; in the study, the grammar of a game.
-        seed: of the initial weights and of all other random numbers; in the study, the number of an instance.
+        seed: seed of the initial weights and of all other random numbers; in the study, the number of an instance.
     """
 
     condition: str
@@ -26,7 +26,7 @@ class Replicate:
 
     @property
     def grammar(self) -> str:
-        """The condition, as versions before 0.3 called it."""
+        """The condition, under its name before version 0.3."""
         warnings.warn("Replicate.grammar is now Replicate.condition.", DeprecationWarning, stacklevel=2)
         return self.condition
 
@@ -43,19 +43,19 @@ class Reading:
 
 @dataclass
 class Outcome:
-    """The end of one replicate.
+    """The result of a replicate, or its failure.
 
     Attributes:
         replicate: the replicate.
         reason: "target", "cap", "budget" or "steps" for a result; for a failure one of FAILURES.
-        steps: updates made (or the paper's count of them).
+        steps: number of updates, or the loop index with `steps_from_zero`.
         accuracy: accuracy at the end; NaN if training diverged.
         curve: a point per evaluation, with the columns of `JobKind.curve`, by default (steps, accuracy).
         engine: how the stack was trained.
         seconds: this replicate's share of the time of its stacks.
         baseline_steps: updates of the baseline at the same seed, if it reached the target.
         extra: further numbers, by their names in the record; see `JobKind.measures`.
-        error: a sentence on the failure, for reasons outside FAILURES.
+        error: a sentence about the failure, for reasons that are not in FAILURES.
         files: files to keep with the record, by their path in the results folder.
         crossing: the step at which the target was reached, if it was interpolated between two checks.
         baseline_crossing: the same step of the baseline.

@@ -25,9 +25,9 @@ class ModelJob(LanguageJob):
     """Replicates of one row that train one model at a time.
 
     Attributes:
-        task: the model and its setting.
-        protocol: when to stop, and what is measured.
-        settings: how to train.
+        task: the model with its sizes and representation.
+        protocol: stopping rule and measure.
+        settings: training settings.
     """
 
     task: Task
@@ -49,7 +49,7 @@ class ModelJob(LanguageJob):
 
     @property
     def alike(self) -> str:
-        """Key of model, settings and stack; without the protocol, as it does not change the cost of an update."""
+        """Key of model, settings and stack, without the protocol, which does not change the cost of an update."""
         return str((self.task, self.settings, self.engine, len(self.replicates)))
 
 
@@ -94,7 +94,7 @@ class ProbeJob(ModelJob):
         }
 
     def language(self, replicate: Replicate) -> Language:
-        """Return the language of a replicate: its grammar's at the seed of words, or the user's language."""
+        """Return the language of a replicate: from its grammar and the seed of words, or the user's language."""
         seed = replicate.seed if self.word_seed is None else self.word_seed
         return super().language(replace(replicate, seed=seed))
 
@@ -114,7 +114,7 @@ class ProbeJob(ModelJob):
         return "at most" if self.protocol.stops_at_target and self.protocol.max_updates is None else "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence on the assumptions of an estimate."""
+        """Return a sentence about the assumptions of an estimate of `steps` updates."""
         if self.protocol.max_updates is not None:
             return super().estimate_text(steps)
         return (
@@ -138,7 +138,7 @@ class ProbeJob(ModelJob):
         return f"accuracy {record['accuracy']:.3f} {took}"
 
     def explain(self, outcome: Outcome) -> str:
-        """Return the reason of a failure, in a sentence."""
+        """Return the reason for a failure, as a sentence without a full stop."""
         if outcome.reason == "max_steps":
             return f"concat did not reach {self.protocol.target} within {counted(self.settings.max_steps, 'update')}"
         return super().explain(outcome)

@@ -197,7 +197,7 @@ def _slow_in_silence() -> Iterator[None]:
 
 
 def _stacking_buffers(module: nn.Module, all_of_them: bool) -> dict[str, list[str]]:
-    """Return all names of each buffer to stack, by its first name."""
+    """Return the buffers to stack: all names of each buffer, by the buffer's first name."""
     names: dict[int, list[str]] = {}
     for place, part in module.named_modules(remove_duplicate=False):
         if all_of_them or getattr(part, "stacks_buffers", False):

@@ -23,7 +23,7 @@ from .triton_steps import AllGates, Bias, Gates, Stops, Units, Weight
 
 
 def _tanh(x: Tensor) -> Tensor:
-    """Return tanh, without a gradient; on a CPU by the sigmoid, equal to 1.2e-7 and in a third of the time."""
+    """Return tanh, without a gradient. On a CPU, use the sigmoid: a third of the time, errors up to 1.2e-7."""
     if not x.is_cpu or x.dtype != torch.float32:
         return torch.tanh(x)
     return (x * 2).sigmoid_().mul_(2).sub_(1)

@@ -56,7 +56,7 @@ def _one_by_one(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _apart(x: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
-    """Return a copy in memory of its own, with contiguous columns if `x` has them."""
+    """Return a copy in new memory, with contiguous columns if the columns of `x` are contiguous."""
     contiguous = torch.contiguous_format
     return x.clone(memory_format=contiguous) if x.stride(-1) == 1 else x.mT.clone(memory_format=contiguous).mT
 

@@ -66,7 +66,7 @@ class _Run(NamedTuple):
     h: Tensor | None
 
     def at(self, slab: slice) -> Self:
-        """Return the part of a slab of steps."""
+        """Return the tensors of a slab of steps."""
         return type(self)(*(None if part is None else part[:, slab] for part in self))  # type: ignore[arg-type]
 
 

@@ -221,7 +221,7 @@ class Builder:
     # -- products ------------------------------------------------------------------------------------------------------
 
     def pack(self, matrix: Value, first: int, depth: int, part: int, columns: int, turned: bool) -> Slab:
-        """Return rows from `first` of one part of a matrix's columns, packed, or their transpose if turned."""
+        """Pack `depth` rows of a matrix from row `first`, in one part of its columns; if `turned`, the transpose."""
         key = (
             matrix.panel if isinstance(matrix, Turned) else matrix,
             type(matrix),
@@ -379,7 +379,7 @@ class Builder:
         self.emit(Code.OUTER, rows, *left, *right, *target, back=True)
 
     def embedded(self, tokens: Tokens, table: Value, addend: Value | None, parts: int) -> RowPanel:
-        """Return the sum of the rows of a table that tokens choose, plus a row."""
+        """Look up tokens in a table; return the sum of their rows, plus the row `addend`."""
         panel = self.as_panel(table, parts) if not isinstance(table, Turned) else None
         if panel is None or panel.rows is None:
             raise NotNativeError("tokens times a transposed product")

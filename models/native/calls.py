@@ -117,7 +117,7 @@ class Caller:
         return torch.zeros(size, dtype=torch.float32, device="cpu")
 
     def release(self, space: Float[Tensor, " size"]) -> None:
-        """Return memory for use in the next pass."""
+        """Give borrowed memory back, for use in the next pass."""
         self._free.append(space)
 
     def _share(self, function: Callable[[int, int], None], replicates: int, size: int) -> None:
@@ -214,7 +214,7 @@ def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples:
     """Return the address of checked inputs of `examples` examples: tokens, or weights over symbols.
 
     Raises:
-        IncompatibleError: their dtype, device or size is wrong, or a token is not one of the model's symbols.
+        IncompatibleError: the inputs have a wrong dtype, device or size, or a token is not a symbol of the model.
     """
     native_program = program.native
     if program.takes_weights:

@@ -21,7 +21,7 @@ MOST_CHOICES = 1024
 Handler = AnyFunction
 HANDLERS: dict[object, Handler] = {}
 TURN = Tensor.mT.__get__  # type: ignore[attr-defined]
-# How many parts a function needs of each argument, given the parts of its result.
+# Number of parts that a function needs of each argument, from the number of parts of its result.
 Rule = Callable[[Node, int], list[tuple[object, int]]]
 DEMANDS: dict[object, Rule] = {}
 
@@ -37,7 +37,7 @@ def lowers(*functions: object) -> Callable[[Handler], Handler]:
 
 
 def demands(*functions: object) -> Callable[[Rule], Rule]:
-    """Register the rule for the parts that these functions need."""
+    """Register the rule for how many parts these functions need of each argument."""
 
     def register(rule: Rule) -> Rule:
         DEMANDS.update(dict.fromkeys(functions, rule))
@@ -130,7 +130,7 @@ class Lowering:
                 raise NotNativeError(f"it calls {_name(node)} with rows that it has cut differently")
 
     def _use(self, value: RowPanel | Stops, users: int) -> None:
-        """Count the users of a value. A new value gets its number of users from each function that reads it."""
+        """Update the number of operations that read a value, after a function with `users` users returned it."""
         value.users = value.users + users - 1 if id(value) in self._known else value.users * users
         self._known.add(id(value))
 
@@ -153,7 +153,7 @@ class Lowering:
         return Tokens(0, tensor.shape[-1], 0)
 
     def _constant(self, tensor: Tensor) -> MatrixView | Kernel:
-        """Return a plain tensor as a matrix of constants; as one row if its rows are the batch's and all equal."""
+        """Return a plain tensor as a matrix of constants; if it has equal rows, one per example, as a single row."""
         if not tensor.is_floating_point():
             raise NotNativeError("it uses its own whole numbers")
         if tensor.dim() > 1 and tensor.shape[-2] == self.trace.batch:

@@ -17,9 +17,9 @@ from .verify import require_same
 
 
 class NativeModule(nn.Module):
-    """A module with the parameters of another module, which runs native programs of it.
+    """A module that shares the parameters of another module and computes its scores by native programs.
 
-    It broadcasts: parameters and inputs may have a leading axis, for a stack.
+    Parameters and inputs may have a leading axis, for a stack.
 
     Args:
         model: the model, without leading axes.
@@ -63,7 +63,8 @@ class NativeModule(nn.Module):
         weights = inputs.is_floating_point()
         program = self._programs.get((self.training, weights))
         if program is None:
-            raise IncompatibleError(f"This module does not accept {'weights over symbols' if weights else 'tokens'}.")
+            kind = "weights over symbols" if weights else "tokens"
+            raise IncompatibleError(f"This module does not accept {kind}: create it with a sample of {kind}.")
         named = dict(self.named_parameters())
         shapes = program.layout.shapes
         stacked = any(named[name].dim() > len(shape) for name, shape in shapes.items())

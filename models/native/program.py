@@ -104,7 +104,7 @@ class Program:
         choices: number of scores per place.
         places: number of places of the output.
         symbols: upper limit of tokens, exclusive; None without limit.
-        examples, expected: a small batch, and the model's own scores for it.
+        examples, expected: a small batch, and the model's scores for this batch.
 
     Raises:
         NotNativeError: the model calls something that no operation implements.
@@ -226,7 +226,7 @@ def _numbers(operations: list[Operation], lists: list[int]) -> Tensor:
 
 def _examples(model: nn.Module, inputs: Tensor) -> Tensor:
     """Return a small batch like `inputs`, with a size that no other axis has."""
-    taken = {n for p in model.parameters() for n in p.shape} | set(inputs.shape[1:])
-    taken.add(getattr(model, "message_length", 0))
-    batch = next(n for n in range(UNUSUAL, UNUSUAL + len(taken) + 1) if n not in taken)
+    sizes = {n for p in model.parameters() for n in p.shape} | set(inputs.shape[1:])
+    sizes.add(getattr(model, "message_length", 0))
+    batch = next(n for n in range(UNUSUAL, UNUSUAL + len(sizes) + 1) if n not in sizes)
     return inputs[torch.arange(batch, device="cpu") % len(inputs)].contiguous()

@@ -19,7 +19,7 @@ Code = IntEnum(
 
 
 class Space(IntEnum):
-    """Memories of a replicate. The program computes the first two; the others hold given data."""
+    """Memories of a replicate. The program computes the content of the first two; the caller fills the others."""
 
     WEIGHTS = 0  # values that are computed once per update
     TAPE = 1  # values that are computed for each chunk of the batch
@@ -40,7 +40,7 @@ class Slab:
     Attributes:
         space: memory of the slab.
         size: number of numbers.
-        offset: offset of the first number; unless given, it is set when the program is complete.
+        offset: offset of the first number; by default set when the program is complete.
         used: the first and the last operation of a chunk that uses the slab.
     """
 

@@ -25,7 +25,7 @@ READS_NUMBERS = {
 
 
 class NotTraceableError(Exception):
-    """A model uses its numbers for something other than computing."""
+    """A model cannot be traced, because it uses numbers in tensors for decisions, keeps numbers, or draws its own."""
 
 
 @dataclass(eq=False)
@@ -198,7 +198,7 @@ def trace(
 def _instead(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
     """Replace a model's parameters by other tensors in the block.
 
-    torch.func.functional_call would leave them in a layer that a model has under two names.
+    torch.func.functional_call would leave the replacements in a layer that a model has under two names.
     """
     mine = {id(parameter): values[name] for name, parameter in model.named_parameters()}
     places: list[tuple[dict[str, Any], str, nn.Parameter]] = [

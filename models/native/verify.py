@@ -63,7 +63,7 @@ def _require_close(found: Tensor, scores: Tensor) -> None:
 
 
 def _stranger(model: nn.Module) -> bool:
-    """Return whether it has a module that is not part of icy or PyTorch."""
+    """Return whether a model has a module that is not part of icy or PyTorch."""
     return any(type(module).__module__.partition(".")[0] not in ("icy", "torch") for module in model.modules())
 
 
@@ -80,7 +80,7 @@ def _keys(training: bool) -> tuple[Tensor, AbstractContextManager[None]]:
 
 
 def _weights(scores: Float[Tensor, "batch place choice"]) -> Float[Tensor, "batch place choice"]:
-    """Return the weights of scores in the loss for comparing gradients: all different, with both signs."""
+    """Return distinct weights of both signs. The gradients of the weighted sum of scores are compared."""
     return torch.arange(scores.numel(), device="cpu").mul(0.7).cos().view(scores.shape)
 
 

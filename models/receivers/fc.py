@@ -67,7 +67,7 @@ class FC1L(Receiver):
 class FC2Lv2(Receiver):
     """The sum of one row of size E per position and symbol, tanh, linear (the program of Icy22, which calls it FC2L).
 
-    The table is as in FC1L; it takes tokens and weights over symbols.
+    The table of rows is as in FC1L. The receiver takes tokens and weights over symbols.
     """
 
     broadcasts = True

@@ -10,7 +10,7 @@ from icy.models.symbols import message_gates
 
 
 class Hier(Receiver):
-    """Two levels: the lower level reads symbols. When its stop gate opens, the upper level reads the lower one.
+    """Two levels: the lower level reads symbols. When its stop gate opens, the upper level reads the lower level.
 
     l~ = (1 - s_{t-1}) l_{t-1};  l_t = CELL_l(x_t, l~);  s_t = sigmoid(a . l_t + b);
     u_t = s_t CELL_u(l_t, u_{t-1}) + (1 - s_t) u_{t-1};  scores from u_L. The papers omit the factor on the lower state.
@@ -49,7 +49,7 @@ class Hier(Receiver):
     def gate(self, lower: State) -> Stop:
         """Return s [..., batch, 1].
 
-        The mistake of `shared_gate` is an index that is correct for a pair of states, so it does not affect the LSTM.
+        The mistake of `shared_gate` is an index that is correct for a pair of states, so the LSTM is not affected.
         """
         s: Stop = self.stop(lower)
         return s[..., :1, :].expand_as(s) if self.shared_gate and len(lower) == 1 else s

@@ -53,7 +53,7 @@ class _Remembering(Receiver, MemoryModel):
 
     @staticmethod
     def tokens(message: Message) -> Tokens:
-        """Return a message as tokens: its own, or the symbols with the largest weights."""
+        """Return a message as tokens: tokens unchanged, or the symbols with the largest weights."""
         return message.argmax(-1) if message.is_floating_point() else message
 
     @staticmethod

@@ -25,10 +25,18 @@ class _TransDec(Sender):
     """
 
     broadcasts = True
-    feedback: SymbolFeedback | SampledFeedback
+    reads: type[SymbolFeedback] | type[SampledFeedback]
+    usual: Representation  # if none is given
 
     def __init__(
-        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, layers: int = 1
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        layers: int = 1,
+        representation: Representation | None = None,
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
@@ -36,6 +44,7 @@ class _TransDec(Sender):
         # PyTorch clones one layer, with its weights.
         self.layers = nn.ModuleList(first if i == 0 else copy.deepcopy(first) for i in range(layers))
         self.out = Linear(hidden_size, self.symbols)
+        self.feedback = self.reads(self.symbols, hidden_size, representation or self.usual)
 
     def inert_parameters(self) -> int:
         return super().inert_parameters() + sum(layer.inert for layer in self._layers())
@@ -75,18 +84,8 @@ class TransDecSoft(_TransDec):
     The published total also counts parameters without effect; see DecoderLayer.
     """
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        layers: int = 1,
-        representation: Representation = SOFT,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size, layers=layers)
-        self.feedback = SymbolFeedback(self.symbols, hidden_size, representation)
+    reads = SymbolFeedback
+    usual = SOFT
 
 
 class TransDecSampling(_TransDec):
@@ -95,18 +94,8 @@ class TransDecSampling(_TransDec):
     The published total also counts parameters without effect; see DecoderLayer.
     """
 
-    def __init__(
-        self,
-        space: MeaningSpace,
-        message_length: int,
-        vocab_size: int,
-        hidden_size: int,
-        *,
-        layers: int = 1,
-        representation: Representation = DISCRETE,
-    ) -> None:
-        super().__init__(space, message_length, vocab_size, hidden_size, layers=layers)
-        self.feedback = SampledFeedback(self.symbols, hidden_size, representation)
+    reads = SampledFeedback
+    usual = DISCRETE
 
 
 class Transformer(Sender):

@@ -286,7 +286,7 @@ def outcomes(**changes: Any) -> Any:
     [
         (lambda job, report=None: iter(()), "ended without a result"),
         (outcomes(extra={"steps": 3}), "cannot have the reserved names steps"),
-        (outcomes(extra={"distance": "far"}), "is a number, not 'far'"),
+        (outcomes(extra={"distance": "far"}), "must be a number, not 'far'"),
         (outcomes(replicate=Replicate("number", 9)), "gave an unexpected result of"),
         (outcomes(error="no idea"), "no idea"),
     ],

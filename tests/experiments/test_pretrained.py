@@ -84,7 +84,7 @@ def test_it_is_another_row_than_pre_training_here(kept: Path, tmp_path: Path) ->
     [
         ({"pretrain": "rot"}, r"has no saved model of sender/FC1L on rot with seed 123 \(meanings 2x3"),
         ({"hidden": 32}, "hidden_size 32"),
-        ({"pretrain": "none"}, "from scratch do not start from models"),
+        ({"pretrain": "none"}, "from scratch do not start from saved models"),
         ({"sender": "FC2L"}, "no saved model of sender/FC2L"),
     ],
 )

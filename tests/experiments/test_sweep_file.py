@@ -40,19 +40,19 @@ def write(folder: Path, text: str | bytes, suffix: str = ".toml") -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("seeds = 5", "seeds = true", "line 2: seeds is a whole number, text or a list of whole numbers, not True."),
-        ("word-length = 2", "word-length = 2.5", "line 3: word-length is a whole number, text or a list of whole"),
-        ("[set]\ncheck_every = 20", "set = 20", "line 5: set is a table, not 20."),
-        ('model = "sender/*"', "model = {a = 1}", "line 9: model is text or a list of texts, not {'a': 1}."),
-        ('model = "sender/*"', 'model = ["a", 1]', "line 9: model is text or a list of texts, not ['a', 1]."),
-        ("hidden = [64, 128]", "hidden = [64, true]", "line 10: hidden is a whole number, text or a list of whole"),
-        ('"hidden" = 8', '"hidden" = false', "line 14: hidden is a whole number, text or a list of whole numbers"),
-        ('sender = "FC1L"', "steps = 1.5", "line 15: steps is a whole number, not 1.5."),
-        ('sender = "FC1L"', 'most = "few"', "line 15: most is a whole number, not 'few'."),
-        ("seeds = 5", "seeds = 5\nquick = 'yes please'", "line 3: quick is true or false, not 'yes please'."),
-        ("seeds = 5", "seeds = 5\nretries = 'x'", "line 3: retries is a whole number, not 'x'."),
-        ("seeds = 5", "seeds = 5\ntarget = 'high'", "line 3: target is a number, not 'high'."),
-        ("seeds = 5", "seeds = 5\nplugin = [5]", "line 3: plugin is text or a list of texts, not [5]."),
+        ("seeds = 5", "seeds = true", "line 2: seeds must be a whole number, text or a list of whole numbers, not"),
+        ("word-length = 2", "word-length = 2.5", "line 3: word-length must be a whole number, text or a list of whole"),
+        ("[set]\ncheck_every = 20", "set = 20", "line 5: set must be a table, not 20."),
+        ('model = "sender/*"', "model = {a = 1}", "line 9: model must be text or a list of texts, not {'a': 1}."),
+        ('model = "sender/*"', 'model = ["a", 1]', "line 9: model must be text or a list of texts, not ['a', 1]."),
+        ("hidden = [64, 128]", "hidden = [64, true]", "line 10: hidden must be a whole number, text or a list of"),
+        ('"hidden" = 8', '"hidden" = false', "line 14: hidden must be a whole number, text or a list of whole numbers"),
+        ('sender = "FC1L"', "steps = 1.5", "line 15: steps must be a whole number, not 1.5."),
+        ('sender = "FC1L"', 'most = "few"', "line 15: most must be a whole number, not 'few'."),
+        ("seeds = 5", "seeds = 5\nquick = 'yes please'", "line 3: quick must be true or false, not 'yes please'."),
+        ("seeds = 5", "seeds = 5\nretries = 'x'", "line 3: retries must be a whole number, not 'x'."),
+        ("seeds = 5", "seeds = 5\ntarget = 'high'", "line 3: target must be a number, not 'high'."),
+        ("seeds = 5", "seeds = 5\nplugin = [5]", "line 3: plugin must be text or a list of texts, not [5]."),
         ("word-length = 2", "word-length = 2\nword_length = 3", "line 4: word_length and word-length are the same"),
     ],
 )  # fmt: skip
@@ -66,7 +66,7 @@ def test_a_value_of_another_type_raises_with_its_line(tmp_path: Path, old: str, 
 
 def test_lines_of_yaml(tmp_path: Path) -> None:
     text = "seeds: 5\n\nsweep:\n  - model: a\n  - {model: b,\n     hidden: yes}\n"
-    with pytest.raises(InvalidSettingError, match=r"zoo.yaml, line 6: hidden is a whole number, .*, not True"):
+    with pytest.raises(InvalidSettingError, match=r"zoo.yaml, line 6: hidden must be a whole number, .*, not True"):
         read_sweep(write(tmp_path, text, ".yaml"))
     with pytest.raises(InvalidSettingError, match=r"is not valid (TOML|YAML): .* in line 3\.$"):
         read_sweep(write(tmp_path, "seeds: 5\nmodel: [a\n", ".yaml"))
@@ -85,7 +85,7 @@ def test_lines_of_yaml(tmp_path: Path) -> None:
         ("", ".yaml", "must hold names and values of options"),
         ("sweep: [5]\n", ".yaml", "each under"),
         ("parts: 5\n", ".yaml", "each under"),
-        ("a: &a [1, 2]\nseeds: {b: *a}\n", ".yaml", "line 2: seeds is"),
+        ("a: &a [1, 2]\nseeds: {b: *a}\n", ".yaml", "line 2: seeds must be"),
     ],
 )
 def test_files_that_are_none(tmp_path: Path, text: str | bytes, suffix: str, said: str) -> None:

@@ -83,8 +83,8 @@ def test_oracles_play_every_game_of_the_agents_once(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("name", "agents", "why"),
     [
-        ("ideal", beside(message_length=1), "a word for each of 2 concepts, and a message has 1"),
-        ("holistic", beside(message_length=1), "There are 12 messages of 1 words, too few for 48 rules"),
+        ("ideal", beside(message_length=1), "needs 2 words per message, one per concept, and a message has 1"),
+        ("holistic", beside(message_length=1), "There are 12 messages of 1 word, too few for 48 rules"),
         ("random", beside("groups", rules="formulas", rule_length=1), "conjunctions of concepts"),
     ],
 )

@@ -60,7 +60,7 @@ def test_phrases_of_different_lengths_are_compared_by_cosine() -> None:
 
 def test_topsim_can_compare_objects() -> None:
     spoken = said([[0], [1], [2]], [[1], [2], [3]])
-    with pytest.raises(InvalidSettingError, match="only phrases are given"):
+    with pytest.raises(InvalidSettingError, match="needs `objects` of Spoken"):
         similarity(spoken, "targets")
     objects = np.array([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]])
     alike = replace(said([[0], [1], [2]], [[1], [1], [2]]), objects=objects)

@@ -59,7 +59,7 @@ def test_every_phrase_of_a_holistic_language_has_its_own_message() -> None:
     codes = Holistic(rules).table
     assert len(torch.unique(codes, dim=0)) == rules.count
     assert (codes == Holistic(rules).table).all()
-    with pytest.raises(InvalidSettingError, match="There are 8 messages of 1 words, too few for 16"):
+    with pytest.raises(InvalidSettingError, match="There are 8 messages of 1 word, too few for 16"):
         Holistic(_with_too_few_messages())
 
 

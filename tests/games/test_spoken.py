@@ -50,7 +50,7 @@ def test_lines_are_read_with_the_same_scores(tmp_path: Path) -> None:
 
 
 def test_every_turn_has_a_phrase_and_a_message() -> None:
-    with pytest.raises(InvalidSettingError, match="every turn has one rule and one message"):
+    with pytest.raises(InvalidSettingError, match="one rule, one phrase and one message"):
         of([[1], [2]])
     with pytest.raises(InvalidSettingError, match="there are 3 concepts and 1 names"):
         Spoken(np.array([1, 1, 1]), PHRASES, np.zeros((3, 1), dtype=int), ("a",))

@@ -237,7 +237,7 @@ def test_sru_parts() -> None:
     assert all(torch.equal(member, x) for member in cell.start(x))
     assert SRUCell(1, HIDDEN, fed=False).inert == 3 * HIDDEN
     assert sum(p.numel() for p in SRUCell(128, 128).parameters()) == 49_664  # as published
-    with pytest.raises(IncompatibleError, match="input and hidden size must agree; not 3 and 5"):
+    with pytest.raises(IncompatibleError, match="needs an input size equal to the hidden size; not 3 and 5"):
         SRUCell(3, 5)
 
 

@@ -58,15 +58,15 @@ def test_a_table_without_measure_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [math.inf, 1.5])
 def test_seeds_must_be_whole_numbers(seed: float) -> None:
-    with pytest.raises(InvalidSettingError, match="holds whole numbers, not"):
+    with pytest.raises(InvalidSettingError, match="must hold whole numbers; this table has"):
         long_of(long({"A": {"rot": [0.4, 0.6]}}).astype({"seed": float}).replace({"seed": {124: seed}}))
 
 
 @pytest.mark.parametrize(
     ("column", "word", "sentence"),
     [
-        ("value", "n/k", "holds numbers, not 'n/k'"),
-        ("cap", "twenty", "holds numbers, not"),
+        ("value", "n/k", "must hold numbers; this table has 'n/k'"),
+        ("cap", "twenty", "must hold numbers; this table has"),
         ("failed", "perhaps", "yes or no"),
     ],
 )

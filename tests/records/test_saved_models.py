@@ -32,7 +32,7 @@ def test_records_with_models_are_found(folder: Path) -> None:
 def test_unmatched_choices_give_an_error(folder: Path) -> None:
     with pytest.raises(StoreError, match=r"has no model with grammar=rot"):
         records_with_models(folder, "probe", "model", grammar="rot")
-    with pytest.raises(UnknownNameError, match=r"No fact of model is called 'sed'; did you mean seed"):
+    with pytest.raises(UnknownNameError, match=r"No field of the saved model is called 'sed'; did you mean seed"):
         records_with_models(folder, "probe", "model", sed=1)
     with pytest.raises(StoreError, match="with saved weights"):
         records_with_models(folder, "s2b", "agent")

@@ -39,7 +39,7 @@ def test_languages_of_the_other_speakers() -> None:
     whole = probe_language("holistic", metrics=["topsim"], episodes=20)
     assert abs(whole["topsim"].mean()) < 0.1
     assert (whole["messages"] == [np.prod([int(n) for n in s.split("x")]) for s in whole["space"]]).all()
-    with pytest.raises(IncompatibleError, match="has no `utter`"):
+    with pytest.raises(IncompatibleError, match="has no method `utter`"):
         probe_language(Yes(), episodes=1)
 
 

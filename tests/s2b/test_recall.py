@@ -57,7 +57,7 @@ def test_an_episode_of_recall_is_the_same_alone_and_in_a_batch(compat: str | Non
 def test_settings_of_recall_that_do_not_go() -> None:
     with pytest.raises(IcyError, match="did you mean shots"):
         RecallSettings.of(shot=1)
-    with pytest.raises(IcyError, match="an empty range"):
+    with pytest.raises(IcyError, match="must not be above the largest"):
         BatchedRecall(least=4, most=3)
     with pytest.raises(IcyError, match="split 'all'"):
         BatchedRecall(dimensions=1, split="support")

@@ -21,9 +21,9 @@ def test_compat_is_a_set_of_named_departures() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"dimensions": 1}, "test values in 2 dimensions, but there is 1"),
+        ({"dimensions": 1}, "threshold=2 is above the number of dimensions, 1"),
         ({"distractors": 4}, "4 stimuli are needed in addition to the target"),
-        ({"least": 4, "most": 3}, "from 4 to 3, an empty range"),
+        ({"least": 4, "most": 3}, "least=4, must not be above the largest, most=3"),
         ({"query": "tss", "dimensions": 2, "samples": 4}, "the query has no plain values"),
         ({"ratio": 1.5}, "must be from 0 to 1"),
         ({"ratio": "x"}, "must be from 0 to 1"),

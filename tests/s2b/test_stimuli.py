@@ -82,7 +82,7 @@ def test_shapes_and_repeats() -> None:
 
 def test_mistakes_are_answered_in_a_sentence() -> None:
     streams = EpisodeStreams.of_seeds([1])
-    with pytest.raises(IcyError, match="from 5 to 2, an empty range"):
+    with pytest.raises(IcyError, match="least=5, must not be above the largest, most=2"):
         Spaces.draw(streams, 3, 5, 2)
     with pytest.raises(IcyError, match="number of dimensions"):
         Spaces.draw(streams, 0, 2, 5)

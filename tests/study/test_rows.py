@@ -63,7 +63,7 @@ def test_files(tmp_path: Path) -> None:
     rows.to_csv(tmp_path / "rows.csv", index=False)
     assert read_rows(tmp_path / "rows.csv")["value"].tolist() == rows["value"].tolist()
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InvalidSettingError, match="it lacks agent_kind"):
+    with pytest.raises(InvalidSettingError, match="it lacks the columns agent_kind"):
         read_rows(tmp_path / "other.csv")
     with pytest.raises(StoreError, match="cannot be read"):
         read_rows(tmp_path / "none.csv")

@@ -162,7 +162,7 @@ def test_checks_that_do_not_apply_give_the_reason() -> None:
         utter = Player.utter
 
     results = {r.name: r for r in testing.check(Mute, "speaker")}
-    assert results["utters"].message == "does not apply: Mute has no `utter`, so its language cannot be probed"
+    assert results["utters"].message == "does not apply: Mute has no method `utter`, so its language cannot be probed"
     results = {r.name: r for r in testing.check("oracle", "listener")}
     assert "is privileged" in results["sees_only_observations"].message
     results = {r.name: r for r in testing.check(Unseeded, "listener", raise_on_failure=False)}

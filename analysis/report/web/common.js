@@ -87,6 +87,11 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => { for (const table of document.querySelectorAll("table")) table.style.zoom = ""; });
 
+// A region that scrolls, for a table that may be wider or taller than its place.
+function scrolling(content, label, more = "") {
+  return element("div", content, { class: `scrolls${more}`, tabindex: "0", role: "region", "aria-label": label });
+}
+
 function setTheme(theme) {
   root.dataset.theme = theme;
   const button = document.getElementById("theme");
@@ -143,28 +148,19 @@ document.addEventListener("click", (event) => {
   if (button) sortBy(button.closest("table"), Number(button.dataset.sort));
 });
 
-function element(name, text, attributes = {}) {
+// An element with a text, an element, or several; null for nothing.
+function element(name, content, attributes = {}) {
   const made = document.createElement(name);
-  if (text !== null) made.textContent = text;
+  if (content !== null) made.append(...[content].flat());
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 }
 
 function sortableTable(heads, rows) {
-  const table = element("table", null), head = element("tr", null), body = element("tbody", null);
-  heads.forEach((name, at) => {
-    const cell = element("th", null, { scope: "col", "aria-sort": "none" });
-    cell.append(element("button", name, { type: "button", "data-sort": at }));
-    head.append(cell);
-  });
-  for (const row of rows) {
-    const line = element("tr", null);
-    line.append(...row.map((value) => element("td", value === null ? "-" : String(value))));
-    body.append(line);
-  }
-  const thead = element("thead", null);
-  thead.append(head);
-  table.append(thead, body);
+  const button = (name, at) => element("button", name, { type: "button", "data-sort": at });
+  const head = heads.map((name, at) => element("th", button(name, at), { scope: "col", "aria-sort": "none" }));
+  const body = rows.map((row) => element("tr", row.map((value) => element("td", value === null ? "-" : String(value)))));
+  const table = element("table", [element("thead", element("tr", head)), element("tbody", body)]);
   align(table);
   return table;
 }

@@ -105,6 +105,8 @@ function rank(model, grammar) {
 
 const shown = (value, model, grammar) => (value === undefined ? "-" : value.toFixed(2) + (model.cut?.includes(grammar) ? "†" : ""));
 
+const button = (label) => element("button", label, { type: "button", "data-model": label });
+
 function choose(label) {
   const model = every().find((one) => one.label === label) ?? current().models[0];
   chosen = model.label;
@@ -119,17 +121,10 @@ function choose(label) {
   const table = sortableTable(["grammar", ...(current().ratio ? ["ratio", "updates"] : ["accuracy"]), "seeds", "rank", "others' median"], rows);
   table.id = "ranks";
   parts.push(table, element("h3", "Nearest in bias space"));
-  const list = element("ol", null, { id: "neighbours" });
   const nearest = neighbours(model);
-  for (const one of nearest) {
-    const item = element("li", null), button = element("button", one.label, { type: "button", "data-model": one.label });
-    item.append(button, ` at ${one.distance.toFixed(2)}, over ${counted(one.common, "grammar")}`);
-    list.append(item);
-  }
-  parts.push(list);
-  const around = element("div", null, { class: "scrolls", tabindex: "0", role: "region", "aria-label": "The chosen model" });
-  around.append(...parts);
-  place.replaceChildren(around);
+  const items = nearest.map((one) => element("li", [button(one.label), ` at ${one.distance.toFixed(2)}, over ${counted(one.common, "grammar")}`]));
+  parts.push(element("ol", items, { id: "neighbours" }));
+  place.replaceChildren(scrolling(parts, "The chosen model"));
   near = nearest.map((one) => one.label);
   drawSpace();
 }
@@ -140,9 +135,8 @@ function showAll() {
     model.label, model.parameters ?? null, ...grammars.map((grammar) => shown(model.means[grammar], model, grammar)),
   ]));
   for (const row of table.tBodies[0].rows) {
-    const cell = element("th", null, { scope: "row" }), label = row.cells[0].textContent;
-    cell.append(element("button", label, { type: "button", "data-model": label }));
-    row.cells[0].replaceWith(cell);
+    const label = row.cells[0].textContent;
+    row.cells[0].replaceWith(element("th", button(label), { scope: "row" }));
     const updates = every().find((one) => one.label === label).updates;
     grammars.forEach((grammar, at) => {
       const cell = row.cells[at + 2];

@@ -81,9 +81,7 @@ function showRuns(details, section) {
   const rows = section.runs.map((run) => [
     section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], ...(cut ? [run[at.cut] ? "yes" : ""] : []), run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
   ]);
-  const around = element("div", null, { class: "scrolls tall", tabindex: "0", role: "region", "aria-label": `All runs of ${section.name}` });
-  around.append(sortableTable(heads, rows));
-  details.append(around);
+  details.append(scrolling(sortableTable(heads, rows), `All runs of ${section.name}`, " tall"));
 }
 
 data.sections.forEach((section, place) => {

@@ -15,7 +15,7 @@ from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
 from icy.cli.options import REPRESENTATIONS, Several, plugin_option
 from icy.cli.output import stdout
-from icy.core.registry import SIDES, Entry, registry
+from icy.core.registry import SIDES, Entry
 from icy.core.text import counted
 from icy.models.creation import cannot_use
 from icy.training.combinations import along
@@ -53,9 +53,7 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
     is_flag=True,
     help=f"Run all checks, even if they take more than {SECONDS} s for a name.",
 )
-def check_command(
-    names: tuple[str, ...], plugin: tuple[str, ...], representation: str | None, quiet: bool, full: bool
-) -> int:
+def check_command(names: tuple[str, ...], representation: str | None, quiet: bool, full: bool) -> int:
     """Check that models, cells, grammars, metrics, players, text models, cores, worlds and perceptions keep their
     contract: shapes, seeds, gradients, and so on.
 
@@ -65,16 +63,14 @@ def check_command(
     from icy.core.representations import get_representation  # imports torch
     from icy.testing.contracts import matching
 
-    for file in plugin:
-        registry.load_file(file)
     console = stdout()
     entries = matching(names)
-    asked = along("representation", representation) if representation is not None else []
-    for name in asked:
+    representations = along("representation", representation) if representation is not None else []
+    for name in representations:
         get_representation(name)  # an unknown name is an error that lists the known names
-    if len(entries) == 1 and not _used(entries[0], asked):
+    if len(entries) == 1 and not _used(entries[0], representations):
         raise cannot_use(entries[0], str(representation))
-    passed = [_check(entry, _used(entry, asked), console, quiet, full) for entry in entries]
+    passed = [_check(entry, _used(entry, representations), console, quiet, full) for entry in entries]
     return DONE if all(passed) else FAILED
 
 

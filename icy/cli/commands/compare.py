@@ -144,10 +144,10 @@ def _names(first: Place, second: Place, differing: Collection[str]) -> tuple[str
     """Return short names that distinguish two places.
 
     Raises:
-        InvalidSettingError: they are the same.
+        InvalidSettingError: both places have the same results.
     """
     if first.text == second.text:
-        raise InvalidSettingError("A and B are the same results; name two different ones.")
+        raise InvalidSettingError("A and B are the same results; give two different results.")
     if differing and (first.path, first.revision) == (second.path, second.revision):
         return _chosen(first, differing), _chosen(second, differing)
     if first.path == second.path:

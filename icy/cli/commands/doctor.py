@@ -51,7 +51,7 @@ def doctor_command(out: str | None, format_: str) -> int:
 
 
 def _safely(group: Callable[[], Iterable[Fact]]) -> list[Fact]:
-    """Return the facts of a group, up to the error that interrupted it, if any."""
+    """Return the facts of a group; after an error, the facts before the error."""
     facts: list[Fact] = []
     try:
         facts.extend(group())
@@ -115,7 +115,7 @@ def _memory() -> Iterable[Fact]:
 
 
 def _plugins() -> Iterable[Fact]:
-    """Load each installed plug-in separately, so that a broken one does not hide the others."""
+    """Load each installed plug-in separately, so that a broken plug-in does not hide the others."""
     points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
     if not points:
         yield "plug-ins", "none installed", True
@@ -134,7 +134,7 @@ def _package(point: importlib.metadata.EntryPoint) -> str:
 
 
 def _folder(given: str | None) -> Iterable[Fact]:
-    """Check that the results folder, or the place of a new one, can be written; leave no files."""
+    """Check that the results folder, or the place for a new folder, is writable; leave no files."""
     from icy.config.specs import ProbeSpec
 
     out = Path(given or ProbeSpec.out)

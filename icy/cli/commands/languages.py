@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import Decorator, plugin_option
+from icy.cli.options import Decorator, plugin_option, together
 from icy.cli.output import format_option, note, print_rows, stdout
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.registry import SIDES, registry
@@ -42,25 +41,13 @@ In Python, icy.Language.load reads the file.
 
 def _language_options(meanings: str) -> Decorator:
     """Return a decorator that adds the arguments of make_language as options, with its defaults."""
-    options: list[Decorator] = [
+    return together(
         click.option("--meanings", default=meanings, help="Meaning space: attributes x values."),
         click.option("--vocab-size", type=int, default=DEFAULTS["vocab_size"], help="Number of tokens, V."),
         click.option("--word-length", type=int, default=DEFAULTS["word_length"], help="Tokens per word, w."),
         click.option("--seed", type=int, default=DEFAULTS["seed"], help="Seed of the words and all random draws."),
         plugin_option,
-    ]
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
-def _load(plugin: tuple[str, ...]) -> None:
-    for file in plugin:
-        registry.load_file(file)
+    )
 
 
 @command("show", epilog=SHOW_EPILOG, context_settings={"show_default": True})
@@ -68,15 +55,12 @@ def _load(plugin: tuple[str, ...]) -> None:
 @_language_options(meanings="3x10")
 @click.option("--side", type=click.Choice(SIDES), help="Only grammars for this side; others are an error.")
 @format_option
-def show_command(
-    grammar: str, side: str | None, plugin: tuple[str, ...], format_: str, meanings: str, **sizes: Any
-) -> None:
+def show_command(grammar: str, side: str | None, format_: str, meanings: str, **sizes: Any) -> None:
     """Show example messages of a grammar or chain, and facts about the language.
 
     GRAMMAR is a name, a chain of corruptions such as rot+perm, or a pattern. Patterns, and 'all', show one column per
     grammar.
     """
-    _load(plugin)
     if grammar == "all" or any(c in grammar for c in "*?["):
         names = _usable(grammar, side)
         _print_side_by_side([make_language(name, meanings, **sizes) for name in names], format_)
@@ -156,11 +140,8 @@ def _print_block(meanings: list[str], columns: dict[str, list[str]], names: list
     "--out", "-o", type=click.Path(path_type=Path), required=True, help="File to write: .parquet, .csv or .npz."
 )
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
-def generate_command(
-    grammar: str, out: Path, force: bool, plugin: tuple[str, ...], meanings: str, **sizes: Any
-) -> None:
+def generate_command(grammar: str, out: Path, force: bool, meanings: str, **sizes: Any) -> None:
     """Write the language of a grammar or chain to a file, with one message per meaning."""
-    _load(plugin)
     if out.exists() and not force:
         raise StoreError(f"{out} already exists: choose another name, or overwrite it with --force.")
     language = make_language(grammar, meanings, **sizes)

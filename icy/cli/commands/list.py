@@ -1,4 +1,4 @@
-"""`icy list`: list all named things, with descriptions and sources."""
+"""`icy list`: list registered names, with descriptions and sources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Examples:
 
 
 def kind_to_list(name: str) -> str | None:
-    """Return the name under which `icy list` lists things of a kind, in the singular or the plural, or None.
+    """Return the argument of `icy list` for a kind in singular or plural; None for other names.
 
     Example:
         >>> kind_to_list("Sender"), kind_to_list("text_model"), kind_to_list("tables"), kind_to_list("rot")
@@ -49,7 +49,7 @@ def kind_to_list(name: str) -> str | None:
 
 
 class ListKind(click.Choice[str]):
-    """A kind of things to list, in the singular or the plural."""
+    """A kind of entries that `icy list` lists, in singular or plural."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name of the kind.
@@ -70,14 +70,12 @@ class ListKind(click.Choice[str]):
 @click.argument("pattern", required=False)
 @plugin_option
 @format_option
-def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
+def list_command(kind: str, pattern: str | None, format_: str) -> None:
     """List models, grammars, metrics, players, text models, cores, worlds, perceptions, players of the study,
     readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published tables.
 
     PATTERN is a name, a part of a name, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
-    for file in plugin:
-        registry.load_file(file)
     headings, rows = LISTS[kind](pattern)
     print_rows(headings, rows, format_)
 

@@ -23,7 +23,7 @@ from icy.cli.options import (
     Several,
     permutations_option,
     plot_option,
-    plugin_option,
+    plugin_files,
     together,
 )
 from icy.cli.output import (
@@ -176,7 +176,7 @@ OUTPUT_OPTIONS = together(
     click.option(
         "--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per language and seed, as csv or parquet."
     ),
-    plugin_option,
+    plugin_files,
     click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
 )
 
@@ -216,9 +216,8 @@ def metrics_command(
     set_up_log(stderr(), quiet, 0)
     # No warnings: the notes below the results list metrics that cannot score a table.
     click.get_current_context().with_resource(log_level(logging.ERROR, "icy.metrics.evaluation"))
-    for file in plugin:
-        registry.load_file(file)
-    figure, target = None if plot is None else checked_plot(plot), None if out is None else checked_rows_file(out)
+    registry.load_files(plugin)
+    figure, target = None if plot is None else checked_plot(plot), checked_rows_file(out)
     names = [entry.name for entry in registry.match(metric, "metric")]
     chosen = _conventions(conventions, ["cbm"] if by_sample_size else names)
     if by_sample_size:
@@ -349,8 +348,7 @@ class _Values:
 
     def write(self, target: Path | None, figure: Path | None, quiet: bool) -> None:
         """Write rows and plot to the files that the options name."""
-        if target is not None:
-            write_rows(joined(self.rows), target, quiet)
+        write_rows(joined(self.rows), target, quiet)
         if figure is not None:
             from icy.analysis.plots.metric_bars import plot_metrics
 
@@ -359,13 +357,13 @@ class _Values:
 
 def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
     """Return the reasons for undefined values, and how p-values were computed."""
-    said: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for frame in found:
         for score in frame.attrs["scores"].values():
-            said[f"{score.metric} of {frame['name'][0]} is undefined: {score.why}" if score.why else ""] = None
+            sentences[f"{score.metric} of {frame['name'][0]} is undefined: {score.why}" if score.why else ""] = None
             if (test := score.by_chance) is not None and not test.why:
                 which = "all" if test.exact else "random"
-                said[
+                sentences[
                     f"p of {score.metric}: {test.permutations} {which} permutations, one-sided: {test.alternative}"
                 ] = None
-    return [sentence for sentence in said if sentence]
+    return [sentence for sentence in sentences if sentence]

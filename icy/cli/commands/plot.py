@@ -81,7 +81,7 @@ def plot_command(
 
 
 def _options(kind: str, function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the given options, after a check that this kind of plot has them."""
+    """Return the options that the user set, after a check that this kind of plot has these options."""
     known = inspect.signature(function).parameters
     for name in given:
         if name not in known:

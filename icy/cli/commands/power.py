@@ -72,9 +72,9 @@ def power_command(
         click.echo(csv_table(table).to_csv(index=False), nl=False)
     else:
         one, other = two_models(long)
-        sought = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
+        goal = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
         both = f"{in_a_line(one)} and {in_a_line(other)}"
-        click.echo(f"{both}: seeds that find {sought} with a power of {power:g} at alpha {alpha:g}\n")
+        click.echo(f"{both}: seeds that find {goal} with a power of {power:g} at alpha {alpha:g}\n")
         print_rows(*_power_table(table), format_)
         ratios = table["measure"].eq("ratio").all()
         effects = "quotient of their ratios" if ratios else "difference between them"

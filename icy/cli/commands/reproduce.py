@@ -73,10 +73,10 @@ def reproduce_command(
     if output.dry_run and (said := why_not_measured(table)):
         click.echo(f"Nothing to train. {said}")
         return DONE
-    asked = Reproducing.of(ReproduceSpec.asked(table=table, **given_by_user(ctx, given)))
+    request = Reproducing.of(ReproduceSpec.asked(table=table, **given_by_user(ctx, given)))
 
-    if (name := find_published(table).name) != asked.source.id and not output.quiet:
-        note(f"{name} is in {asked.source.id}: {asked.source.title}.")
+    if (name := find_published(table).name) != request.source.id and not output.quiet:
+        note(f"{name} is in {request.source.id}: {request.source.title}.")
 
     def show(done: Reproduction) -> None:
         if path is not None:
@@ -84,13 +84,15 @@ def reproduce_command(
             note(f"Written: {path}.")
         _print(done, output.format_)
 
-    if asked.trains:
-        return run_command(ctx, asked.plan(), output, lambda found: show(asked.judge(found)), asked.spec.track, RETRIES)
+    if request.trains:
+        return run_command(
+            ctx, request.plan(), output, lambda found: show(request.judge(found)), request.spec.track, RETRIES
+        )
     if output.dry_run:
-        seeds = len(asked.language_seeds())
-        click.echo(f"Nothing to train: {asked.source.id} is measured on languages of {seeds} seeds, within a minute.")
+        seeds = len(request.language_seeds())
+        click.echo(f"Nothing to train: {request.source.id} is measured on languages of {seeds} seeds, within a minute.")
     else:
-        show(asked.measure())
+        show(request.measure())
     return DONE
 
 
@@ -116,5 +118,5 @@ def _print(done: Reproduction, format_: str) -> None:
         else:
             print_table(done.table(), format_)
         counts = done.cells["verdict"].value_counts()
-        said = f"{done.verdict} Cell by cell: {', '.join(f'{word} {count}' for word, count in counts.items())}."
-        click.echo(f"% {said}" if format_ == "latex" else f"\n{said}")
+        summary = f"{done.verdict} Cell by cell: {', '.join(f'{word} {count}' for word, count in counts.items())}."
+        click.echo(f"% {summary}" if format_ == "latex" else f"\n{summary}")

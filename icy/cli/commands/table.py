@@ -54,7 +54,7 @@ Rows are in the order of --model, if given. In LaTeX the table needs booktabs an
               "one table as in perkins21/table13, or other results.")  # fmt: skip
 @click.option("--diff", metavar="RUN|MODEL|each",
               help="Print differences seed by seed, with tests corrected by Holm's method: from the results of RUN, "
-              "from one of these models, or for every two models.")  # fmt: skip
+              "from one of these models, or for every pair of models.")  # fmt: skip
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
 @click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True, help="Decimal places.")
@@ -159,7 +159,7 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
 
 
 def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """Return one table of differences per protocol. Leave out protocols without a counterpart, unless all lack one."""
+    """Return a table of differences per protocol, except for protocols without results to compare."""
     from icy.analysis.tables.bias import difference_table
 
     found: dict[str, BiasTable] = {}
@@ -181,7 +181,7 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
 
 
 def _about(compare: str | None, kind: str) -> str | None:
-    """Return the published table to compare with, or None if it is about another kind of run."""
+    """Return the published table to compare with; None if the table is about another kind of run."""
     if compare in (None, "published"):
         return compare
     from icy.analysis.literature.catalogue import find_table

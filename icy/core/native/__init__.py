@@ -45,7 +45,7 @@ class Library:
     _loaded: ctypes.CDLL
 
     def function(self, name: str, returns: Any, *takes: Any) -> AnyFunction:
-        """Return an exported function with its ctypes types of result (None for no result) and arguments.
+        """Return an exported function, with ctypes types for its result (None for no result) and its arguments.
 
         Other threads can run during a call.
 
@@ -78,7 +78,7 @@ def why_not(package: str) -> str | None:
 
 
 def in_use(package: str, instead: str) -> str:
-    """Return text about the code in use and the reason: a variant of a package's library, or `instead`."""
+    """Describe which code runs, and why: a variant of a package's library, or the alternative `instead`."""
     library = load(package)
     if library is None:
         return f"{instead}, native code {why_not(package)}"

@@ -188,7 +188,7 @@ def _shared() -> Iterator[str]:
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> str:
-    """Run a compiler and return its output. If it fails, print its errors, and raise NotBuiltError with the first."""
+    """Run a compiler and return its output. If it fails, print all errors, and raise NotBuiltError with the first."""
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if result.returncode == 0:
         return result.stdout

@@ -83,7 +83,7 @@ def get_representation(name: str, **options: object) -> Representation:
         UnknownNameError: no representation has this name.
     """
     if not isinstance(name, str):
-        raise InvalidSettingError(f"A representation is given by name, not by {type(name).__name__}.")
+        raise InvalidSettingError(f"A representation must be a name, such as 'soft', not {type(name).__name__}.")
     representation = REPRESENTATIONS.get(name.lower())
     if representation is None:
         raise unknown("representation", name, list(REPRESENTATIONS))

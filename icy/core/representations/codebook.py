@@ -37,7 +37,7 @@ class Nearest(Answering):
         return tokens
 
     def extra_loss(self, sent: Sent) -> Losses:
-        """Return the distance to the nearest code, mean over batch and positions; `sent` has minus all distances."""
+        """Return the distance to the nearest code, mean over batch and positions; `sent` holds negative distances."""
         return -sent[..., :-1].amax(-1).mean((-2, -1))
 
     def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
@@ -148,7 +148,7 @@ class LearntCodebook(nn.Module, Nearest):
         return -far / inputs.shape[-1]
 
     def as_sent(self, scores: Scores) -> Sent:
-        """Return minus the loss of each code, a sum of two mean squared distances to the scores.
+        """Return the negative loss of each code: the sum of two mean squared distances to the scores.
 
         The first has the gradient of the code; the second has the gradient of the scores and the weight `commitment`.
         The start symbol, after all codes, has minus infinity.

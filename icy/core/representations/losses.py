@@ -20,7 +20,7 @@ def squared_error(scores: Scores, targets: Targets) -> Losses:
 
 
 def advantage(rewards: Float[Tensor, "*axes"], axes: int) -> Float[Tensor, "*axes"]:
-    """Subtract the mean of rewards over the last `axes` axes, and divide by their standard deviation unless small."""
+    """Subtract the mean of rewards over the last `axes` axes. Divide by the standard deviation, unless it is small."""
     over = tuple(range(-axes, 0))
     centered = rewards - rewards.mean(over, keepdim=True)
     deviation = rewards.std(over, keepdim=True)

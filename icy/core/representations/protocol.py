@@ -53,7 +53,7 @@ class Representation(Protocol):
         """
 
     def as_sent(self, scores: Scores) -> Sent:
-        """Convert a sender's scores for losses and evaluations of a link: to scores of words, if these are learned."""
+        """Convert a sender's scores to the scores of words that losses and evaluations of a link use."""
 
     def extra_loss(self, sent: Sent) -> Losses:
         """Return the loss of the link itself, without the loss of the answers; 0 if the link has no parameters."""

@@ -57,8 +57,8 @@ class Quantised(WithoutParameters, Answering):
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
         """Return the cross-entropy of the digits: a sum over digits, a mean over batch and positions.
 
-        In the word of a token its own digit is 1, and all other digits are 0. With normalise="batch" some digits are
-        exactly 0 or 1, and the loss is the squared error.
+        In the word of token v, digit v is 1 and all other digits are 0. With normalise="batch" some digits are exactly
+        0 or 1, and the loss is the squared error.
         """
         digits = scores[..., :-1]
         targets = one_hot(messages, digits.shape[-1], scores.dtype) / (self.levels - 1)
@@ -86,7 +86,7 @@ class Quantised(WithoutParameters, Answering):
         return self.words(self.message(sent))
 
     def token_words(self, tokens: Targets, vocab_size: int) -> Words:
-        """Return the word of each token, in which its own digit is 1."""
+        """Return the word of each token: digit v is 1 in the word of token v."""
         return self.words(one_hot(tokens, vocab_size + 1))
 
     def word_count(self, vocab_size: int) -> int:

@@ -43,7 +43,7 @@ def largest(scores: Float[Tensor, "*places choice"]) -> Float[Tensor, "*places c
 
 @traceable
 def without_start(scores: Float[Tensor, "*places vocab"]) -> Float[Tensor, "*places vocab"]:
-    """Set the score of the start symbol, the last, to minus infinity, so that it is never drawn."""
+    """Set the last score, of the start symbol, to minus infinity, so that the start symbol is never drawn."""
     last = torch.arange(scores.shape[-1], device=scores.device) == scores.shape[-1] - 1
     return scores.masked_fill(last, -torch.inf)
 

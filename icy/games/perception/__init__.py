@@ -1,10 +1,10 @@
 """Perceptions: modules that map an object of a world to the input vector of an agent.
 
-A perception is a module from objects `[batch, *shape]` to vectors `[batch, size]`, made by a factory
-`(shape, size, **options)`. A perception with `broadcasts = True` must also run a stack of replicates at once: with
-parameters that have a leading axis, it maps objects `[replicate, batch, *shape]` to vectors `[replicate, batch, size]`.
-Buffers of a submodule with `stacks_buffers = True` then have a leading axis too, and may be changed in place.
-Perceptions register like plug-ins, and are imported on first use.
+A perception is a module that maps objects `[batch, *shape]` to vectors `[batch, size]`. A factory
+`(shape, size, **options)` creates it. If it has `broadcasts = True`, it must also run a stack of replicates at once:
+with parameters that have a leading axis, it maps objects `[replicate, batch, *shape]` to vectors
+`[replicate, batch, size]`. Buffers of a submodule with `stacks_buffers = True` then have this axis too, and may be
+changed in place. Perceptions register like plug-ins, and are imported on first use.
 """
 
 from icy.core.register import register_perception

@@ -17,14 +17,14 @@ Images = Float[Tensor, "batch channel height width"]
 
 
 class Conv4(nn.Module):
-    """Blocks of a convolution 3x3, batch norm, ReLU and max-pooling by 2, then a linear layer on the flattened result.
+    """Blocks of a convolution 3x3, batch norm, ReLU and max-pooling by 2, then a linear layer.
 
-    In a stack, replicates run one after another. So the numbers of a replicate do not depend on the other replicates,
-    unlike with a grouped convolution, and on a CPU this takes two thirds of the time.
+    In a stack, replicates run one after another. So the numbers of a replicate do not depend on other replicates,
+    unlike with a grouped convolution, which also takes 1.5 times as long on a CPU.
 
     Args:
         shape: shape of an object: channels, height, width.
-        size: size of the vector.
+        size: size of an output vector.
         channels: output channels of every block.
         blocks: number of blocks; each halves height and width.
     """
@@ -45,7 +45,7 @@ class Conv4(nn.Module):
     def forward(
         self, objects: Float[Tensor, "*stack batch channel height width"]
     ) -> Float[Tensor, "*stack batch size"]:
-        """Return the vector of each image."""
+        """Map images to vectors."""
         if objects.dim() == AXES + 1:
             features = self._features(objects, None)
         else:
@@ -72,7 +72,7 @@ class ConvolutionBlock(nn.Module):
         self.norm = BatchNorm(outputs)
 
     def forward(self, images: Images, place: int | None) -> Float[Tensor, "batch channel_out half_height half_width"]:
-        """Return images of half the height and width; `place` is the replicate's place in a stack, if any."""
+        """Return images of half the height and width; `place` is the index of the replicate in a stack, if any."""
         x = F.conv2d(images, _of(self.weight, place), padding=KERNEL // 2)
         pooled: Tensor = F.max_pool2d(self.norm(x, place).relu(), 2)
         return pooled
@@ -84,7 +84,7 @@ class BatchNorm(nn.Module):
     Args:
         channels: number of channels.
         momentum: weight of a batch in the running averages.
-        epsilon: added to variances.
+        epsilon: number added to variances.
     """
 
     stacks_buffers = True
@@ -100,11 +100,11 @@ class BatchNorm(nn.Module):
         self.register_buffer("variance", torch.ones(channels))
 
     def forward(self, images: Images, place: int | None) -> Images:
-        """Return normalized images; in training, update the running averages of the replicate at `place`, if any."""
+        """Normalize images. Training updates the running averages of replicate `place` (None without a stack)."""
         mean, variance, weight, bias = (_of(t, place) for t in (self.mean, self.variance, self.weight, self.bias))
         return F.batch_norm(images, mean, variance, weight, bias, self.training, self.momentum, self.epsilon)
 
 
 def _of(stacked: Tensor, place: int | None) -> Tensor:
-    """Return the part of one replicate of a stack."""
+    """Select the part of one replicate in a stack."""
     return stacked if place is None else stacked[place]

@@ -1,4 +1,4 @@
-"""The feed-forward perception of features."""
+"""The feed-forward perception of objects."""
 
 import math
 
@@ -13,7 +13,7 @@ class MLP(nn.Module):
 
     Args:
         shape: shape of an object.
-        size: size of the vector.
+        size: size of an output vector.
         hidden: units of the hidden layer; by default `size`.
     """
 
@@ -26,6 +26,6 @@ class MLP(nn.Module):
         self.out = Linear(hidden or size, size)
 
     def forward(self, objects: Float[Tensor, "..."]) -> Float[Tensor, "*stack batch size"]:
-        """Return the vector of each object."""
+        """Map objects to vectors."""
         vectors: Tensor = self.out(self.hidden(objects.flatten(-self.axes)).relu())
         return vectors

@@ -1,4 +1,4 @@
-"""Worlds of the multi-target games: the objects, and how agents see them. Worlds register like plug-ins."""
+"""Worlds of the multi-target games: the objects, and how agents see them."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Banks: worlds in which objects have a fixed number of looks, kept in memory."""
+"""Banks: worlds in which every object has a fixed number of looks, stored in memory."""
 
 import math
 
@@ -14,21 +14,21 @@ from icy.core.streams import stream_key
 from .world import World
 
 LEVELS = 255
-AT_ONCE = 4096  # number of looks that are made at once
-MOST_NUMBERS = 2**31  # most numbers in a bank
+AT_ONCE = 4096  # number of looks computed at once
+MOST_NUMBERS = 2**31  # largest number of numbers in a bank
 
 
 class Bank(World):
     """A world in which every object has a fixed number of looks for training, and other looks for evaluations.
 
-    All looks are made at the first use, once per device. Images are kept as bytes.
+    All looks are computed at first use, once per device. Images are stored as bytes.
 
     Args:
-        world: the world that makes the looks.
+        world: the world that computes the looks.
         looks: number of looks of each object in training. Evaluations have a quarter as many, but at least one.
 
     Raises:
-        InvalidSettingError: the looks of all objects do not fit into memory.
+        InvalidSettingError: a bank would have more than 2**31 numbers.
     """
 
     def __init__(self, world: World, looks: int) -> None:
@@ -66,7 +66,7 @@ class Bank(World):
         return self._banks[device]
 
     def _looks(self, first: int, device: torch.device) -> Tensor:
-        """Return the looks of a block, as bytes if they are images with 256 levels."""
+        """Compute a block of looks, as bytes if they are images with 256 levels."""
         place = torch.arange(first, min(first + AT_ONCE, self.objects * self._each), device=device)
         number, look = place // self._each, place % self._each
         values = []

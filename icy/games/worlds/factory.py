@@ -1,4 +1,4 @@
-"""Make a world by its name."""
+"""Creation of worlds by name."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from .world import World
 
 
 def make_world(name: str, *, bank: int = 0, **options: Any) -> World:
-    """Make a world by its name.
+    """Create a world by name.
 
     Args:
         name: name of a registered world (`icy list worlds`).
-        bank: number of looks of each object to keep in memory for training, in addition to looks for evaluations; by
-            default every object is drawn again.
+        bank: number of looks of each object to store for training, in addition to those for evaluations; 0: every
+            object is drawn again.
         **options: options of the world, as in `canvas=32`.
 
     Raises:
         UnknownNameError: no world has this name.
-        InvalidSettingError: the world does not accept a value, or its bank does not fit into memory.
-        PluginError: the world does not take these options, or is not a `World`.
+        InvalidSettingError: the world does not accept a value, or the bank is too large.
+        PluginError: the world does not accept these options, or is not a `World`.
 
     Example:
         >>> from icy.games import make_world
@@ -33,7 +33,7 @@ def make_world(name: str, *, bank: int = 0, **options: Any) -> World:
 
 
 def make_from_entry(entry: Entry, **options: Any) -> World:
-    """Make the world of a registry entry; see `make_world`."""
+    """Create the world of a registry entry; see `make_world`."""
     made = entry.create(**options)
     if not isinstance(made, World):
         raise PluginError(f"{entry.qualified} makes a {type(made).__name__}; derive it from icy.games.World.")

@@ -2,7 +2,7 @@
 
 A figure is an ellipse, a box or a triangle, of any size, at any angle. The distance of a pixel's center from the
 figure's edge, negative inside, determines the covered fraction of the pixel: clamp(1/2 - distance, 0, 1). This blurs
-edges by one pixel. Distances are exact, with two exceptions: for ellipses a first-order approximation is enough, and
+edges by one pixel. Distances are exact, with two exceptions: for ellipses, they are first-order approximations, and
 outside corners stay sharp. Each figure is computed only in a window around it. Images have the 256 levels of image
 files, so that bytes store them without loss.
 """
@@ -17,8 +17,8 @@ from torch import Tensor
 
 ELLIPSE, BOX, TRIANGLE = range(3)
 LEVELS = 255
-BORDER = 1.0  # most pixels of a figure outside its circumscribed circle: the tip of a blurred triangle
-AT_ONCE = 256  # images on a CPU: the arrays fit in its cache
+BORDER = 1.0  # largest distance of a figure's pixels from its circumscribed circle: the tip of a blurred triangle
+AT_ONCE = 256  # images drawn at once on a CPU: their arrays fit in its cache
 AT_ONCE_ON_GPU = 16_384
 Seen = Float[Tensor, "figure row column"]
 
@@ -29,9 +29,9 @@ class Figures(NamedTuple):
     Lengths are in pixels. The pixel in row r and column c has its center at x = c + 1/2 and y = r + 1/2.
 
     Attributes:
-        form: ELLIPSE, BOX or TRIANGLE (with equal sides).
+        form: ELLIPSE, BOX or (equilateral) TRIANGLE.
         centre: x and y of the center of mass.
-        half: half axes or half sides; for a triangle the radius of its inscribed circle, twice.
+        half: two half axes or half sides; for a triangle, twice the radius of its inscribed circle as both numbers.
         angle: angle of rotation in radians.
         colour: red, green and blue, from 0 to 1.
     """
@@ -43,7 +43,7 @@ class Figures(NamedTuple):
     colour: Float[Tensor, "figure 3"]
 
     def part(self, which: slice) -> "Figures":
-        """Return some of the figures."""
+        """Select figures by a slice."""
         return Figures(*(member[which] for member in self))
 
 
@@ -60,7 +60,7 @@ def area(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> F
 
 
 def window_for(largest: float, canvas: int) -> int:
-    """Return the side, in whole pixels, of a window that contains any figure up to a radius."""
+    """Return the side, in pixels, of a window that contains any figure up to a radius."""
     return min(math.ceil(2 * (largest + BORDER) + 1), canvas)
 
 
@@ -69,8 +69,8 @@ def render(figures: Figures, canvas: int, window: int) -> Float[Tensor, "figure 
 
     Args:
         figures: the figures; each must fit in its image.
-        canvas: side of an image.
-        window: side of the computed part of an image; see `window_for`.
+        canvas: side of an image in pixels.
+        window: side in pixels of the computed part of an image; see `window_for`.
     """
     images = torch.zeros(len(figures.form), 3, canvas * canvas, device=figures.form.device, dtype=torch.float32)
     at_once = AT_ONCE_ON_GPU if images.is_cuda else AT_ONCE
@@ -94,7 +94,7 @@ def _draw(figures: Figures, images: Float[Tensor, "figure 3 pixel"], canvas: int
 
 
 def _coverage(figures: Figures, x: Float[Tensor, "figure column"], y: Float[Tensor, "figure row"]) -> Seen:
-    """Return the covered fraction of each pixel, from the pixels' distances to the center of their figure."""
+    """Return the covered fraction of each pixel, from coordinates relative to the figure's center."""
     cos, sin = figures.angle.cos()[:, None], figures.angle.sin()[:, None]
     across = (cos * x)[:, None, :] + (sin * y)[:, :, None]  # in the directions of the figure's axes
     along = (cos * y)[:, :, None] - (sin * x)[:, None, :]
@@ -107,7 +107,7 @@ def _coverage(figures: Figures, x: Float[Tensor, "figure column"], y: Float[Tens
 
 
 def _from_ellipse(across: Seen, along: Seen, a: Tensor, b: Tensor) -> Seen:
-    """Return the first-order distance f (f - 1) / |f grad f|, where f is 1 on the edge."""
+    """Return the approximate distance f (f - 1) / |f grad f|, where f(x, y) = 1 is the edge."""
     u, v = across / a, along / b
     square = u * u + v * v
     steepness = torch.hypot(u.div_(a), v.div_(b)).clamp_(min=1e-6)  # 0 only at the center

@@ -22,10 +22,10 @@ COLOURS = {  # hue, saturation and value, from 0 to 1
 }
 NAMES_OF_THREE = (("left", "centre", "right"), ("top", "middle", "bottom"))
 NOISE = 0.02  # of colors: hue varies by +-NOISE, saturation and value by ten times as much
-MARGIN = 0.15  # share of a cell between any center and the edges of the cell
+MARGIN = 0.15  # smallest distance of a center from the edges of its cell, as a share of the cell
 PUBLISHED_RANGE = (8, 48)  # of centers on both axes, if the position is not an attribute
 FEWEST_PIXELS, MOST_PIXELS = 16, 512
-X, Y, SIZE, ASPECT, ANGLE, HUE, SATURATION, VALUE = range(8)  # random numbers of a look
+X, Y, SIZE, ASPECT, ANGLE, HUE, SATURATION, VALUE = range(8)  # indices of a look's random numbers
 DRAWS = 8
 UNIFORM_BITS = 24
 
@@ -33,18 +33,18 @@ UNIFORM_BITS = 24
 class Shape(World):
     """Images of one figure on black: 5 shapes, 6 colors, 3 places across and 3 down.
 
-    Images have three channels, red, green and blue, from 0 to 1. Each place is a cell of the image. The center of the
-    figure is in this cell, away from its edges. The whole figure is within the image.
+    Images have three channels (red, green and blue), from 0 to 1. Each place is a cell of the image. The center of the
+    figure is in this cell, away from its edges, and the whole figure is within the image.
 
     Args:
         canvas: side of the images in pixels. Figures grow with it.
-        sizes: "clear", with distinguishable shapes; or "published", Mu & Goodman's ranges.
+        sizes: sizes of figures: "clear", with distinguishable shapes; or "published", Mu & Goodman's ranges.
         positions: number of places across, and of places down. With 0 the position is not an attribute, and the center
             is anywhere (Mu & Goodman's world).
         noise: variation of colors: hue varies by +-noise, saturation and value by ten times as much.
 
     Raises:
-        UnknownNameError: `sizes` is another name.
+        UnknownNameError: `sizes` has another value.
         InvalidSettingError: the cells are too small for the figures, or a number is out of range.
 
     Example:
@@ -72,7 +72,7 @@ class Shape(World):
     def observe(
         self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch 3 row column"]:
-        """Draw images of objects."""
+        """Draw an image of each object."""
         figures = self.figures(objects.flatten(0, -2), keys.flatten())
         return render(figures, self.canvas, self._window).view(*keys.shape, *self.shape)
 
@@ -116,7 +116,7 @@ class Shape(World):
         return rgb(hue, saturation.clamp(0, 1), value.clamp(0, 1))
 
     def _refuse_small_cells(self) -> None:
-        """Require that the largest figure fits in a cell at the border of the image."""
+        """Raise an error if the largest figure does not fit in a cell at the border of the image."""
         room = self.canvas / self.positions * (1 - MARGIN) if self.positions else self.canvas / 2
         if room < self._largest + BORDER:
             raise InvalidSettingError(
@@ -128,7 +128,7 @@ class Shape(World):
 def rgb(
     hue: Float[Tensor, " figure"], saturation: Float[Tensor, " figure"], value: Float[Tensor, " figure"]
 ) -> Float[Tensor, "figure 3"]:
-    """Return red, green and blue of colors given by hue (which wraps around at 1), saturation and value."""
+    """Convert hue (periodic, with period 1), saturation and value to red, green and blue."""
     sixths = (torch.tensor([5.0, 3.0, 1.0], device=hue.device, dtype=torch.float32) + 6 * hue[:, None]) % 6
     missing = torch.minimum(sixths, 4 - sixths).clamp(0, 1)
     return value[:, None] * (1 - saturation[:, None] * missing)

@@ -18,7 +18,7 @@ Halves = Float[Tensor, "figure 2"]
 
 
 class ClearSizes:
-    """Sizes with distinguishable shapes: all shapes have the same areas, and long shapes are clearly long.
+    """Sizes that make shapes distinguishable: equal ranges of areas, and clearly long long shapes.
 
     A figure has the area of a circle of radius 4 to 6.5. The width of rectangles and ellipses is .45 to .65 of their
     length. Figures are rotated by any angle.
@@ -39,7 +39,7 @@ class ClearSizes:
         self.largest = radius(torch.tensor(FORMS, dtype=torch.int64, device="cpu"), extreme).max().item()
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
-        """Return half axes or half sides of figures (see `render.Figures`).
+        """Draw half axes or half sides of figures, see `render.Figures`.
 
         Args:
             shapes: indices in SHAPES.
@@ -51,7 +51,7 @@ class ClearSizes:
         return torch.stack([factor * stretch, factor / stretch], -1)
 
     def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
-        """Return angles from 0 to 360 degrees, in radians."""
+        """Convert random numbers to angles from 0 to 360 degrees, in radians."""
         return uniform * math.tau
 
 
@@ -64,7 +64,7 @@ class PublishedSizes:
     """Sizes of Mu & Goodman's generator, in whole pixels. The shape of small figures is not always recognizable.
 
     Circles have a radius of 2 to 7, squares and triangles a side of 4 to 9. The first axis of an ellipse and the first
-    side of a rectangle are drawn from these ranges. The second is at least 1.5 times as long; if this is out of range,
+    side of a rectangle are drawn from these ranges. The second is at least 1.5 times as long. If this is out of range,
     it is shorter by the same factor. Then the two are swapped with probability 1/2. Figures are rotated by 0 to 89
     whole degrees.
     """
@@ -85,12 +85,12 @@ class PublishedSizes:
         )
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
-        """Return half axes or half sides of figures with whole pixels."""
+        """Draw half axes or half sides of figures with whole pixels."""
         places = (uniform[:, :1] >= self._ends.to(shapes.device)[shapes]).sum(-1)
         return self._halves.to(shapes.device)[shapes, places]
 
     def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
-        """Return angles of 0 to 89 whole degrees, in radians."""
+        """Convert random numbers to angles of 0 to 89 whole degrees, in radians."""
         return (uniform * 90).floor() * (math.pi / 180)
 
 
@@ -109,7 +109,7 @@ def _published() -> dict[str, list[tuple[float, float, float]]]:
 def _unequal(firsts: range) -> list[tuple[int, int, float]]:
     """Return pairs of unequal lengths with their probabilities.
 
-    The second length is from 1.5 times the first to 7. If this range is empty, it is from 2 to below the first / 1.5.
+    The second length is from 1.5 times the first up to 7. If no number fits, it is from 2 to below the first / 1.5.
     """
     found = []
     for first, swapped in product(firsts, (False, True)):

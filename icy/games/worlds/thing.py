@@ -1,4 +1,4 @@
-"""Thing: objects as symbols, seen as one-hot vectors (CBM24)."""
+"""Thing: symbolic objects, seen as one-hot vectors (CBM24)."""
 
 import torch
 from jaxtyping import Float, Integer
@@ -19,7 +19,7 @@ class Thing(World):
 
     Args:
         attributes: number of attributes, A.
-        values: number of values of each, V.
+        values: number of values of each attribute, V.
 
     Raises:
         InvalidSettingError: there is less than one attribute, or there are fewer than two values.
@@ -36,7 +36,7 @@ class Thing(World):
     def observe(
         self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch width"]:
-        """Return the one-hot vectors of objects. All objects with equal values look alike."""
+        """Return the one-hot vectors of objects. Keys have no effect."""
         attributes, each = len(self.sizes), self.sizes[0]
         first = torch.arange(attributes, device=objects.device) * (self._block + each)
         seen = torch.zeros(*objects.shape[:-1], *self.shape, device=objects.device, dtype=torch.float32)

@@ -9,13 +9,13 @@ from torch import Tensor
 
 
 class World(ABC):
-    """A world of objects: every object has one value of each attribute.
+    """Base class of worlds. An object has one value of each attribute.
 
     The pair of an attribute and one of its values is a concept. Concepts are numbered from 0, starting with the
     concepts of the first attribute.
 
-    A world is a class with the attributes below and the method `observe`. Two objects with equal values may look
-    different: the look of an object is a function of its values and of a 64-bit key.
+    A subclass sets the attributes below and implements `observe`. Objects with equal values may look different: the
+    look of an object depends on its values and on a 64-bit key.
 
     Attributes:
         attributes: names of the attributes, as in ("shape", "colour").
@@ -31,10 +31,10 @@ class World(ABC):
     def observe(
         self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch_and_shape"]:
-        """Return the looks of objects, on their device: a pure function of each object's values and key.
+        """Return the objects as agents see them, a pure function of each object's values and key.
 
-        The last bit of a key is 1 if the object is shown in an evaluation. A world with a finite number of looks can
-        reserve some for evaluations.
+        The last bit of a key is 1 in evaluations. A world with a finite number of looks can reserve some for
+        evaluations.
 
         Args:
             objects: the value of each attribute.
@@ -48,12 +48,12 @@ class World(ABC):
 
     @cached_property
     def objects(self) -> int:
-        """Number of different objects, not counting looks."""
+        """Number of different objects, without their looks."""
         return math.prod(self.sizes)
 
     @cached_property
     def concepts(self) -> tuple[str, ...]:
-        """Names of the concepts: the name of the value, with its attribute if several attributes have this value."""
+        """Names of the concepts: the value, with its attribute if several attributes have this value."""
         every = [name for names in self.values for name in names]
         return tuple(
             value if every.count(value) == 1 else f"{attribute} {value}"

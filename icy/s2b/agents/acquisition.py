@@ -1,6 +1,6 @@
-"""Ease of acquisition: how well a new, ordinary listener learns the language of a frozen speaker (EoA; MetaRG24).
+"""Ease of acquisition (EoA; MetaRG24): how well a new listener learns the language of a frozen speaker.
 
-An ordinary listener has no memory of an episode: it learns one language by gradient descent, from the games of one
+The listener is ordinary: it has no memory of an episode, and learns one language by gradient descent in one symbolic
 space. The speaker plays an episode and is then frozen. A new listener is trained on the speaker's messages for the
 stimuli of the support, and evaluated on its messages for the stimuli of the query. The listeners of many episodes train
 as one stack.
@@ -47,7 +47,7 @@ OfLanguages = Float64[Reals, " language"]
 
 @dataclass(frozen=True)
 class AcquisitionSettings:
-    """Settings of a listener that acquires one language. The defaults follow the authors' script where it is known.
+    """Settings of the training of one listener. Defaults follow the authors' script as far as it is known.
 
     Attributes:
         epochs: number of passes over the support.
@@ -57,9 +57,9 @@ class AcquisitionSettings:
         hidden: width of the hidden layer of the stimulus encoder.
         loss: "hinge": hinge loss with a margin of 1 between the right and the wrong decision; "likelihood": negative
             log-likelihood of the right decision.
-        impatient: whether the listener decides after every token and all of these decisions are trained; otherwise it
+        impatient: if True, the listener decides after every token, and all decisions are trained; otherwise it
             decides only after the last token.
-        ratio: fraction of training games in which the listener sees the target's meaning. In the evaluation it is half
+        ratio: fraction of training games in which the listener sees the target's meaning. In evaluations it is half
             of all games.
     """
 
@@ -78,7 +78,7 @@ class AcquisitionSettings:
         for name in ("epochs", "batch", "width", "hidden"):
             whole_number(f"setting {name}", getattr(self, name))
         if not 0 < self.ratio < 1:
-            raise InvalidSettingError(f"The ratio is a share between 0 and 1; not {self.ratio}.")
+            raise InvalidSettingError(f"The ratio must be above 0 and below 1, not {self.ratio}.")
         real_number("setting learning_rate", self.learning_rate, above=True)
 
 
@@ -87,15 +87,16 @@ Answers = Int[Tensor, "listener game"]
 
 
 class OrdinaryListener(nn.Module):
-    """Scores after each token whether a message describes a stimulus: LSTM output times stimulus embedding.
+    """Listener that scores after each token whether the message describes the stimulus.
 
-    Parameters may have leading axes, for a stack of listeners (`icy.models.layers`).
+    The score is the dot product of an LSTM's output and the stimulus's embedding. Parameters may have leading axes, for
+    a stack of listeners (`icy.models.layers`).
 
     Args:
         width: length of a stimulus.
         length: number of tokens in a message.
         symbols: number of tokens, including the end token.
-        settings: widths.
+        settings: settings with the widths of the layers.
     """
 
     def __init__(self, width: int, length: int, symbols: int, settings: AcquisitionSettings) -> None:
@@ -126,7 +127,7 @@ class OrdinaryListener(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class CommonGames:
-    """The stimuli of one split and their messages in E languages, padded to the largest number of stimuli.
+    """The stimuli of one split and the messages about them in E languages, padded to the longest split.
 
     Attributes:
         stimuli: stimuli; the samples of a meaning are consecutive, [E, n, W].
@@ -142,18 +143,18 @@ class CommonGames:
 
     @classmethod
     def of(cls, languages: Sequence[FrozenLanguage], query: bool, samples: int) -> "CommonGames":
-        """Return the games of the query, or of the support, of some languages.
+        """Collect the stimuli and messages of one split, query or support, from some languages.
 
         Raises:
-            IncompatibleError: a split has a single meaning, and a game needs two.
+            IncompatibleError: the split of a language has fewer than two meanings.
         """
         which = [language.query == query for language in languages]
         counts = np.array([rows.sum() for rows in which])
         if counts.min() < 2 * samples:
             few = languages[int(counts.argmin())]
             raise IncompatibleError(
-                f"The space {few.space} of the episode {few.seed} has fewer than two meanings in its "
-                f"{'query' if query else 'support'}, so a listener cannot be trained and evaluated there."
+                f"The space {few.space} of episode {few.seed} has fewer than two meanings in its "
+                f"{'query' if query else 'support'}, too few to train and evaluate a listener; take larger spaces."
             )
         tokens = max(language.messages.shape[1] for language in languages)
         stimuli = np.zeros((len(languages), counts.max(), languages[0].stimuli.shape[1]), dtype=np.float32)
@@ -170,10 +171,10 @@ class CommonGames:
         uniform: Float[Reals, "some game 2"],
         rows: Int64[Wholes, " some"],
     ) -> Int64[Wholes, "some game"]:
-        """Return the stimuli that the speaker sees: of the listener's meaning, or of a different meaning.
+        """Return the index of the speaker's stimulus in each game: of the listener's meaning, or of another meaning.
 
         Args:
-            shown: the listener's stimuli.
+            shown: indices of the listener's stimuli.
             same: games in which the speaker sees the listener's meaning, in another sample if there is one.
             uniform: uniform random numbers in [0, 1).
             rows: indices of the languages.
@@ -188,7 +189,7 @@ class CommonGames:
     def games(
         self, shown: Int64[Wholes, "some game"], targets: Int64[Wholes, "some game"], rows: Int64[Wholes, " some"]
     ) -> Float[Tensor, "some game number"]:
-        """Return the listener's inputs: its stimulus followed by the message for the speaker's stimulus."""
+        """Return the listener's inputs: its stimulus, then the tokens of the message about the speaker's stimulus."""
         at = rows[:, None]
         whole = np.concatenate([self.stimuli[at, shown], self.messages[at, targets].astype(np.float32)], -1)
         return torch.as_tensor(whole)
@@ -200,9 +201,9 @@ class CommonGames:
 class Acquisition:
     """Training of ordinary listeners, one per frozen language.
 
-    Each listener makes the same number of passes over its own support, so a listener with fewer stimuli ends earlier.
-    Its random numbers depend on its episode's seed alone, so the results do not depend on the other listeners of the
-    stack.
+    All listeners make the same number of passes over their own support, so those with fewer stimuli end earlier. A
+    listener's random numbers depend only on its episode's seed, so its results do not depend on the other listeners of
+    the stack.
 
     Args:
         languages: the languages of the frozen speakers.
@@ -223,7 +224,8 @@ class Acquisition:
         for part in (self.support, self.query):
             if part.messages.min() < 0 or part.messages.max() >= symbols:
                 raise PluginError(
-                    f"A speaker's tokens must be from 0 to {symbols - 1}; this speaker used another token."
+                    f"A speaker's tokens must be from 0 to {symbols - 1}; this speaker's are from "
+                    f"{part.messages.min()} to {part.messages.max()}."
                 )
         seeds = [language.seed for language in languages]
         self.streams = EpisodeStreams.of_seeds(seeds).within("acquisition")
@@ -248,10 +250,10 @@ class Acquisition:
 
     @one_thread()
     def train(self, progress: Callable[[int], None] | None = None) -> dict[str, OfLanguages]:
-        """Train all listeners and evaluate each when its training ends; return `zsct`, `support` and `yes`, [E].
+        """Train all listeners, evaluate each when its training ends, and return `zsct`, `support` and `yes`, [E].
 
         Args:
-            progress: callback, called with the number of listeners that have just been evaluated.
+            progress: callback, called with the number of newly evaluated listeners.
         """
         results: dict[str, OfLanguages] = {name: np.zeros(len(self.batches)) for name in ("zsct", "support", "yes")}
         keys = torch.zeros(len(self.rows), dtype=torch.int64, device="cpu")
@@ -270,7 +272,7 @@ class Acquisition:
         return results
 
     def _batch(self) -> tuple[Tensor, Tensor]:
-        """Return the next batch of games of the listeners in training, and the right decisions."""
+        """Return the next games of every listener in training, and the right decisions, [listeners, batch]."""
         epoch, place = np.divmod(self.updates, self.batches[self.rows])
         if (place == 0).any():
             self._draw(self.rows[place == 0], epoch[place == 0])
@@ -283,7 +285,7 @@ class Acquisition:
         return games, torch.as_tensor(answers)
 
     def _draw(self, rows: Wholes, epochs: Wholes) -> None:
-        """Draw the games of an epoch: every stimulus of the support is shown once, in random order."""
+        """Draw the games of an epoch: the listener sees every stimulus of the support once, in random order."""
         count, streams = self._shown.shape[1], self.streams.rows(rows).nth(epochs)
         order = streams.uniform("order", (count,))
         order[np.arange(count) >= self.support.counts[rows, None]] = 2.0
@@ -293,7 +295,7 @@ class Acquisition:
         self._said[rows] = self.support.targets(shown, self._same[rows], uniform[..., 1:], rows)
 
     def _read(self, places: Wholes, results: dict[str, OfLanguages]) -> None:
-        """Evaluate some of the listeners in training.
+        """Evaluate the listeners at `places` of the stack, and write their scores into `results`.
 
         Each stimulus is shown twice: once with its own message and once with the message of another meaning. So a
         listener that ignores messages is right in exactly half of all games.
@@ -316,7 +318,7 @@ class Acquisition:
 
 
 def loss_of(settings: AcquisitionSettings) -> Callable[[Scores, Answers, Noise], Float[Tensor, " listener"]]:
-    """Return the loss function: it maps scores and right decisions to one loss per listener and ignores NOTHING."""
+    """Return a function that maps scores and right decisions to a loss per listener. It ignores padding."""
 
     def loss(scores: Scores, answers: Answers, noise: Noise) -> Float[Tensor, " listener"]:
         decided = scores if settings.impatient else scores[..., -1:, :]
@@ -340,24 +342,25 @@ def ease_of_acquisition(
     told: ProgressCallback | None = None,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
-    """Measure how easily new listeners acquire the languages of a speaker (EoA; MetaRG24).
+    """Measure how easily new listeners learn the languages of a speaker (EoA; MetaRG24).
 
     In each episode the speaker plays to the end and is then frozen. A new listener without memory is trained on the
-    speaker's messages for the stimuli of the support, without renaming of tokens. It is then evaluated on the stimuli
-    of the query. These games have one stimulus, without distractors: the listener decides whether it has the speaker's
-    meaning, in another sample if there is one. Chance is 0.5; a listener that ignores messages also scores 0.5.
+    speaker's messages about the stimuli of the support, without renaming of tokens, and evaluated on those of the
+    query. In these games the listener sees one stimulus, and decides whether it has the meaning of the speaker's
+    stimulus, in another sample if there is one. Chance is 0.5; a listener that ignores messages also scores 0.5.
 
     Args:
-        speaker: name of a registered speaker, or a `Player`; it must have `utter`.
+        speaker: name of a registered speaker, or a `Player` with the method `utter`.
         game: settings of the game that the speaker plays; or give them by name.
         episodes: number of episodes; each has its own listener.
         seed: seed of the episodes, see `evaluate`.
         settings: settings of the listeners' training.
-        told: progress callback, called after evaluations with the number of evaluated listeners and their total.
+        told: progress callback, called with the number of evaluated listeners and their total.
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per episode: `episode`, its seed; `space`, its numbers of values; `messages`, the number of different
+        A row per episode: `episode`, its seed; `space`, the numbers of values of its dimensions; `messages`, the number
+            of different
         messages; `zsct` and `support`, the listener's accuracy in the query and in the support; and `yes`, the fraction
         of query games in which it decided that it saw the target's meaning.
 

@@ -1,4 +1,4 @@
-"""Jobs that train agents: one task, at several seeds."""
+"""Jobs that train agents of S2B: one task with several seeds."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
 
@@ -17,20 +17,20 @@ from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find
 from .recall.spec import RecallSpec
 from .spec import S2BSpec
 
-QUICK_OBSERVATIONS = 20_000  # of learners that count these
+QUICK_OBSERVATIONS = 20_000  # for learners with a length in observations
 READINGS = 20  # default number of evaluations during a training
 ON_AXES = ("shots", "samples", "distractors", "most")
-NAMED = (*ON_AXES, "least")  # settings of the game that are options of their own
+NAMED = (*ON_AXES, "least")  # settings of the game that have their own option
 
 
 @dataclass(frozen=True)
 class AgentJob(Job):
-    """Training of one task at several seeds, one after the other.
+    """A job that trains one task with several seeds, one after the other.
 
     Attributes:
         task: the core, the learner and the game.
         episodes: number of episodes of the final evaluation.
-        report_every: number of updates between two evaluations.
+        report_every: number of updates between evaluations during training.
         eoa: number of episodes in the final measurement of ease of acquisition; 0 for none.
     """
 
@@ -57,7 +57,7 @@ class AgentJob(Job):
         return [*super().entries, *_registered(self.task)]
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change a training's results. Default settings appear in `settings` only."""
+        """Return the configuration of a replicate: all choices that can change its results."""
         task, game = self.task, self.task.game
         usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
         own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
@@ -87,22 +87,22 @@ class AgentJob(Job):
         return super().versions(replicate) | {e.kind: e.full_version for e in _registered(self.task)}
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the number of updates."""
+        """Return the number of updates of a training."""
         return self.task.updates
 
     def limit_text(self) -> str:
-        """Return the word that precedes the remaining time."""
+        """Return the word before an estimate of time: "at most" if training may end early."""
         return "at most" if self.task.observations else "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence on the assumptions of an estimate."""
+        """Return a sentence on the assumptions of an estimate of time."""
         return f"This is an estimate for {steps} updates of every agent, including all evaluations."
 
     def work(self) -> None:
-        """Return None, so that each task is timed separately: the cost of learners depends on more than their sizes."""
+        """Return None, so that each task is timed separately: a learner's cost does not depend only on its size."""
 
     def summary(self, record: Record) -> str:
-        """Return a short text with the result of an agent."""
+        """Return a short text with the result of a replicate."""
         return (
             f"query {record['accuracy']:.3f}, support {record.get('support', 0):.3f} after "
             f"{counted(record['steps'], 'update')}"
@@ -136,7 +136,7 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
 
 
 def check_run(spec: S2BSpec | RecallSpec, agents: str) -> None:
-    """Check the options that all trainings of agents have.
+    """Check the options that S2B and recall have in common.
 
     Raises:
         InvalidSettingError: the device is not the CPU, or a number is not accepted.
@@ -150,10 +150,10 @@ def check_run(spec: S2BSpec | RecallSpec, agents: str) -> None:
 
 
 def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> Choices:
-    """Return the fields of a job that its spec and its task determine.
+    """Return the fields of a job that follow from its spec and task.
 
     Raises:
-        IcyError: the task makes no update, or its training cannot be created.
+        IcyError: the task has no updates, or its training cannot be created.
     """
     if not task.updates:
         raise InvalidSettingError(f"{task.model} makes no update with so few observations; raise `observations`.")
@@ -189,7 +189,7 @@ def _jobs(spec: S2BSpec) -> list[AgentJob]:
 
 
 def learner_options(spec: S2BSpec | RecallSpec, core: str, learner: str, how: LearningMethod) -> Choices:
-    """Return the learner's settings from a spec, including the length of the training if it is one of them."""
+    """Return the learner's settings from a spec, including the training's length if the learner has this setting."""
     known = [setting.name for setting in fields(how.settings_class(core))]
     lengths = {"updates": spec.updates, "observations": spec.observations}
     if spec.updates is not None and "updates" not in known:
@@ -204,7 +204,7 @@ def learner_options(spec: S2BSpec | RecallSpec, core: str, learner: str, how: Le
 def _game(spec: S2BSpec) -> GameSettings:
     twice = sorted(set(spec.game) & set(NAMED))
     if twice:
-        raise InvalidSettingError(f"{twice[0]} is an option of its own (--{twice[0]}), not one of game.")
+        raise InvalidSettingError(f"{twice[0]} is a separate option (--{twice[0]}), not a setting of game.")
     given: Choices = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
     return GameSettings.of(**given)
 
@@ -213,7 +213,7 @@ def count_parameters(task: AgentTask) -> dict[str, int]:
     """Count the parameters. This also checks that the networks of the task can be created.
 
     Raises:
-        IcyError: they cannot be created.
+        IcyError: the networks cannot be created.
     """
     try:
         networks = task.training(0).networks().values()

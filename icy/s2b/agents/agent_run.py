@@ -1,4 +1,4 @@
-"""Runs of a training: updates, evaluations, checkpoints, and the final evaluation."""
+"""The run of one training: updates, evaluations, checkpoints, and the final evaluation."""
 
 import functools
 import logging
@@ -20,18 +20,18 @@ from .saved_networks import packed_networks
 from .training import AgentTraining
 
 log = logging.getLogger(__name__)
-FLOOR_EPISODES = 250  # largest number of final evaluation episodes for the floor
+FLOOR_EPISODES = 250  # largest number of final evaluation episodes that the floor is computed on
 READ_SEED = 99  # seed of the evaluation episodes during training
 READ_EPISODES = 200
 FINAL_SEED = 123  # seed of the final evaluation episodes, the same as in `evaluate` with one seed
 REHEARSED_SECONDS = 1.0
-REHEARSED_EPISODES = 50  # of an evaluation
-SLOW = 0.5  # seconds; with slower updates, evaluations are not timed, because timing would take too long
+REHEARSED_EPISODES = 50  # episodes of an evaluation that is timed
+SLOW = 0.5  # seconds per update above which evaluations are not timed, to save time
 READING_SHARE = 0.2  # assumed time of evaluations, as a fraction of the time of slow updates
 
 
 def train(job: Job, report: Report | None = None, course_class: Any = None) -> Iterator[Outcome]:
-    """Train the agents of a job one after the other; see Job."""
+    """Train the replicates of a job one after the other, and yield their outcomes; see Job.train."""
     job = cast(AgentJob, job)
     if job.checkpoints:
         sweep_checkpoints(job.folder)
@@ -50,12 +50,12 @@ class AgentRun:
         label = f"{job.name}, seed {replicate.seed}"
         self.checkpoint = Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
         self.curve: list[list[float | None]] = []  # columns: `JobKind.curve`
-        self.seconds = self.cpu_seconds = 0.0  # of all sessions
+        self.seconds = self.cpu_seconds = 0.0  # of all sessions together
         self.loss = 0.0
         self._resume()
 
     def outcome(self, report: Report | None) -> Outcome:
-        """Train to the end, then evaluate."""
+        """Train to the end, evaluate, and return the outcome."""
         if not self.curve:
             self._read(report)
         while not self.over and math.isfinite(self.loss):
@@ -99,7 +99,7 @@ class AgentRun:
         return self._outcome(reason, scores["zsct"], extra=extra, files=files)
 
     def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
-        """Return the other results of the final evaluation, by record key."""
+        """Return the other results of the final evaluation, by key of the record."""
         extra = {"support": scores["support"], "floor": deaf_floor(self.training.game, self.job.episodes)}
         return extra | {name: scores[name] for name in ("reconstructed",) if name in scores}
 
@@ -111,7 +111,7 @@ class AgentRun:
         try:
             table = ease_of_acquisition(training.speaker(), training.game, episodes=self.job.eoa, seed=FINAL_SEED)
         except IncompatibleError as error:  # keep the other results of the training
-            log.warning("No ease of acquisition: %s", error)
+            log.warning("Ease of acquisition was not measured: %s", error)
             return {}
         return {"ease_of_acquisition": float(table["zsct"].mean())}
 
@@ -151,7 +151,7 @@ class AgentRun:
 
 
 def deaf_floor(game: GameSettings, episodes: int) -> float:
-    """Return the best query accuracy of the listeners that ignore messages, in the first final evaluation episodes."""
+    """Return the best query accuracy of listeners that ignore messages, in up to 250 final evaluation episodes."""
     return _floor(tuple(sorted(asdict(game).items())), min(episodes, FLOOR_EPISODES))
 
 
@@ -165,7 +165,7 @@ def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
 def seconds_per_update(job: AgentJob, updates: int) -> float:
     """Return the seconds of an update of all agents, which train one after another, with its share of evaluations.
 
-    The first update is not counted, because it also deals the episodes.
+    The first update is not counted unless it is slow, because it also deals the episodes.
     """
     settings = {**job.task.settings, **({"least": 0} if "least" in job.task.settings else {})}  # no replay to fill
     training: AgentTraining = replace(job.task, settings=settings).training(0)

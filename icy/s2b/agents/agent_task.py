@@ -1,4 +1,4 @@
-"""Tasks: the complete configuration of a training of agents, as it is stored in records."""
+"""Tasks: the complete configuration of a training of agents, as stored in records."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -28,22 +28,22 @@ from .r2d2.r2d2_settings import PRESETS, R2D2Settings
 from .training import AgentTraining
 
 MEMORIES = ("pairs", "joint")  # cores that are attention memories of whole games
-SAME_PRESETS = {"metarg24": "metarg22"}  # second name of a preset: the name that records have
+SAME_PRESETS = {"metarg24": "metarg22"}  # alias of a preset: the name that records use
 
 
 @dataclass(frozen=True)
 class LearningMethod:
-    """A learning algorithm: it creates the training of a task.
+    """A learning algorithm, which creates the training of a task.
 
     Attributes:
         description: one line.
-        make: a function of a task and a seed that returns the `AgentTraining`.
+        make: a function that maps a task and a seed to an `AgentTraining`.
         settings: the class of its settings, a dataclass with the number of `updates`. If the defaults depend on the
             game, the class method `usual(game)` returns them.
-        fixed: settings that the name of the learner determines.
-        hidden: settings that other fields of a task determine.
+        fixed: settings that follow from the learner's name.
+        hidden: settings that follow from other fields of the task.
         presets: settings by the name of the preset, in addition to "default".
-        of_cores: the class of its settings for registered cores, if it differs from `settings`.
+        of_cores: the class of its settings with registered cores, if it differs from `settings`.
         memories: whether it trains attention memories.
         cores: whether it trains registered cores.
         both: whether the speaker learns as well.
@@ -79,7 +79,7 @@ class LearningMethod:
         return replace(presets[preset], **self.fixed, **own)
 
     def complete(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return the settings that are not determined by the learner's name or by other fields of the task.
+        """Return all settings, except settings that follow from the learner's name or other fields of the task.
 
         Raises the errors of `make_settings`.
         """
@@ -87,7 +87,7 @@ class LearningMethod:
         return {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in excluded}
 
     def changes(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return the settings that differ from the preset. Of a nested group, return the fields without their default.
+        """Return the settings that differ from the preset, and of nested settings the fields that differ from defaults.
 
         Raises the errors of `make_settings`.
         """
@@ -105,12 +105,12 @@ class AgentTask:
         learner: name of the learner.
         game: settings of the game, as a dictionary.
         speaker: name of the speaker; "learned" if it learns as well.
-        deaf: whether the listener gets no messages.
+        deaf: whether the listener ignores messages.
         options: further arguments of the core.
         speaker_options: further arguments of a speaker that learns.
         settings: all settings of the learner.
         preset: name of the preset that the settings are based on.
-        observations: number of observations after which training ends, if the updates have not ended before.
+        observations: number of observations after which training ends, unless all updates are made earlier.
     """
 
     core: str
@@ -150,7 +150,7 @@ class AgentTask:
 
     @property
     def updates(self) -> int:
-        """Number of updates, if the limit of observations does not end training before."""
+        """Number of updates, unless the limit of observations ends training earlier."""
         return int(self.learner_settings().updates)
 
     def learner_settings(self) -> Any:
@@ -169,7 +169,7 @@ class AgentTask:
         """Return a new training of the task.
 
         Raises:
-            IcyError: settings that are not compatible with each other.
+            IcyError: settings that cannot be combined.
         """
         return self.how.make(self, seed)
 
@@ -260,7 +260,7 @@ LEARNERS: dict[str, LearningMethod] = {
 
 
 def find_learner(name: str) -> LearningMethod:
-    """Return the learner of a name.
+    """Find a learner by name.
 
     Raises:
         UnknownNameError: no learner has this name.
@@ -287,6 +287,6 @@ def speaker_name(speaker: str, learner: str) -> str:
     """Return the name of a speaker, or "learned" if the learner trains its own speaker.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: no speaker has this name.
     """
     return "learned" if find_learner(learner).both else registry.get(speaker, SPEAKER).name

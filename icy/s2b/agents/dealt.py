@@ -1,4 +1,4 @@
-"""Whole episodes as tensors, for training without playing the game step by step."""
+"""Whole episodes as tensors, for training that does not play the game step by step."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
@@ -18,22 +18,22 @@ from icy.s2b.game import BatchedGame
 from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import GameSettings
 
-GROUPS = 8  # of episodes of similar length
+GROUPS = 8  # number of groups of episodes with similar length
 
 
 @dataclass(frozen=True, eq=False)
 class DealtGames:
-    """The games of B episodes from the listener's view: G games per episode, padded at the end.
+    """The games of B episodes as the listener sees them, padded to G games per episode.
 
     Attributes:
         stimuli: the listener's stimuli, [B, G, slots, W].
-        messages: the tokens that the listener receives, all rounds of a game concatenated, [B, G, N * L]; or the same
-            tokens as one-hots, [B, G, N * L, V + 1], which pass gradients to a speaker that learns.
+        messages: the tokens that the listener receives, with the rounds of a game concatenated, [B, G, N * L]; or these
+            tokens as one-hots, [B, G, N * L, V + 1], through which gradients reach a speaker that learns.
         feedback: the speaker's stimuli, which the listener sees at the end of a game, [B, G, slots, W]; zeros in slots
-            that the speaker did not see.
+            that the speaker does not see.
         answers: the right decisions, [B, G].
         query: mask of the games of the query, [B, G].
-        there: mask of the games that exist (not padding), [B, G].
+        there: mask of the games, False for padding, [B, G].
         sizes: number of values of each dimension, [B, N]. Privileged: for evaluation, not for agents.
         decided: the listener's decisions, [B, G]; None if they are not known yet or not used.
     """
@@ -59,16 +59,16 @@ class DealtGames:
         return self.take(which)
 
     def take(self, which: Array) -> "DealtGames":
-        """Return some of the episodes, without unnecessary padding."""
+        """Select episodes by index or mask, and drop unnecessary padding."""
         games = int(self.there[which].sum(1).max())
         return self._changed(lambda name, x: x[which] if name == "sizes" else x[which][:, :games])
 
     def steps(self, rounds: int) -> int:
-        """Return the number of steps of all games: a game has a step before its rounds, the rounds, and feedback."""
+        """Return the number of steps in all games. A game has N + 2: messages, decision, feedback."""
         return int(self.there.sum()) * (rounds + 2)
 
     def on(self, device: torch.device | str) -> "DealtGames":
-        """Return the games on a torch device."""
+        """Move the games to a torch device."""
         return self._changed(lambda name, x: x.to(device))
 
     def _changed(self, change: Callable[[str, Tensor], Tensor]) -> "DealtGames":
@@ -79,9 +79,9 @@ class DealtGames:
 def of_like_length(
     read: Callable[[DealtGames], Shaped[Tensor, "batch game ..."]], games: DealtGames, groups: int
 ) -> Shaped[Tensor, "batch game ..."]:
-    """Apply `read` to groups of episodes of similar length; return [B, G, ...] with zeros after the last game.
+    """Apply a function to groups of episodes with similar length; return [B, G, ...], with zeros for padding.
 
-    This saves time, because an episode costs at least as much as the longest episode in its group.
+    This saves time, because the longest episode determines the cost of its group.
 
     Args:
         read: maps b episodes to a tensor [b, g, ...].
@@ -95,13 +95,13 @@ def of_like_length(
 
 
 def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Player = "posdis") -> DealtGames:
-    """Deal whole episodes with the messages of a speaker that does not learn from the listener's decisions.
+    """Deal whole episodes, with the messages of a speaker that does not learn.
 
     Learning from these games is equivalent to learning step by step, because the listener's decisions do not change its
     later inputs.
 
     Args:
-        settings: settings of the game; games must end by showing the target, and the listener sends no messages.
+        settings: settings of the game; it must have feedback, and no messages of the listener.
         seeds: seed of each episode.
         speaker: name of a registered speaker, or a `Player`.
 
@@ -126,12 +126,12 @@ def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Play
 
 
 def _padded(dealt: Episodes, messages: Wholes) -> DealtGames:
-    """Return the games of episodes with their messages, [T, tokens], padded to the longest episode."""
+    """Convert episodes and the messages of their games, [T, tokens], to padded tensors."""
     place = np.arange(int(dealt.games.max()))
     there = place < dealt.games[:, None]
     index = np.where(there, dealt.first[:, None] + place, dealt.first[:, None])
 
-    unseen = dealt.listener.shape[1] - dealt.speaker.shape[1]  # slots
+    unseen = dealt.listener.shape[1] - dealt.speaker.shape[1]  # number of slots that the speaker does not see
 
     def padded(of_games: Array) -> Tensor:
         return torch.as_tensor(of_games[index])
@@ -165,20 +165,23 @@ def deal_silent(settings: GameSettings, seeds: Iterable[int]) -> tuple[DealtGame
 
 
 def check_dealt(settings: GameSettings) -> None:
-    """Check that whole episodes of a game can be dealt.
+    """Check that a game can be dealt as whole episodes.
 
     Raises:
         IncompatibleError: the listener's actions change later steps of the game, or the game has no feedback.
     """
     if settings.listener_messages or not settings.feedback:
-        raise IncompatibleError("Dealt games must end with feedback, and their listeners must not send messages.")
+        raise IncompatibleError(
+            "Dealt games must end with feedback, and their listeners must not send messages; take feedback=True and "
+            "listener_messages=False."
+        )
 
 
 def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Tensor, "batch game decision"]:
-    """Return the log-probabilities of decisions of whole episodes, 0 after their last games.
+    """Return the log-probability of every decision in whole episodes; 0 for padding.
 
     Episodes of similar length are processed together, because the cost of attention grows with the square of the
-    longest.
+    length.
 
     Args:
         model: maps dealt games to logits, [B, G, decisions].

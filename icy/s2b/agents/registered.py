@@ -1,4 +1,4 @@
-"""Registrations of agents: the kinds of jobs that train them, and the trained agent that comes with icy."""
+"""Registers the kinds of jobs that train agents, and the trained agent that comes with icy."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from icy.records.kinds import JobKind, register_job_kind
 
 
 def language_conventions(config: Fields) -> dict[str, dict[str, Any]]:
-    """Return the conventions of each language metric of trained agents: icy's defaults."""
+    """Return the conventions of each language metric in records of trained agents, which are icy's defaults."""
     return {
         "topsim": {
             "correlation": "spearman",

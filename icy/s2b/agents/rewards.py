@@ -10,22 +10,22 @@ from .dealt import DealtGames
 
 
 def rewards(right: Bool[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "batch game"]:
-    """Return the reward of every decision, 0 after an episode's end."""
+    """Return the reward of every decision, [B, G]; 0 for padding."""
     pay = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")
     return pay[games.query.long(), right.long()] * games.there
 
 
 def returns(reward: Float[Tensor, "batch game"], discount: float) -> Float[Tensor, "batch game"]:
-    """Return the discounted sum of each game's reward and all later rewards."""
+    """Return, for each game, the discounted sum of its reward and all later rewards."""
     place = torch.arange(reward.shape[1], device="cpu")
-    later = place[:, None] - place  # [of the reward, of the game]
+    later = place[:, None] - place  # rows: rewards, columns: games
     return reward @ torch.where(later >= 0, discount ** later.clamp(min=0).to(reward.dtype), 0.0)
 
 
 def advantages(gain: Float[Tensor, "batch game"], games: DealtGames, discount: float) -> Float[Tensor, "batch game"]:
     """Return normalized advantages: returns minus a baseline.
 
-    The baseline is a linear function of the phase and of the games left in each phase. It is fitted to the batch by
+    The baseline is a linear function of the phase and of the remaining games of each phase, fitted to the batch by
     least squares.
     """
     there, query = games.there.to(gain.dtype), games.query.to(gain.dtype)
@@ -47,12 +47,12 @@ def generalised_advantages(
     discount: float = 0.0,
     trace: float = 1.0,
 ) -> Float[Tensor, "batch game"]:
-    """Return generalized advantage estimates of decisions (Schulman et al. 2016), 0 after the end of an episode.
+    """Return generalized advantage estimates of decisions (Schulman et al. 2016), 0 for padding.
 
     Args:
         rewards: reward of each decision.
-        values: value of the state before each decision; zeros to get returns.
-        there: mask of the decisions that exist (not padding).
+        values: state value before each decision; with zeros and trace=1, the result is returns.
+        there: mask of the decisions, False for padding.
         discount: discount of rewards per decision.
         trace: lambda, from 0 (use the values of later states) to 1 (use rewards only).
     """
@@ -67,7 +67,7 @@ def generalised_advantages(
 
 
 def less_phase_mean(reward: Float[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "batch game"]:
-    """Return rewards minus the mean of their phase."""
+    """Return rewards minus the mean reward of their phase."""
     centered = torch.zeros_like(reward)
     for phase in (games.query, games.there & ~games.query):
         centered[phase] = reward[phase] - reward[phase].mean()
@@ -91,12 +91,12 @@ def log_of(logs: Float[Tensor, "*lead choice"], chosen: Int[Tensor, "*lead"]) ->
 
 
 def accuracies(of_episodes: Float[Tensor, "phase batch"]) -> dict[str, float]:
-    """Return the means over episodes of a result of `phase_means`: `zsct` (query) and `support`."""
+    """Average the result of `phase_means` over episodes: `zsct` (query) and `support`."""
     query, support = of_episodes.double().mean(1).tolist()
     return {"zsct": query, "support": support}
 
 
 def phase_means(right: Bool[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "phase batch"]:
-    """Return the fraction of right decisions of each episode in the query and in the support."""
+    """Return each episode's fraction of right decisions, in the query and in the support, [2, B]."""
     phases = games.query, games.there & ~games.query
     return torch.stack([(right & phase).sum(1) / phase.sum(1) for phase in phases])

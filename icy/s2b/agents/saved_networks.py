@@ -1,4 +1,4 @@
-"""Files of trained agents: weights as safetensors, with a card that holds their configuration and scores."""
+"""Files of trained agents: weights as safetensors, with a card (configuration and scores)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ Weights = Mapping[str, Shaped[Tensor, "..."]]
 
 
 def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining, scores: Fields) -> bytes:
-    """Return the networks of a training as the content of a .safetensors file, with a card."""
+    """Pack the networks of a training, with a card, as the content of a .safetensors file."""
     card = {
         "kind": job.kind,
         "model": job.name,
@@ -43,18 +43,18 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining
 
 
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
-    """Return the trained networks of a record, by name. Raises the errors of `restore`."""
+    """Load the trained networks of a record. Raises the errors of `restore`."""
     setup = AgentTask.of_config(record["config"]["settings"]["setup"])
     return restored(setup, record["seed"], weights).module
 
 
 @dataclass(frozen=True, eq=False)
 class Restored:
-    """A training with saved networks. The rest of its state is that of a new training.
+    """A new training with the weights of saved networks.
 
     Attributes:
         training: the training.
-        module: its networks, by name.
+        module: the networks of the training.
     """
 
     training: AgentTraining
@@ -62,7 +62,7 @@ class Restored:
 
 
 def restored(setup: AgentTask, seed: int, weights: Weights) -> Restored:
-    """Return the training of a setup with these weights. Raises the errors of `restore`."""
+    """Create the training of a task, and load saved weights. Raises the errors of `restore`."""
     training = setup.training(seed)
     module = nn.ModuleDict(training.networks())
     return Restored(training, restore(module, weights, setup.model))
@@ -70,7 +70,7 @@ def restored(setup: AgentTask, seed: int, weights: Weights) -> Restored:
 
 @dataclass(frozen=True)
 class SavedAgent(SavedModel):
-    """An agent in a file."""
+    """A trained agent in a file."""
 
     kind = AgentJob.kind
     what = "agent"
@@ -81,13 +81,13 @@ class SavedAgent(SavedModel):
         return AgentTask.of_config(self.card["setup"]).game_settings()
 
     def player(self, role: str) -> Player:
-        """Return a player with the agent.
+        """Load the agent as a player.
 
         Args:
             role: "speaker" or "listener".
 
         Raises:
-            StoreError: the file is damaged or from another version, or its speaker did not learn.
+            StoreError: the file is damaged or from another version, or a speaker is requested and did not learn.
         """
         training = restored(AgentTask.of_config(self.card["setup"]), self.card["seed"], self.weights()).training
         player = training.listener() if role == LISTENER else training.speaker()
@@ -100,7 +100,7 @@ class SavedAgent(SavedModel):
 
 
 def kept_agents(path: str | Path, **where: Any) -> list[SavedAgent]:
-    """Return the agents of a results folder, a pack, or a .safetensors file.
+    """Find the trained agents in a results folder, a pack, or a .safetensors file.
 
     Args:
         path: the folder, pack or file.
@@ -113,7 +113,7 @@ def kept_agents(path: str | Path, **where: Any) -> list[SavedAgent]:
 
 
 def one_agent(path: str | Path, **where: Any) -> SavedAgent:
-    """Return the agent of a results folder, a pack or a file that matches `where`; see `kept_agents`.
+    """Find the only agent that matches `where`; see `kept_agents`.
 
     Raises:
         StoreError: no agent matches, or several do.

@@ -1,4 +1,4 @@
-"""Shared parts of trainings on dealt episodes: seeds and batches of episodes, learning rates, and their state."""
+"""Shared parts of trainings on dealt episodes: seeds, batches of episodes, learning rates, and checkpoints."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -14,27 +14,27 @@ from icy.s2b.settings import QUERIES, GameSettings, Query
 
 from .training import AgentTraining
 
-DEALT_AT_ONCE = 1024  # episodes; dealing many at once is faster
+DEALT_AT_ONCE = 1024  # number of episodes; dealing many at once is faster
 TRAINING = 2**40  # lower bound of the seeds of training episodes; evaluations use smaller seeds
 
 
 def first_episode(seed: int) -> int:
-    """Return the seed of the first episode of a training with this seed."""
+    """Return the seed of the first training episode, for the seed of a training."""
     return TRAINING + stream_key(seed, "episodes") % 2**40 * 2**20
 
 
 def practice(game: GameSettings, query: Query | None = None) -> GameSettings:
-    """Return the settings of the game for training episodes.
+    """Return the settings of training episodes.
 
-    If a meaning has several samples, a whole query has up to 211 games. Agents learn the same from a shorter query.
+    If meanings have several samples, a whole query has up to 211 games. Agents learn the same from a shorter query.
 
     Args:
         game: settings of the game that agents learn.
-        query: the query of training episodes, one of `icy.s2b.settings.QUERIES`. The default is "tss" if a meaning has
-            several samples: enough games to show each value S times. Otherwise it is the query of the game.
+        query: the query of training episodes, one of `icy.s2b.settings.QUERIES`. By default "tss", enough games to show
+            each value S times, if meanings have several samples; otherwise the query of the game.
 
     Raises:
-        UnknownNameError: `query` is not one of these.
+        UnknownNameError: `query` has another value.
     """
     if query is not None and query not in QUERIES:
         raise unknown("query", str(query), QUERIES)
@@ -42,13 +42,13 @@ def practice(game: GameSettings, query: Query | None = None) -> GameSettings:
 
 
 def rate_factor(update: int, updates: int, warm_up: int, decay: float) -> float:
-    """Return the factor of the learning rate at an update.
+    """Return the factor of the learning rate at an update: a linear warm-up, and a linear decay at the end.
 
     Args:
         update: number of the update, counted from 0.
         updates: total number of updates.
         warm_up: number of updates in which the factor rises to 1.
-        decay: fraction of the updates at the end in which the factor falls to 0.
+        decay: fraction of the updates, at the end, in which the factor falls to 0.
     """
     rising = (update + 1) / max(warm_up, 1)
     falling = (updates - update) / max(decay * updates, 1)
@@ -58,11 +58,11 @@ def rate_factor(update: int, updates: int, warm_up: int, decay: float) -> float:
 def grouped(
     named: Iterable[tuple[str, nn.Parameter]], times: Mapping[str, float]
 ) -> list[dict[str, list[nn.Parameter] | float]]:
-    """Return parameter groups of an optimizer, one per multiple of the learning rate.
+    """Group parameters by the multiple of the learning rate, for an optimizer.
 
     Args:
         named: parameters with their names.
-        times: multiples of the learning rate by parameter name; 1 for all other parameters. A group has its multiple
+        times: multiples of the learning rate by parameter name; 1 for other parameters. A group stores its multiple
             under the key "times".
     """
     parameters = list(named)
@@ -73,12 +73,12 @@ def grouped(
 
 
 class EpisodeBatches:
-    """Batches of episodes. The content of a batch depends only on its number.
+    """Batches of dealt episodes by number. Batch i always has the same episodes.
 
     Args:
         first: seed of the first episode.
         size: number of episodes in a batch.
-        deal: a function that maps seeds to dealt episodes: a tuple of objects that can be indexed by episode.
+        deal: a function that maps seeds to dealt episodes: a tuple of objects, indexed by episode.
     """
 
     def __init__(self, first: int, size: int, deal: Callable[[range], tuple[Any, ...]]) -> None:
@@ -87,7 +87,7 @@ class EpisodeBatches:
         self._pool: tuple[int, tuple[Any, ...]] | None = None
 
     def __getitem__(self, number: int) -> tuple[Any, ...]:
-        """Return the episodes of a batch."""
+        """Return the episodes of batch `number`."""
         chunk, place = divmod(number, self.at_once)
         if self._pool is None or self._pool[0] != chunk:
             begin = self.first + chunk * self.at_once * self.size
@@ -97,7 +97,7 @@ class EpisodeBatches:
 
 
 class DealtTraining(AgentTraining):
-    """A training on dealt episodes, in batches of one optimizer."""
+    """Base class of trainings on dealt episodes with one optimizer."""
 
     optimiser: torch.optim.Optimizer
     random: torch.Generator
@@ -105,11 +105,11 @@ class DealtTraining(AgentTraining):
 
     @property
     def observations(self) -> int:
-        """Number of steps of all episodes so far, as if they were played step by step."""
+        """Number of observations so far, counted as if episodes were played step by step."""
         return self._observations
 
     def _weights(self) -> dict[str, nn.Module]:
-        """Return the networks by their keys in a state."""
+        """Return the networks by key of the saved state."""
         return self.networks()
 
     def state(self) -> SavedState:

@@ -19,18 +19,18 @@ FILE = Path(__file__).with_name("memory.safetensors")
 
 
 def memory() -> Player:
-    """Return the attention memory that comes with icy, a listener.
+    """Load the trained listener that comes with icy, an attention memory.
 
-    It was trained from rewards only, on 2 to 5 values with 32 tokens. It plays games with any number of values, stimuli
-    and samples, and with up to 32 tokens. In games with other numbers of dimensions or tokens, position d of a sentence
-    describes dimension d.
+    It was trained from rewards only, on 2 to 5 values with 32 tokens. It can play games with any number of values,
+    stimuli and samples, and with up to 32 tokens. In games with other numbers of dimensions or tokens, position d of a
+    sentence describes dimension d.
     """
     player = one_agent(FILE).player(LISTENER)
     return FittedPlayer(cast(MemoryPlayer, player).model)
 
 
 class FittedPlayer(MemoryPlayer):
-    """Player with a trained memory that adapts to other numbers of dimensions and other lengths of messages.
+    """Player that adapts a trained memory to the game's number of dimensions and length of messages.
 
     Args:
         model: the trained memory, of the kind "pairs".
@@ -41,7 +41,7 @@ class FittedPlayer(MemoryPlayer):
         self.trained = model
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. Stimuli must have one number per dimension."""
+        """Prepare for a batch of episodes. Stimuli must have one number per dimension."""
         if seat.settings.representation != "scs":
             raise IncompatibleError("This memory needs stimuli of one number per dimension (representation 'scs').")
         self.model = fitted(self.trained, seat.settings)
@@ -49,10 +49,10 @@ class FittedPlayer(MemoryPlayer):
 
 
 def fitted(trained: MemoryListener, game: GameSettings) -> MemoryListener:
-    """Return a memory of pairs for the sizes of a game, with the weights of a trained memory.
+    """Adapt a trained memory of pairs to the sizes of a game.
 
-    In its alignment the position that describes a dimension gets the mean of the trained memory's matching weights, and
-    all other positions get the mean of the other weights.
+    In the new alignment, the position that describes a dimension gets the mean of the trained weights of matching
+    positions. All other positions get the mean of the other weights.
     """
     tokens = game.rounds * game.length
     if (game.width, tokens) == (trained.dimensions, trained.tokens):
@@ -70,6 +70,6 @@ def fitted(trained: MemoryListener, game: GameSettings) -> MemoryListener:
 
 
 def _position(dimension: int, game: GameSettings) -> int:
-    """Return the index of a dimension's token in the concatenated rounds. Each round starts one dimension later."""
+    """Return the index of a dimension's token in the concatenated messages. Each round starts one dimension later."""
     later = max(0, dimension - game.length + 1)
     return later * game.length + dimension - later

@@ -1,4 +1,4 @@
-"""The options of jobs of the kind "s2b": agents to train in S2B."""
+"""Options of the kind of job "s2b": agents to train in S2B."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,13 +28,13 @@ class S2BSpec(RunSpec):
         game: further settings of the game, for example query=tss; see icy.s2b.GameSettings.
         deaf: also train a deaf twin of every agent: its listener gets no messages.
         seeds: number of seeds, counted from 123, or a list: [1, 2], "1,2", "123-127".
-        preset: settings of learners by values: "metarg22" or "metarg24", which print the same settings; "near32", of
-            the authors' later program; or "default".
+        preset: set of defaults for the learner's settings: "metarg22" or "metarg24", which print the same settings;
+            "near32", of the authors' later program; or "default".
         updates: number of updates; by default the learner's own number.
-        observations: number of observations after which training ends, if the updates have not ended before.
+        observations: number of observations after which training ends, unless all updates are made earlier.
         report_every: number of updates between two evaluations; by default a twentieth of all updates.
         episodes: number of episodes of the final evaluation.
-        eoa: number of final evaluation episodes to measure ease of acquisition on (`icy s2b eoa`), if the speaker
+        eoa: number of episodes of the final measurement of ease of acquisition (`icy s2b eoa`), if the speaker
             learns; 0 for none.
         options: further arguments of the core, for example heads=4.
         speaker_options: further arguments of a speaker that learns.

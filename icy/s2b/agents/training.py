@@ -1,4 +1,4 @@
-"""The interface of trainings of agents: make updates, save and load the state, play, and evaluate."""
+"""The interface of trainings of agents."""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ LANGUAGE = ("topsim", "posdis", "bosdis")
 
 
 class AgentTraining(ABC):
-    """A training of one or two players. `state` returns everything that is needed to resume it.
+    """Training of one or two players: makes updates, evaluates the players, and saves and loads its state.
 
     A resumed training gives the same bits as a training without interruption.
 
@@ -48,13 +48,13 @@ class AgentTraining(ABC):
         """Number of observations so far: steps of the game, summed over all episodes."""
 
     def run(self, updates: int) -> float:
-        """Make up to `updates` updates, until training ends; return the mean loss."""
+        """Make up to `updates` updates, or until training ends, and return the mean loss."""
         losses = [self.update() for _ in range(min(updates, self.total - self.updates))]
         return sum(losses) / max(len(losses), 1)
 
     @abstractmethod
     def update(self) -> float:
-        """Make one update, including the play before it; return the loss."""
+        """Play as many steps as an update needs, make the update, and return the loss."""
 
     @abstractmethod
     def state(self) -> State:
@@ -65,21 +65,21 @@ class AgentTraining(ABC):
         """Resume from the state of a training with the same settings."""
 
     def networks(self) -> dict[str, nn.Module]:
-        """Return the networks by name. Players need only their weights, which are saved with results."""
+        """Return the networks by name. Their weights, which are saved with results, are all that players need."""
         return {name: value for name, value in vars(self).items() if isinstance(value, nn.Module)}
 
     @abstractmethod
     def listener(self) -> Player:
-        """Return a player with the current listener."""
+        """Return a player with the listener in its current state."""
 
     def speaker(self) -> str | Player:
-        """Return the name of a speaker that does not learn, or a player with the current speaker."""
+        """Return the speaker: a player that learns, or the name of a speaker that does not learn."""
         return "posdis"
 
     def language(self, episodes: int = 20, seed: int = 123) -> dict[str, float]:
-        """Return metrics of the speaker's language: topsim, posdis, bosdis and distinct; {} if it does not learn.
+        """Measure the speaker's language: topsim, posdis, bosdis and distinct; {} if the speaker does not learn.
 
-        `distinct` is the number of different messages relative to the number of meanings. It is needed because posdis
+        `distinct` is the number of different messages relative to the number of meanings. It complements posdis, which
         can be high even if different values share a token.
 
         Args:
@@ -96,13 +96,13 @@ class AgentTraining(ABC):
 
     @abstractmethod
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return accuracies of the most likely decisions: means over episodes, the same as from `evaluate`.
+        """Evaluate the most likely decisions: accuracies as in `evaluate`, averaged over episodes.
 
         Args:
-            episodes: number of episodes. Training does not use them.
+            episodes: number of episodes. They are not training episodes.
             seed: seed of the evaluation.
             game: settings of the game; by default the game of the training.
 
         Returns:
-            `zsct` in the query, and `support`.
+            The accuracies `zsct`, in the query, and `support`.
         """

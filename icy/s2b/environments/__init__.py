@@ -1,4 +1,4 @@
-"""The game as environments of Gymnasium and PettingZoo, under versioned names, for other trainers."""
+"""The game as environments of Gymnasium and PettingZoo, registered under versioned names."""
 
 import gymnasium
 from pettingzoo.env_registry.registration import parallel_registry

@@ -1,4 +1,4 @@
-"""The batched game behind all environments, with actions, observations and infos in Gymnasium's form."""
+"""Adapter that gives a batched game the actions, observations and infos of Gymnasium."""
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
@@ -37,13 +37,13 @@ RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES = get_args(RenderMode)
 METADATA: Infos = {"render_modes": list(RENDER_MODES), "render_fps": 1}
 Rendered = str | UInt8[NDArray[np.uint8], "height width 3"] | None
-NO_SCORE = -1.0  # in infos, until an episode has played a game of the scored phase
+NO_SCORE = -1.0  # score in infos before the first game of its phase
 
 Settings = TypeVar("Settings", bound=CompatSettings)
 
 
 def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -> str | None:
-    """Return a known render mode, or None.
+    """Check a render mode, and return it.
 
     Raises:
         UnknownNameError: an unknown render mode.
@@ -56,7 +56,7 @@ def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -
 def settings_of(
     kind: type[Settings], settings: Settings | None, given: Mapping[str, Any], environment: type
 ) -> Settings:
-    """Return the settings of an environment, given as a whole or by name.
+    """Return the settings of an environment from an instance or from keyword arguments.
 
     Raises:
         UnknownNameError: a name that is not a setting or another option of the environment.
@@ -76,14 +76,15 @@ class GameAdapter:
     Args:
         settings: settings of the game.
         episodes: number of episodes to play at once, B.
-        form: form of actions, see ActionForm.
-        messages: how messages are observed, "one-hot" or as "tokens".
-        latents: whether infos include facts that no player sees.
+        form: format of actions, see ActionForm.
+        messages: format of observed messages, "one-hot" or "tokens".
+        latents: whether infos include privileged facts, see `privileged`.
         render_mode: None, "ansi" or "rgb_array".
-        observations: form of observations, "dict" or "box", see ObservationForm.
+        observations: format of observations, "dict" or "box", see ObservationForm.
         observe_mask: whether observations include the action mask, see ObservationForm.
         autoreset: see BatchedGame.
-        speaker: an inner speaker, a name or a `Player`; then only the listener acts, through `act`.
+        speaker: name of a speaker, or a `Player`, that is part of the environment; then only the listener acts, by
+            `act`.
 
     Raises:
         IcyError: an option that is not accepted.
@@ -129,7 +130,7 @@ class GameAdapter:
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn:
         """Begin an episode in every slot; see BatchedGame.reset.
 
-        With new seeds the inner speaker takes a new seat; otherwise it keeps its seat.
+        With new seeds, the inner speaker starts again (`Player.begin`); otherwise it keeps its state.
         """
         turn = self.game.reset(seed, seeds)
         if self.speaker is not None and (self._seated is None or seed is not None or seeds is not None):
@@ -143,10 +144,10 @@ class GameAdapter:
         return {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
 
     def step(self, given: Mapping[str, object]) -> Turn:
-        """Play one step; actions have a leading axis of episodes.
+        """Play one step with the actions of each player. Actions have a leading axis of episodes.
 
         Raises:
-            InvalidSettingError: actions of another shape, or not whole numbers.
+            InvalidSettingError: actions have the wrong shape, or are not whole numbers.
         """
         speaker, listener = (
             self.actions[player].checked_actions(given[player], self.game.episodes) for player in PLAYERS
@@ -155,10 +156,10 @@ class GameAdapter:
         return self._step(self.actions[SPEAKER].read(speaker).message, listener)
 
     def act(self, actions: object) -> Turn:
-        """Let the inner speaker act, and let the listener take actions of its form.
+        """Play one step: the inner speaker acts by itself, and the listener takes `actions`.
 
         Raises:
-            IcyError: before the first reset, or actions of another shape.
+            IcyError: before the first reset, or actions with the wrong shape.
         """
         if self._seated is None:
             raise IcyError("The game has not begun; call reset() first.")
@@ -166,7 +167,7 @@ class GameAdapter:
         return self._step(said, self.actions[LISTENER].checked_actions(actions, self.game.episodes))
 
     def _step(self, said: Array, listener: NDArray[np.int64]) -> Turn:
-        """Let the speaker say tokens [B, L], and let the listener take an action of its form."""
+        """Play one step with the speaker's tokens [B, L] and the listener's action."""
         before = self.game.turn
         self._count_illegal(LISTENER, listener)
         heard = self.actions[LISTENER].read(listener)
@@ -183,7 +184,7 @@ class GameAdapter:
         self.illegal[player] = self.illegal[player] + (forbidden & ~self.game.turn.done)
 
     def masks(self, player: str = LISTENER) -> Masks:
-        """Return the legal choices of a player, or before the first reset the choices at an episode's first step."""
+        """Return a player's action masks; before the first reset, the masks of an episode's first step."""
         if player not in self._masks:
             begun = self.game.begun
             turn = self.game.turn if begun else BatchedGame(self.settings, episodes=self.game.episodes).reset(0)
@@ -191,7 +192,7 @@ class GameAdapter:
         return self._masks[player]
 
     def render(self) -> Rendered:
-        """Return the last step in words, or a picture of the last lines; None without a render mode."""
+        """Return the last step as text, or a picture of the last lines; None without a render mode."""
         if self.transcript is None:
             return None
         return self.transcript.text() if self.render_mode == "ansi" else picture(self.transcript.episode_lines)
@@ -205,9 +206,9 @@ class GameAdapter:
         return self.forms[player].of(self.features_of(player), self.masks(player))
 
     def infos(self, player: str = LISTENER) -> Arrays:
-        """Return the infos of a player, with a leading axis of episodes: the same keys at every step.
+        """Return the infos of a player, with a leading axis of episodes. The keys are the same at every step.
 
-        Scores cover the episode so far; they are NO_SCORE where it has not played a game of that phase.
+        Scores cover the episode so far; they are NO_SCORE before the first game of their phase.
         """
         game, scores = self.game, self.game.scores()
         told = {"zsct": scores.zsct, "support_accuracy": scores.support, "yes_rate": scores.yes}
@@ -220,7 +221,7 @@ class GameAdapter:
         return infos | privileged(game) if self.latents else infos
 
     def nothing(self, player: str) -> Int64[NDArray[np.int64], "..."]:
-        """Return a player's action that does nothing, for all episodes."""
+        """Return the action of a player that does nothing, in all episodes."""
         space = self.actions[player].space
         none = int(getattr(space, "n", 1)) - 1 if self.actions[player].form == "flat" else 0
         return np.full((self.game.episodes, *(space.shape or ())), none, dtype=np.int64)

@@ -30,8 +30,8 @@ The infos of the parallel game, at every reset and step: `action_mask`, `game`, 
 ### Many at once
 
 `gymnasium.make_vec("S2B/Listener-v0", num_envs=4096, vectorization_mode="vector_entry_point")` plays all episodes in
-one batch; the step after an episode has ended begins another (`AutoresetMode.NEXT_STEP`). `reset(seed=...)` takes the
-first of as many consecutive seeds, or a list with one seed per environment. Infos are arrays over environments.
+one batch; the step after an episode's end begins the next episode (`AutoresetMode.NEXT_STEP`). `reset(seed=...)` takes
+the first of B consecutive seeds, or a list with one seed per environment. Infos are arrays over environments.
 
 ### Version history
 
@@ -70,7 +70,7 @@ class ListenerEnv(AgentEnv):
 
 
 class ListenerVectorEnv(AgentVectorEnv):
-    """Many listeners' games in one batch; see the docstring of this module."""
+    """Many games of the listener in one batch; see the docstring of this module."""
 
     def __init__(
         self,

@@ -19,8 +19,8 @@
 A speaker and a listener play referential games about stimuli without knowing their meanings (MetaRG22, MetaRG24). Every
 episode has its own symbolic space, of N dimensions with varying numbers of values, and its own vocabulary. The support
 phase shows every value at least S times; the query phase asks for combinations of values that the support never showed.
-Agents can carry only how to learn from one episode to the next: how to bind tokens to values within an episode,
-and how to recombine them.
+From one episode to the next, agents can only reuse how to learn: how to bind tokens to values within an episode, and
+how to recombine them.
 
 ### Observation space
 
@@ -53,7 +53,7 @@ the first reset the mask of an episode's first step. Messages are legal at round
 
 ### Infos
 
-Every reset and every step has the same infos, and no NaN:
+Every reset and every step returns these infos. None of them is NaN:
 
 | Key                | Meaning                                                                                       |
 |--------------------|-----------------------------------------------------------------------------------------------|
@@ -64,16 +64,16 @@ Every reset and every step has the same infos, and no NaN:
 | `support_accuracy` | share of right decisions in the support                                                       |
 | `yes_rate`         | share of query games in which the listener said that it saw the target's meaning              |
 
-Scores cover the episode so far. They are complete when it ends, and -1 until a game of their phase has been played.
+Scores cover the episode so far. They are -1 before the first game of their phase, and final when the episode ends.
 
 ### Seeds
 
 `reset(seed=...)` takes whole numbers from 0 to `2**64 - 1`. Without a seed it begins the next episode of the last seed,
-and at the first reset an episode of a random one.
+and at the first reset an episode of a random seed.
 
 ### Rewards
 
-Both agents receive 1 for a right decision; for a wrong one 0 in the support and -2 in the query.
+Both agents receive 1 for a right decision; for a wrong decision, 0 in the support and -2 in the query.
 
 ### Arguments
 
@@ -85,9 +85,9 @@ icy.s2b.parallel_env(
 ```
 
 `actions`: the form of actions. `messages="tokens"`: agents observe a message as its tokens, MultiDiscrete([V + 1] * L),
-instead of a one-hot block per token. `latents=True` adds hidden facts to the infos: meanings, numbers of values,
-the right decision. `observations` and `observe_mask`: the form of observations, see above. All others are
-settings, see `icy.s2b.GameSettings`; `compat="near32"` takes the choices of the authors' program.
+instead of a one-hot block per token. `latents=True` adds hidden facts to the infos: meanings, numbers of values, the
+right decision. `observations` and `observe_mask`: the form of observations, see above. All others are settings, see
+`icy.s2b.GameSettings`; `compat="near32"` takes the choices of the authors' program.
 
 ### Version history
 
@@ -178,10 +178,10 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, options: Infos | None = None
     ) -> tuple[dict[str, OneObserved], dict[str, Infos]]:
-        """Begin the episode of a seed, or the next one.
+        """Begin the first episode of a seed, or without a seed the next episode.
 
         Raises:
-            InvalidSettingError: a seed that is not a whole number from 0 to 2**64 - 1, or any option.
+            InvalidSettingError: the seed is not a whole number from 0 to 2**64 - 1, or options are given.
         """
         checked_options(options, API_TEST_OPTIONS)
         self.adapter.reset(seed)
@@ -191,12 +191,12 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         return self._observations(), self._infos()
 
     def step(self, actions: dict[str, object]) -> Outcome:
-        """Let both agents act. An agent without an action does nothing.
+        """Play one step with the agents' actions. An agent without an action does nothing.
 
         Raises:
             IcyError: the episode is over, or has not begun.
             UnknownNameError: an action of an unknown agent.
-            InvalidSettingError: `actions` is not a dictionary, or an action has another shape.
+            InvalidSettingError: `actions` is not a dictionary, or an action has the wrong shape.
         """
         if self.adapter.game.begun and not self.agents and not actions:
             return {}, {}, {}, {}, {}  # as in PettingZoo's environments; SuperSuit's black_death relies on it
@@ -218,14 +218,14 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         return self._observations(), rewards, ended, cut, self._infos()
 
     def state(self) -> Float32[NDArray[np.float32], " number"]:
-        """Return the features that both agents observe in one row, for centralised training."""
+        """Return the observations of both agents as one row, for centralized training."""
         features = self.adapter.features
         return np.concatenate([flattened(features[p], self.adapter.features_of(p))[0] for p in PLAYERS])
 
     def action_masks(self, agent: str = LISTENER) -> Mask:
-        """Return the legal choices of an agent in one row.
+        """Return the action mask of an agent as one row.
 
-        Before the first reset, these are the choices at the first step of an episode.
+        Before the first reset, this is the mask of an episode's first step.
 
         Raises:
             UnknownNameError: an unknown agent.
@@ -234,11 +234,11 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         return mask
 
     def render(self) -> Rendered:
-        """Return the last step in words ("ansi"), or a picture of the last lines ("rgb_array")."""
+        """Return the last step as text ("ansi"), or a picture of the last lines ("rgb_array")."""
         return self.adapter.render()
 
     def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+        """Do nothing: the environment has no resources to close."""
 
     def _observations(self) -> dict[str, OneObserved]:
         return {player: one_of(self.adapter.observed(player)) for player in PLAYERS}

@@ -9,14 +9,14 @@
 | Rewards            | 1 for a right answer, 0 for a wrong one                                     |
 
 The recall task (MetaRG22, the binding-problem control). A game has two steps: the first shows a stimulus, the second
-asks for one dimension, and the agent answers with the stimulus's value in it. Every stimulus of the episode's space is
-shown once in each of two shots; the score is the accuracy in the second. Compare `representation="scs"` with `"ohe"`.
+asks for the stimulus's value in one dimension, and the agent answers. Every stimulus of the episode's space is shown
+once in each of two shots; the score is the accuracy in the second. Compare `representation="scs"` with `"ohe"`.
 
 ### Observation space
 
 | Key               | Space         | Meaning                                                                         |
 |-------------------|---------------|---------------------------------------------------------------------------------|
-| `stimulus`        | Box, (W,)     | the stimulus; at the second step, ones for the numbers of the dimension asked   |
+| `stimulus`        | Box, (W,)     | the stimulus; at the second step, ones for the numbers of the queried dimension |
 | `step`            | Discrete(2)   | 0 a stimulus is shown, 1 an answer is asked for                                 |
 | `previous_result` | Discrete(3)   | result of the previous game: 0 none, 1 wrong, 2 right                           |
 
@@ -26,14 +26,14 @@ shown once in each of two shots; the score is the accuracy in the second. Compar
 gymnasium.make("S2B/Recall-v0", representation="scs", shots=2, latents=False, observations="dict", ...)
 ```
 
-`latents`, `observations`, `observe_mask` and `render_mode` are as in the parallel game. All others are
-settings, see `icy.s2b.RecallSettings`; `compat="near32"` takes the choices of the authors' program (except its third
-pass, which shows the last stimulus over and over).
+`latents`, `observations`, `observe_mask` and `render_mode` are as in the parallel game. All others are settings, see
+`icy.s2b.RecallSettings`; `compat="near32"` takes the choices of the authors' program, except its third pass, which
+shows the last stimulus over and over.
 
 ### Info
 
 At every reset and step: `action_mask`, `illegal_actions`, `accuracy` and `first_accuracy`, and `answer` with
-`latents=True`. The accuracies are the right answers so far in the last and in the first shot, as shares of its games.
+`latents=True`. The accuracies are the shares of right answers in the last shot and in the first, so far.
 
 ### Version history
 
@@ -61,7 +61,7 @@ class RecallAdapter:
     """Adapts recall tasks to the actions, observations and infos of Gymnasium; see AgentAdapter.
 
     Args:
-        task: the tasks.
+        task: tasks of B episodes.
         latents: whether infos include the right answers.
         observations: form of observations, "dict" or "box", see ObservationForm.
         observe_mask: whether observations include the action mask, see ObservationForm.
@@ -90,7 +90,7 @@ class RecallAdapter:
         self.form = ObservationForm(features, settings.most + 1, observations, observe_mask)
         self.spaces: tuple[Space, Space] = self.form.space, spaces.Discrete(settings.most + 1)
         self.render_mode = checked_mode(render_mode, modes)
-        self._lines: list[str] = []  # of the first task
+        self._lines: list[str] = []  # text of the first task, line by line
 
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> RecallTurn:
         """Begin an episode in every slot; see BatchedGame.reset."""
@@ -99,10 +99,10 @@ class RecallAdapter:
         return turn
 
     def act(self, actions: object) -> RecallTurn:
-        """Answer, or at a shown stimulus do nothing, in all episodes.
+        """Play one step in all episodes: an answer at a question, or the action for no answer.
 
         Raises:
-            IcyError: before the first reset, or actions of another shape.
+            IcyError: before the first reset, or actions with the wrong shape.
         """
         given = whole_actions(actions, (self.task.episodes,))
         turn = self.task.step(given)
@@ -119,7 +119,7 @@ class RecallAdapter:
             self._lines.append(f"answered {action}, {result}" + ("" if over else f"; shown {_numbers(turn)}"))
 
     def masks(self) -> Masks:
-        """Return the legal answers, [B, choices]; before the first reset, the answers at an episode's first step."""
+        """Return the action masks, [B, choices]; before the first reset, the masks of an episode's first step."""
         turn = self.task.turn
         asked = np.zeros(self.task.episodes, dtype=bool) if turn is None else (turn.asked == ASKED) & ~turn.done
         mask = np.repeat(asked[:, None], self.task.settings.most + 1, axis=1)
@@ -134,7 +134,7 @@ class RecallAdapter:
         return self.form.of(features, self.masks())
 
     def infos(self) -> Arrays:
-        """Return the infos, with a leading axis of episodes: the same keys at every step."""
+        """Return the infos, with a leading axis of episodes. The keys are the same at every step."""
         task = self.task
         infos: Arrays = {
             "action_mask": self.masks(),
@@ -145,7 +145,7 @@ class RecallAdapter:
         return infos | {"answer": task.answers} if self.latents else infos
 
     def render(self) -> Rendered:
-        """Return the last step in words, or a picture of the last lines; None without a render mode."""
+        """Return the last step as text, or a picture of the last lines; None without a render mode."""
         if self.render_mode is None:
             return None
         return self._lines[-1] if self.render_mode == "ansi" else picture(self._lines)
@@ -173,7 +173,7 @@ class RecallEnv(AgentEnv):
 
 
 class RecallVectorEnv(AgentVectorEnv):
-    """Many recall tasks in one batch, which are not rendered; see the docstring of this module."""
+    """Many recall tasks in one batch, without rendering; see the docstring of this module."""
 
     metadata = {**AgentVectorEnv.metadata, "render_modes": []}  # noqa: RUF012
 

@@ -1,4 +1,4 @@
-"""Environments of Gymnasium for one agent: one episode, or many in a batch, over the same adapter."""
+"""Environments of Gymnasium for one agent, with one episode or with a batch of episodes."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -32,35 +32,35 @@ Seeds = int | Sequence[int] | None
 
 
 class AgentAdapter(Protocol):
-    """Observations and actions of one agent in B episodes; arrays have a leading axis of episodes."""
+    """Interface between a batched task and the environments of one agent. Arrays have a leading axis of B episodes."""
 
     render_mode: str | None
 
     @property
     def spaces(self) -> tuple[Space, Space]:
-        """The spaces of one observation and of one action."""
+        """The observation space and the action space of one episode."""
 
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn | RecallTurn:
         """Begin an episode in every slot; see BatchedGame.reset."""
 
     def act(self, actions: object) -> Turn | RecallTurn:
-        """Act in all episodes, by actions of their form."""
+        """Play one step in all episodes with the agent's actions."""
 
     def observed(self) -> Observed:
         """Return the observations."""
 
     def masks(self) -> Masks:
-        """Return the legal choices; before the first reset, those at the first step of an episode."""
+        """Return the action masks, [B, choices]; before the first reset, the masks of an episode's first step."""
 
     def infos(self) -> Arrays:
-        """Return the infos, the same keys at every step."""
+        """Return the infos. The keys are the same at every step."""
 
     def render(self) -> Rendered:
         """Return the last step of the first episode; None without a render mode."""
 
 
 class AgentEnv(gymnasium.Env[OneObserved, object]):
-    """One episode for one agent.
+    """An environment of Gymnasium with one agent and one episode at a time.
 
     Args:
         adapter: adapter of one episode.
@@ -73,10 +73,10 @@ class AgentEnv(gymnasium.Env[OneObserved, object]):
         self.observation_space, self.action_space = adapter.spaces
 
     def reset(self, *, seed: int | None = None, options: Infos | None = None) -> tuple[OneObserved, Infos]:
-        """Begin the episode of a seed, or the next one.
+        """Begin the first episode of a seed, or without a seed the next episode.
 
         Raises:
-            InvalidSettingError: a seed that is not a whole number from 0 to 2**64 - 1, or any option.
+            InvalidSettingError: the seed is not a whole number from 0 to 2**64 - 1, or options are given.
         """
         checked_options(options)
         super().reset(seed=None if seed is None else checked_seed(seed))
@@ -84,33 +84,33 @@ class AgentEnv(gymnasium.Env[OneObserved, object]):
         return one_of(self.adapter.observed()), one_of(self.adapter.infos())
 
     def step(self, action: object) -> tuple[OneObserved, float, bool, bool, Infos]:
-        """Act; the other player acts as well.
+        """Play one step with the agent's action. In the referential game, the inner speaker acts too.
 
         Raises:
-            IcyError: before the first reset, or an action of another shape.
+            IcyError: before the first reset, or an action with the wrong shape.
         """
         turn = self.adapter.act([action])
         observation, info = one_of(self.adapter.observed()), one_of(self.adapter.infos())
         return observation, float(turn.reward[0]), bool(turn.done[0]), False, info
 
     def action_masks(self) -> Mask:
-        """Return the legal choices, all in one row, in the form that sb3-contrib's MaskablePPO takes.
+        """Return the action mask as one row, the format of sb3-contrib's MaskablePPO.
 
-        Before the first reset, these are the choices at the first step of an episode.
+        Before the first reset, this is the mask of an episode's first step.
         """
         mask: Mask = self.adapter.masks()[0].copy()
         return mask
 
     def render(self) -> Rendered:  # type: ignore[override]
-        """Return the last step in words ("ansi"), or a picture of the last lines ("rgb_array")."""
+        """Return the last step as text ("ansi"), or a picture of the last lines ("rgb_array")."""
         return self.adapter.render()
 
 
 class AgentVectorEnv(VectorEnv[Observed, object, AnyArray]):
-    """Many episodes for one agent, in one batch.
+    """A vector environment of Gymnasium: one agent in a batch of episodes.
 
     Infos are arrays over episodes, each with a mask (`_zsct` for `zsct`) that is always True, as in Gymnasium's own
-    vector environments. Scores are complete where the step's `terminated` is True.
+    vector environments. Scores are final where the step's `terminated` is True.
 
     Args:
         adapter: adapter of the episodes.
@@ -127,11 +127,11 @@ class AgentVectorEnv(VectorEnv[Observed, object, AnyArray]):
         self.action_space = batch_space(self.single_action_space, num_envs)
 
     def reset(self, *, seed: Seeds = None, options: Infos | None = None) -> tuple[Observed, Infos]:
-        """Begin all episodes: of a seed and the seeds that follow, of a list of seeds, or the next ones.
+        """Begin all episodes: of consecutive seeds from `seed` on, of a list of seeds, or the next episodes.
 
         Raises:
-            InvalidSettingError: a seed that is not a whole number from 0 to 2**64 - 1, not one seed per episode, or any
-                option.
+            InvalidSettingError: a seed is not a whole number from 0 to 2**64 - 1, a list does not have one seed per
+                episode, or options are given.
         """
         checked_options(options)
         if isinstance(seed, (Sequence, np.ndarray)) and np.ndim(seed):
@@ -141,10 +141,10 @@ class AgentVectorEnv(VectorEnv[Observed, object, AnyArray]):
         return self.adapter.observed(), self._infos()
 
     def step(self, actions: object) -> tuple[Observed, PerEpisode, PerEpisode, PerEpisode, Infos]:
-        """Act in all episodes.
+        """Play one step in all episodes.
 
         Raises:
-            IcyError: before the first reset, or actions of another shape.
+            IcyError: before the first reset, or actions with the wrong shape.
         """
         turn = self.adapter.act(actions)
         return self.adapter.observed(), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), self._infos()

@@ -23,7 +23,7 @@ ActionsName = Literal["factored", "flat", "role"]
 MessagesName = Literal["one-hot", "tokens"]
 ObservationsName = Literal["dict", "box"]
 FORMS, MESSAGES, OBSERVATIONS = map(get_args, (ActionsName, MessagesName, ObservationsName))
-MOST_SENTENCES = 100_000  # in the flat form
+MOST_SENTENCES = 100_000  # largest number of sentences in the flat format
 WIDE = 2.0  # bound of stimuli with samples that may leave their section
 Space = spaces.Space[Any]
 AnyArray = NDArray[Any]
@@ -33,18 +33,18 @@ Infos = dict[str, Any]
 Arrays = dict[str, Shaped[NDArray[Any], "batch ..."]]
 Flags = Bool[NDArray[np.bool_], " batch"]
 Masks = Int8[NDArray[np.int8], "batch choice"]
-Mask = Int8[NDArray[np.int8], " choice"]  # of one episode
+Mask = Int8[NDArray[np.int8], " choice"]  # of a single episode
 Observed = Arrays | Float32[NDArray[np.float32], "batch number"]
-OneObserved = Infos | Float32[NDArray[np.float32], " _"]  # of one episode
+OneObserved = Infos | Float32[NDArray[np.float32], " _"]  # of a single episode
 
 
 def observation_space(settings: GameSettings, player: str, messages: str = "one-hot") -> spaces.Dict:
     """Return the observation space of a player.
 
-    `stimulus` holds the numbers of all stimuli that the player sees; `message` the tokens that it hears, each as a
-    one-hot block or as "tokens"; `role` is 0 for the speaker and 1 for the listener; `phase` is 0 in the support and 1
-    in the query; `round` is 0..N + 1; `previous_result` is 0 before the first result, 1 for a failure and 2 for a
-    success; `previous_reward` is the reward of that game.
+    `stimulus` holds the numbers of all stimuli that the player sees, and `message` the tokens that it hears, as one-hot
+    blocks or as "tokens". `role` is 0 for the speaker and 1 for the listener; `phase` is 0 in the support and 1 in the
+    query; `round` is 0..N + 1; `previous_result` is 0 before the first result, 1 for a failure and 2 for a success;
+    `previous_reward` is the reward of the previous game.
     """
     slots = settings.speaker_slots if player == SPEAKER else settings.slots
     low, high = (0.0, 1.0) if settings.representation == "ohe" else (-1.0, 1.0)
@@ -68,7 +68,7 @@ def observation_space(settings: GameSettings, player: str, messages: str = "one-
 
 
 def observed(seen: Seen, player: str, settings: GameSettings, messages: str = "one-hot") -> Arrays:
-    """Return a player's observations as arrays of its observation space, with a leading axis of episodes."""
+    """Return a player's observations by key of its observation space, with a leading axis of episodes."""
     count, heard = len(seen.round), seen.message
     if messages == "one-hot":
         heard = np.eye(settings.vocab_size + 1, dtype=np.int8)[heard].reshape(count, -1)
@@ -84,19 +84,19 @@ def observed(seen: Seen, player: str, settings: GameSettings, messages: str = "o
 
 
 def one_of(batched: Any, row: int = 0) -> Any:
-    """Return one row of a batched array, or of each array in a dictionary."""
+    """Select one row of a batched array, or of each array in a dictionary."""
     return {name: array[row] for name, array in batched.items()} if isinstance(batched, Mapping) else batched[row]
 
 
 def flat_space(features: spaces.Dict) -> spaces.Box:
-    """Return the float32 Box of all features in one row."""
+    """Return the float32 Box of all features, concatenated into one row."""
     box = spaces.flatten_space(features)
     assert isinstance(box, spaces.Box)
     return spaces.Box(box.low.astype(np.float32), box.high.astype(np.float32), dtype=np.float32)
 
 
 def flattened(features: spaces.Dict, arrays: Arrays) -> Float32[NDArray[np.float32], "batch number"]:
-    """Return batched features in one row per episode, in the layout of `gymnasium.spaces.flatten`."""
+    """Concatenate batched features into one row per episode, in the layout of `gymnasium.spaces.flatten`."""
     rows = []
     for name, space in features.items():
         values = np.asarray(arrays[name]).reshape(len(arrays[name]), -1)
@@ -108,18 +108,18 @@ def flattened(features: spaces.Dict, arrays: Arrays) -> Float32[NDArray[np.float
 
 
 class ObservationForm:
-    """The form in which an agent observes its features and its action mask.
+    """Format of observations: features as a dictionary or a box, with or without the action mask.
 
     Args:
         features: space of the features.
         choices: number of choices in the action mask.
-        observations: "dict": the features by name; "box": all features in one row of float32, as
+        observations: "dict": the features by name; "box": all features as one float32 row, as
             `gymnasium.spaces.flatten` orders them.
         observe_mask: whether observations include the action mask: as one more feature, "action_mask"; with "box", as
             {"observation": row of features, "action_mask": mask}.
 
     Raises:
-        UnknownNameError: an unknown form.
+        UnknownNameError: an unknown format of observations.
         InvalidSettingError: `observe_mask` is not True or False.
     """
 
@@ -134,7 +134,7 @@ class ObservationForm:
             self.space = spaces.Dict({**parts, "action_mask": spaces.Box(0, 1, (choices,), np.int8)})
 
     def of(self, arrays: Arrays, masks: Masks) -> Observed:
-        """Return observations of this form, with a leading axis of episodes."""
+        """Convert features and masks to observations of this format, with a leading axis of episodes."""
         mask: Arrays = {"action_mask": masks.copy()} if self.observe_mask else {}
         if not self.box:
             return arrays | mask
@@ -143,7 +143,7 @@ class ObservationForm:
 
 
 class RowMultiDiscrete(spaces.MultiDiscrete):
-    """A MultiDiscrete space. Its `sample` also takes a mask in one row: the choices of each number in turn."""
+    """A MultiDiscrete space with a `sample` that also takes a mask as one row: the choices of each number in turn."""
 
     def sample(
         self, mask: Mask | tuple[Int8[NDArray[np.int8], " _"], ...] | None = None, probability: ArrayLike | None = None
@@ -156,10 +156,10 @@ class RowMultiDiscrete(spaces.MultiDiscrete):
 
 
 def whole_actions(actions: object, shape: tuple[int, ...]) -> Int64[NDArray[np.int64], "..."]:
-    """Return actions as whole numbers, and check their shape.
+    """Check the shape of actions, and convert them to int64.
 
     Raises:
-        InvalidSettingError: another shape, or not whole numbers.
+        InvalidSettingError: the shape differs, or actions are not whole numbers.
     """
     try:
         found = np.asarray(actions)
@@ -175,10 +175,10 @@ def whole_actions(actions: object, shape: tuple[int, ...]) -> Int64[NDArray[np.i
 
 
 def checked_options(options: Mapping[str, object] | None, known: Sequence[str] = ()) -> None:
-    """Require that `reset` gets no options: these environments have none.
+    """Raise an error if `reset` gets options, because these environments have none.
 
     Raises:
-        InvalidSettingError: any option that is not in `known`, or not a dictionary.
+        InvalidSettingError: an option is not in `known`, or `options` is not a dictionary.
     """
     if options is not None and not isinstance(options, Mapping):
         raise InvalidSettingError(f"Options of reset() must be a dictionary, not {quoted(options)}.")
@@ -190,17 +190,17 @@ def checked_options(options: Mapping[str, object] | None, known: Sequence[str] =
 
 
 class ActionForm:
-    """The action space of one player in one form, its masks, and the conversion to actions of the game.
+    """Format of one player's actions: its action space, its masks, and the conversion to actions of the game.
 
     Args:
         settings: settings of the game.
         player: "speaker" or "listener".
-        form: "factored": a decision and a token per position (MultiDiscrete), the same for both players; "flat": one
-            number for a decision and a sentence, the same for both, the last number for no action (as in MetaRG22);
-            "role": only the player's own choices: the speaker's tokens, the listener's decision.
+        form: "factored": a decision and a token per position (MultiDiscrete), for both players; "flat": one number for
+            a decision and a sentence, for both players, and the last number for no action (MetaRG22); "role": only the
+            player's own choices: the speaker's tokens, the listener's decision.
 
     Raises:
-        UnknownNameError: an unknown form.
+        UnknownNameError: an unknown format of actions.
         InvalidSettingError: a channel with too many sentences to number.
     """
 
@@ -246,15 +246,15 @@ class ActionForm:
         return int(self.space.n) if isinstance(self.space, spaces.Discrete) else sum(self.sizes)
 
     def checked_actions(self, actions: object, episodes: int) -> Int64[NDArray[np.int64], "..."]:
-        """Return actions of this form, with a leading axis of episodes, as whole numbers.
+        """Check the shape of actions with a leading axis of episodes, and convert them to int64.
 
         Raises:
-            InvalidSettingError: actions of another shape, or not whole numbers.
+            InvalidSettingError: actions have the wrong shape, or are not whole numbers.
         """
         return whole_actions(actions, (episodes, *(self.space.shape or ())))
 
     def read(self, given: Int64[NDArray[np.int64], "batch ..."]) -> Action:
-        """Convert actions of this form, with a leading axis of episodes, to actions of a player."""
+        """Convert actions of this format, with a leading axis of episodes, to an Action of the game."""
         if self.form == "flat":
             count = len(self._sentences)
             given = np.where((given < 0) | (given >= self.settings.decisions * count), 0, given)
@@ -266,7 +266,7 @@ class ActionForm:
     def forbidden(
         self, actions: Int64[NDArray[np.int64], "batch ..."], masks: Masks
     ) -> Bool[NDArray[np.bool_], " batch"]:
-        """Return where actions are invalid, or not allowed by masks [B, choices]: [B]."""
+        """Return which actions are invalid, or forbidden by masks [B, choices], as a mask, [B]."""
         given = actions.reshape(len(masks), -1)
         sizes = np.array([masks.shape[1]] if self.form == "flat" else self.sizes)
         there = (given >= 0) & (given < sizes)
@@ -275,10 +275,10 @@ class ActionForm:
         return ~allowed
 
     def masks(self, seen: Seen) -> Masks:
-        """Return the legal choices, [B, choices], of a flat action, or of the decision and then each token.
+        """Return the action masks, [B, choices]: of the flat action, or of the decision followed by each token.
 
-        There is always a legal choice: a player without a decision or message may choose 0, or the last action of the
-        flat form.
+        One choice is always legal: a player that may not decide or speak may choose 0, or the last action of the flat
+        format.
         """
         if self.form == "flat":
             return self._flat_masks(seen)

@@ -1,4 +1,4 @@
-"""Players without learning. Each is imported on first use, like a plug-in."""
+"""Speakers and listeners that do not learn. Each is imported on first use."""
 
 from icy.core.register import register_listener, register_speaker
 
@@ -6,27 +6,39 @@ _SPEAKERS = {
     "posdis": ("PosdisSpeaker", "One token per dimension, at its position: the value.", "MetaRG24, Posdis-Speaker"),
     "bosdis": ("BosdisSpeaker", "A different token for every value of every dimension, in arbitrary order.", "icy"),
     "holistic": ("HolisticSpeaker", "A different random sentence for every meaning in every episode.", "icy"),
-    "digital": ("DigitalSpeaker", "The cheating language: the index of each number among V equal bins.", "MetaRG22"),
+    "digital": (
+        "DigitalSpeaker",
+        "The cheating language: for each number, the index of its bin among V equal bins.",
+        "MetaRG22",
+    ),
     "random": ("RandomSpeaker", "Random tokens.", "icy"),
 }
 _LISTENERS = {
     "binding": (
         "binding:BindingListener",
-        "Binds tokens to numbers by memory and inference, without learning.",
+        "Binds tokens to numbers by memory and inference; does not learn.",
         "icy",
     ),
     "nearest": ("nearest:NearestListener", "Gives a number the value of the nearest known number.", "icy"),
     "oracle": ("listeners:OracleListener", "Knows all meanings and is always right.", "icy"),
-    "posdis": ("listeners:PosdisListener", "Reads the posdis speaker, unpermuted; never decides none.", "MetaRG24"),
-    "digital": ("listeners:DigitalListener", "Reads the cheating language, unpermuted.", "MetaRG22"),
+    "posdis": (
+        "listeners:PosdisListener",
+        "Understands the posdis speaker if tokens are not renamed; never decides none.",
+        "MetaRG24",
+    ),
+    "digital": (
+        "listeners:DigitalListener",
+        "Understands the cheating language if tokens are not renamed.",
+        "MetaRG22",
+    ),
     "always-no": ("listeners:AlwaysNo", "Always decides none: no stimulus has the target's meaning.", "icy"),
-    "novelty": ("deaf:NoveltyListener", "Ignores messages: no to a stimulus that it has seen before.", "icy"),
+    "novelty": ("deaf:NoveltyListener", "Ignores messages: decides no for a stimulus that it has seen before.", "icy"),
     "novelty-meaning": (
         "deaf:MeaningNoveltyListener",
-        "Ignores messages: no to a meaning that it has seen before.",
+        "Ignores messages: decides no for a meaning that it has seen before.",
         "icy",
     ),
-    "order": ("deaf:OrderListener", "Ignores messages: yes to the next meaning by index.", "icy"),
+    "order": ("deaf:OrderListener", "Ignores messages: decides yes for the next query meaning by index.", "icy"),
     "random": ("listeners:RandomListener", "Decides at random.", "icy"),
 }
 

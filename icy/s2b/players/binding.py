@@ -1,9 +1,9 @@
-"""The binding listener: memory and inference without learning.
+"""The binding listener, which remembers and infers, and does not learn.
 
-In each episode it remembers the numbers that it has seen in every dimension, and their tokens. It infers the number of
+In each episode, it remembers the numbers that it has seen in every dimension, and their tokens. It infers the number of
 values of a dimension. Every possible number of values is a hypothesis that divides the range of numbers into sections;
-the better the numbers fit these sections, the more likely is the hypothesis. A section has the numbers of one value,
-and a value has one token. So under each hypothesis a known token identifies a section.
+the better the numbers fit these sections, the more likely is the hypothesis. A section contains the numbers of one
+value, and a value has one token. So under each hypothesis a known token identifies a section.
 """
 
 import numpy as np
@@ -21,21 +21,21 @@ Rows = Int64[Wholes, " some"]  # indices of episodes
 Numbers = Float64[Reals, "some dimension"]
 Tokens = Int64[Wholes, "some dimension"]
 
-UNLIKELY = -30.0  # log-likelihood of a contradiction: a section with two tokens, or with more numbers than samples
-NARROW, PLACES = 6, 12  # sizes of the grid of standard deviations and means that evidence is averaged over
+UNLIKELY = -30.0  # log-likelihood of a contradiction: a section with two tokens, or with more than O numbers
+NARROW, PLACES = 6, 12  # sizes of the grid over which `evidence` averages: standard deviations, means
 
 
 class BindingListener(Decider):
-    """Remembers numbers with their tokens, infers the numbers of values, and takes the most likely decision.
+    """Listener that remembers numbers with their tokens, infers each dimension's number of values, and decides.
 
     It knows the distribution of stimuli, and that each position of a message describes one dimension. So it is a
     reference for speakers of these languages. It does not know the meanings, the numbers of values or the vocabulary of
-    the episode. It makes no use of two facts: a stimulus has the same sample in all dimensions, and targets come in a
+    the episode. It does not use two facts: a stimulus has the same sample number in all dimensions, and targets have a
     fixed order.
     """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. Messages must have one token per dimension."""
+        """Prepare for a batch of episodes. Messages must have one token per dimension."""
         super().begin(seat)
         settings = seat.settings
         if settings.reach < settings.dimensions:
@@ -71,7 +71,7 @@ class BindingListener(Decider):
         return Action(decision=decision)
 
     def _learn_from_success(self, seen: Seen) -> None:
-        """Remember the stimuli of right choices, in games that do not show the target at their end."""
+        """Remember the stimuli of right decisions, for games without feedback."""
         settings = self.seat.settings
         chosen = (self.last_decision < settings.slots) & (seen.round == 0) & (seen.result == SUCCESS) & ~seen.fresh
         rows = np.flatnonzero(chosen)
@@ -79,7 +79,7 @@ class BindingListener(Decider):
         self.last_decision[seen.fresh | (seen.round == 0)] = settings.slots
 
     def _decide(self, rows: Wholes, stimuli: Reals) -> Wholes:
-        """Return the most likely decisions, [n], for stimuli [n, slots, N] of some episodes."""
+        """Return the most likely decisions, [n], for stimuli [n, slots, N] of the episodes `rows`."""
         settings, tokens = self.seat.settings, self.sentence()[rows]
         for slot in range(settings.slots):
             self.memory.see(rows, stimuli[:, slot])
@@ -92,7 +92,7 @@ class BindingListener(Decider):
 
 
 class Memory:
-    """Numbers and tokens of every dimension of some episodes, under every hypothesis.
+    """Memory of the numbers and tokens in each dimension of B episodes, under every hypothesis.
 
     Axes: B episodes, N dimensions, D hypotheses (numbers of values), at most S sections, V tokens.
     """
@@ -114,13 +114,13 @@ class Memory:
         self.initial = {n: v.flat[0] for n, v in vars(self).items() if isinstance(v, np.ndarray) and n != "counts"}
 
     def forget(self, rows: Rows) -> None:
-        """Forget everything in some episodes."""
+        """Clear the memory of the episodes `rows`."""
         if len(rows):
             for name, value in self.initial.items():
                 getattr(self, name)[rows] = value
 
     def see(self, rows: Rows, numbers: Numbers) -> None:
-        """Remember numbers [n, N] of some episodes [n]. Repeated numbers have no effect."""
+        """Remember numbers [n, N] of the episodes `rows` [n]. Repeated numbers have no effect."""
         fresh = ~(self.numbers[rows] == numbers[..., None]).any(-1)
         which, dimension = np.nonzero(fresh)
         b, x = rows[which], numbers[which, dimension]
@@ -152,7 +152,7 @@ class Memory:
         self.section[(*at, tokens[..., None])] = np.where(heard, section, -1)
 
     def ratio(self, rows: Rows, numbers: Numbers, tokens: Tokens) -> Float64[Reals, " some"]:
-        """Return the likelihood ratio, [n], of "stimuli [n, N] have the meaning of tokens [n, N]" to the opposite."""
+        """Return the likelihood ratio that stimuli [n, N] have the meaning of tokens [n, N], [n]."""
         weights = self._weights(rows)
         matches = self._match_probability(rows, numbers, tokens)
         same = (weights * matches).sum(-1).prod(-1)
@@ -162,7 +162,7 @@ class Memory:
         return ratio
 
     def sizes(self, rows: Rows) -> Int64[Wholes, "some dimension"]:
-        """Return the most likely number of values of each dimension in some episodes, [n, N]."""
+        """Return the most likely number of values of each dimension in the episodes `rows`, [n, N]."""
         sizes: Wholes = self.counts[self._weights(rows).argmax(-1)]
         return sizes
 
@@ -187,7 +187,7 @@ class Memory:
         return probability
 
     def _sections(self, numbers: Reals) -> tuple[Wholes, Reals]:
-        """Return the section of numbers [...] under every hypothesis, and the position in it from 0 to 1: [..., D]."""
+        """Return the section of numbers under every hypothesis, and the position in the section (0 to 1), [..., D]."""
         place = (np.asarray(numbers)[..., None] + 1) / 2 * self.counts
         section = np.clip(np.floor(place), 0, self.counts - 1).astype(np.int64)
         return section, place - section

@@ -1,6 +1,6 @@
 """Listeners that ignore messages. Their scores show how much the schedule of stimuli reveals without messages.
 
-Only scores above theirs are evidence of communication.
+Only scores above those of these listeners are evidence of communication.
 """
 
 from dataclasses import replace
@@ -26,16 +26,16 @@ Sizes = Int64[Wholes, "some dimension"]  # number of values of each dimension
 
 
 class NoveltyListener(Decider):
-    """Chooses the first stimulus that it has not seen in earlier feedback; "none" without a new stimulus."""
+    """Chooses the first stimulus that it has not seen in earlier feedback; "none" if no stimulus is new."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. Games must end by showing the target."""
+        """Prepare for a batch of episodes. The game must have feedback."""
         super().begin(seat)
         _require_feedback(seat)
         self.before: list[set[bytes]] = [set() for _ in range(seat.episodes)]
 
     def acting(self, seen: Seen) -> Action:
-        """Decide, and remember the target at the feedback."""
+        """Decide, and remember the targets that the feedback shows."""
         for episode in np.flatnonzero(seen.fresh):
             self.before[episode].clear()
         decision = np.where(seen.may_decide, self.decide(seen), 0)
@@ -52,26 +52,26 @@ class NoveltyListener(Decider):
 
 
 class ValuesListener(BindingListener):
-    """Base class of listeners that infer the values of stimuli like `binding`, but from numbers only.
+    """Base class of listeners that infer values like `binding`, but only from numbers, without tokens.
 
     A subclass implements `candidates`.
     """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. Games must end by showing the target."""
+        """Prepare for a batch of episodes. The game must have feedback."""
         super().begin(seat)
         _require_feedback(seat)
 
     def acting(self, seen: Seen) -> Action:
-        """Act like `binding` without messages."""
+        """Act like `binding` with empty messages."""
         return super().acting(replace(seen, message=np.zeros_like(seen.message)))
 
     def candidates(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> SlotMask:
-        """Return a mask of the slots that may be chosen in some episodes [n].
+        """Return a mask of the slots that may be chosen in the episodes `rows`, [n, slots].
 
         Args:
             rows: indices of the episodes.
-            meanings: number of the inferred meaning of each slot.
+            meanings: number of the inferred meaning of each slot, [n, slots].
             sizes: inferred number of values of each dimension, [n, N].
         """
         raise NotImplementedError
@@ -79,7 +79,7 @@ class ValuesListener(BindingListener):
     def meanings(
         self, numbers: Float64[Reals, "some stimulus dimension"], sizes: Sizes
     ) -> Int64[Wholes, "some stimulus"]:
-        """Return the indices of the meanings, [n, slots], of numbers [n, slots, N] in spaces of sizes [n, N]."""
+        """Infer the number of each stimulus's meaning, [n, slots], from numbers [n, slots, N] and sizes [n, N]."""
         values = np.clip((numbers + 1) / 2 * sizes[:, None], 0, sizes[:, None] - 1).astype(np.int64)
         return meaning_numbers(values, self.seat.settings.most)
 
@@ -91,17 +91,17 @@ class ValuesListener(BindingListener):
 
 
 class MeaningNoveltyListener(ValuesListener):
-    """Chooses the first stimulus with a new inferred meaning; "none" without a new meaning."""
+    """Chooses the first stimulus with a new inferred meaning; "none" if no meaning is new."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; see `ValuesListener`."""
+        """Prepare for a batch of episodes; see `ValuesListener`."""
         super().begin(seat)
         self.targets: list[list[Reals]] = [[] for _ in range(seat.episodes)]
         self.known: list[set[int]] = [set() for _ in range(seat.episodes)]  # inferred meanings of these targets
-        self.known_sizes = np.zeros((seat.episodes, seat.settings.dimensions), dtype=np.int64)  # sizes used for these
+        self.known_sizes = np.zeros((seat.episodes, seat.settings.dimensions), dtype=np.int64)  # sizes behind these
 
     def acting(self, seen: Seen) -> Action:
-        """Act, and remember the target at the feedback."""
+        """Act, and remember the targets that the feedback shows."""
         for episode in np.flatnonzero(seen.fresh).tolist():
             self.targets[episode], self.known[episode] = [], set()
         action = super().acting(seen)
@@ -112,7 +112,7 @@ class MeaningNoveltyListener(ValuesListener):
         return action
 
     def candidates(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> SlotMask:
-        """Return the slots with a new meaning."""
+        """Return a mask of the slots with a new meaning, [n, slots]."""
         for episode, size in zip(rows.tolist(), sizes, strict=True):
             if (self.known_sizes[episode] != size).any():  # the inferred meanings of earlier targets have changed
                 self.known_sizes[episode], self.known[episode] = size, set()
@@ -126,13 +126,13 @@ class MeaningNoveltyListener(ValuesListener):
 
 
 class OrderListener(ValuesListener):
-    """Counts the games of the query and chooses the stimulus with the next meaning by index; otherwise "none".
+    """Counts the games of the query and chooses the stimulus with the next query meaning by index, or else "none".
 
-    It infers the values from numbers only, and knows the meanings of the query.
+    It infers the values only from numbers, and knows which meanings belong to the query.
     """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; see `ValuesListener`."""
+        """Prepare for a batch of episodes; see `ValuesListener`."""
         super().begin(seat)
         self.count = np.zeros(seat.episodes, dtype=np.int64)  # games of the query so far
 
@@ -143,7 +143,7 @@ class OrderListener(ValuesListener):
         return super().acting(seen)
 
     def candidates(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> SlotMask:
-        """Return the slots with the next meaning."""
+        """Return a mask of the slots with the next meaning, [n, slots]."""
         settings = self.seat.settings
         spaces = Spaces(sizes, settings.most)
         in_query = spaces.valid & query_meanings(spaces, settings.threshold)
@@ -155,17 +155,17 @@ class OrderListener(ValuesListener):
 
 def _require_feedback(seat: Seat) -> None:
     if not seat.settings.feedback:
-        raise IncompatibleError("This listener learns targets from the feedback, and the game has no feedback.")
+        raise IncompatibleError("This listener learns targets from the feedback; take a game with feedback=True.")
 
 
 def _first(which: SlotMask, settings: GameSettings) -> Decisions:
-    """Return the first slot of a mask. For an empty mask return "none", or slot 0 if the game has no "none"."""
+    """Return the first slot of a mask. If the mask is empty, return "none", or slot 0 in a game without "none"."""
     first: Wholes = which.argmax(1)
     return np.where(which.any(1), first, settings.slots) if settings.descriptive else first
 
 
 class Deaf(Player):
-    """The deaf twin of a listener: the same player without messages.
+    """Wrapper that gives a listener empty messages (its deaf twin).
 
     Args:
         player: the listener.
@@ -176,10 +176,10 @@ class Deaf(Player):
         self.privileged = player.privileged
 
     def begin(self, seat: Seat) -> None:
-        """Seat the player."""
+        """Prepare the wrapped player for a batch of episodes."""
         super().begin(seat)
         self.player.begin(seat)
 
     def acting(self, seen: Seen) -> Action:
-        """Act like the player without messages."""
+        """Return the wrapped player's action for empty messages."""
         return self.player.act(replace(seen, message=np.zeros_like(seen.message)))

@@ -1,4 +1,4 @@
-"""The interface of players. A player plays many episodes at once."""
+"""The interface of players. A player acts in many episodes at once."""
 
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
@@ -26,7 +26,7 @@ class Seat:
 
     Attributes:
         settings: settings of the game.
-        episodes: number of episodes that it plays at once, B.
+        episodes: number of episodes played at once, B.
         streams: the player's random numbers, with a separate stream for every episode.
         game: the game with its latents, for privileged players only. Its arrays are always NumPy arrays.
     """
@@ -53,7 +53,7 @@ class Action:
 class Player:
     """Base class of speakers and listeners.
 
-    A player implements `acting`. A speaker also implements `utter` if its language is to be probed.
+    A subclass implements `acting`. A speaker with a language to probe also implements `utter`.
 
     Attributes:
         privileged: whether the player gets the game and its latents, as `Seat.game`.
@@ -63,10 +63,10 @@ class Player:
     steps = 0  # steps played since the last `begin`
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. Called before the first observation of every batch of episodes, and after a change of seeds.
+        """Prepare for a batch of episodes. Called before the first observation, and after a change of seeds.
 
         Raises:
-            IncompatibleError: the player cannot play this game.
+            IncompatibleError: the player cannot play the seat's game.
         """
         self.seat = seat
         self.steps = 0
@@ -80,7 +80,7 @@ class Player:
         return action
 
     def acting(self, seen: Seen) -> Action:
-        """Return the action for an observation. Every player implements this."""
+        """Return the action for an observation. Subclasses implement this."""
         raise NotImplementedError
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
@@ -88,24 +88,24 @@ class Player:
 
         Args:
             stimuli: the stimuli, [n, W].
-            meanings: their meanings, [n, N], for privileged speakers.
+            meanings: meanings of the stimuli, [n, N], for privileged speakers.
             episode: index of the episode in the batch.
 
         Raises:
-            IncompatibleError: the speaker does not support this.
+            IncompatibleError: the speaker does not implement `utter`.
         """
-        raise IncompatibleError(f"{type(self).__name__} has no `utter`, so its language cannot be probed.")
+        raise IncompatibleError(f"{type(self).__name__} has no method `utter`, so its language cannot be probed.")
 
     @property
     def game(self) -> BatchedGame:
         """The game, for privileged players."""
         if self.seat.game is None:
-            raise IcyError(f"{type(self).__name__} uses the game: set `privileged = True` and give its seat the game.")
+            raise IcyError(f"{type(self).__name__} uses the game; set `privileged = True`, so that its seat has it.")
         return self.seat.game
 
 
 class GameOnCpu:
-    """Wrapper of a game on a torch device for privileged players: it returns NumPy arrays."""
+    """Wrapper of a game on a torch device that returns NumPy arrays, for privileged players."""
 
     device = None
 
@@ -136,11 +136,11 @@ def on_cpu(thing: Any) -> Any:
 
 
 def seated(player: str | Player, role: str, game: BatchedGame) -> Player:
-    """Seat a player at a game. If it is given by name, create it first.
+    """Return a player that is ready to play a game (`begin`). A name creates a new player.
 
     Raises:
         UnknownNameError: no player in this role has this name.
-        InvalidSettingError: not a name or a player.
+        InvalidSettingError: `player` is neither a name nor a Player.
         IncompatibleError: the player cannot play this game.
     """
     seated_player: Player = registry.get(player, role).create() if isinstance(player, str) else player

@@ -1,4 +1,4 @@
-"""Listeners without learning, as references for speakers and other listeners."""
+"""Listeners that do not learn: references for speakers and for other listeners."""
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -16,16 +16,16 @@ class Decider(Player):
     """Base class of listeners that send no messages; a subclass implements `decide`."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; see Player."""
+        """Prepare for a batch of episodes; see Player."""
         super().begin(seat)
         self.words: Wholes = np.zeros((seat.episodes, seat.settings.rounds * seat.settings.length), dtype=np.int64)
 
     def decide(self, seen: Seen) -> Decisions:
-        """Return decisions, [B]; `words` holds the messages of the game so far."""
+        """Return decisions, [B]. The attribute `words` has the messages of the game so far, [B, rounds * L]."""
         raise NotImplementedError
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, and decide in the episodes that expect a decision."""
+        """Record the message, and decide in the episodes where a decision counts."""
         self.hear(seen)
         return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
 
@@ -38,7 +38,7 @@ class Decider(Player):
             self.words[now, place * settings.length : (place + 1) * settings.length] = seen.message[now]
 
     def numbers_of(self, seen: Seen) -> Float64[Reals, "batch slot dimension={self.seat.settings.dimensions}"]:
-        """Return one number per dimension, [B, slots, N]. A one-hot block becomes the middle of its value's section."""
+        """Return one number per dimension, [B, slots, N]. A one-hot value becomes the center of its section."""
         settings = self.seat.settings
         if settings.representation == "scs":
             numbers: Reals = seen.stimulus.astype(np.float64)
@@ -48,7 +48,7 @@ class Decider(Player):
         return middles
 
     def sentence(self) -> Int64[Wholes, "batch dimension={self.seat.settings.dimensions}"]:
-        """Return the token for each dimension, [B, N]. With several rounds, each message begins one dimension later."""
+        """Return one token per dimension, [B, N]. With several rounds, each message begins one dimension later."""
         settings = self.seat.settings
         if settings.length >= settings.dimensions:
             return self.words[:, : settings.dimensions]
@@ -58,7 +58,10 @@ class Decider(Player):
 
 
 class PosdisListener(Decider):
-    """Chooses the stimulus that matches most tokens of the posdis speaker, unpermuted; never decides "none"."""
+    """Chooses the stimulus that matches most of the posdis speaker's tokens; never decides "none".
+
+    The game must not rename tokens (permutation=False).
+    """
 
     privileged = True
 
@@ -92,21 +95,26 @@ class AlwaysNo(Decider):
     """Always decides "none": no stimulus has the target's meaning."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. The game must be descriptive."""
+        """Prepare for a batch of episodes. The game must be descriptive."""
         super().begin(seat)
         if not seat.settings.descriptive:
-            raise IncompatibleError("This listener always decides 'none', which a game that is not descriptive lacks.")
+            raise IncompatibleError(
+                "This listener always decides 'none', so the game must be descriptive (descriptive=True)."
+            )
 
     def decide(self, seen: Seen) -> Decisions:
-        """Return K + 1, "none"."""
+        """Return the decision K + 1, "none"."""
         return np.full(self.seat.episodes, self.seat.settings.slots)
 
 
 class DigitalListener(Decider):
-    """Chooses the stimulus that the digital speaker would describe with the message, unpermuted."""
+    """Chooses the stimulus that the digital speaker would describe with this message.
+
+    The game must not rename tokens (permutation=False).
+    """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. `check_digital` has the conditions on the game."""
+        """Prepare for a batch of episodes. `check_digital` lists the requirements."""
         super().begin(seat)
         check_digital(seat.settings)
 

@@ -1,4 +1,4 @@
-"""The nearest listener: memory without inference."""
+"""The nearest listener, which remembers numbers and does not infer or learn."""
 
 import numpy as np
 
@@ -11,14 +11,15 @@ from .listeners import Decider
 
 
 class NearestListener(Decider):
-    """Gives each number the token of the nearest known number, without inference of sections.
+    """Listener that gives each number the token of the nearest known number.
 
-    In every dimension it remembers the numbers at the end of games, with their tokens. A stimulus has the target's
-    meaning if in every dimension the nearest known number has the current token. A new token matches a new number.
+    In every dimension, it remembers the target's number at the end of each game, with its token. A stimulus has the
+    target's meaning if in every dimension the nearest known number has the current token. A new token matches a new
+    number.
     """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. Messages must have one token per dimension, and games must end by showing the target."""
+        """Prepare for a batch of episodes. Messages must have one token per dimension, and the game feedback."""
         super().begin(seat)
         settings = seat.settings
         if not settings.feedback or settings.reach < settings.dimensions:
@@ -29,7 +30,7 @@ class NearestListener(Decider):
         self.tokens = np.zeros((seat.episodes, 0, settings.dimensions), dtype=np.int64)
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, remember the target at the end of a game, and decide."""
+        """Record the message, remember the target at the end of a game, and decide."""
         if seen.fresh.any():
             self.numbers[seen.fresh] = np.nan
             used = ~np.isnan(self.numbers).all((0, 2))

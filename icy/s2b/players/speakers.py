@@ -1,7 +1,7 @@
-"""Speakers without learning.
+"""Speakers that do not learn.
 
-Most of them are privileged: they know the meanings, which learning players must infer, and express them in a language
-of known structure.
+Most of them are privileged: they know the meanings, which other players must infer, and express them in a language of
+known structure.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ class LanguageSpeaker(Player):
     """Base class of speakers that express the target's meaning in a language; a subclass implements `say`.
 
     If a message is too short for a sentence, the message of round r starts at token r of the sentence. For example, N
-    rounds of one token send a sentence of N tokens.
+    rounds with one token each send a sentence of N tokens.
     """
 
     privileged = True
@@ -35,11 +35,11 @@ class LanguageSpeaker(Player):
         return self.seat.settings.dimensions
 
     def say(self, meanings: Meanings, rows: Shaped[NDArray[Any], " stimulus"]) -> Sentences:
-        """Return the sentences for meanings [n, N] in some episodes [n]: [n, sentence length]."""
+        """Return the sentences for meanings [n, N] in the episodes `rows` [n], [n, sentence length]."""
         raise NotImplementedError
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. The rounds of a game must have enough tokens for a sentence."""
+        """Prepare for a batch of episodes. The messages of a game must have enough tokens for a sentence."""
         super().begin(seat)
         settings, needed = seat.settings, self.sentence_length()
         if settings.reach < needed:
@@ -49,7 +49,7 @@ class LanguageSpeaker(Player):
             )
 
     def acting(self, seen: Seen) -> Action:
-        """Send the target's sentence in every step with a legal message, except at the end of a game."""
+        """Send the target's sentence at every step where a message is legal, except at the end of a game."""
         meanings = self.game.latents(SPEAKER)[:, 0]
         sentences = self.say(meanings, np.arange(len(meanings)))
         length = self.seat.settings.length
@@ -61,7 +61,7 @@ class LanguageSpeaker(Player):
         return Action(message=said * speaks[:, None])
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return whole sentences; see Player."""
+        """Return the sentences for meanings; see Player."""
         return self.say(meanings, np.full(len(meanings), episode))
 
     def needs_tokens(self, count: int, why: str) -> None:
@@ -81,7 +81,7 @@ class PosdisSpeaker(LanguageSpeaker):
     """Sends one token per dimension: the token at position i is the value of dimension i."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. The vocabulary must have a token per value."""
+        """Prepare for a batch of episodes. The vocabulary must have a token per value."""
         super().begin(seat)
         self.needs_tokens(seat.settings.most, "a token per value")
 
@@ -94,7 +94,7 @@ class BosdisSpeaker(LanguageSpeaker):
     """Sends a bag of symbols: every value of every dimension has its own token, and their order is arbitrary."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. The vocabulary must have a token per value of every dimension."""
+        """Prepare for a batch of episodes. The vocabulary must have a token per value of every dimension."""
         super().begin(seat)
         self.needs_tokens(seat.settings.most * seat.settings.dimensions, "a token per value of every dimension")
 
@@ -119,7 +119,7 @@ class HolisticSpeaker(LanguageSpeaker):
         return length
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. The vocabulary must have at least two tokens."""
+        """Prepare for a batch of episodes. The vocabulary must have at least two tokens."""
         self.seat = seat
         self.needs_tokens(2, "at least two tokens")
         super().begin(seat)
@@ -146,10 +146,10 @@ class HolisticSpeaker(LanguageSpeaker):
 
 
 class DigitalSpeaker(Player):
-    """Sends the index of each number of the target among V equal bins of [-1, 1]. The code ignores the episode."""
+    """Sends, for each number of the target, the index of its bin among V equal bins of [-1, 1] (the digital code)."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. `check_digital` has the conditions on the game."""
+        """Prepare for a batch of episodes. `check_digital` lists the requirements."""
         super().begin(seat)
         check_digital(seat.settings)
 
@@ -178,7 +178,7 @@ def check_digital(settings: GameSettings) -> None:
 
 
 def digits(stimuli: Float[NDArray[Any], "*lead dimension"], vocab_size: int) -> Int64[Wholes, "*lead dimension"]:
-    """Return the indices of numbers among V equal bins of [-1, 1], counted from 1."""
+    """Return the index of each number's bin among V equal bins of [-1, 1], counted from 1."""
     bins: Wholes = np.clip(np.floor((stimuli + 1) / 2 * vocab_size), 0, vocab_size - 1).astype(np.int64) + 1
     return bins
 
@@ -187,7 +187,7 @@ class RandomSpeaker(Player):
     """Sends random tokens."""
 
     def acting(self, seen: Seen) -> Action:
-        """Sample tokens uniformly from 0..V, so sentences may end early."""
+        """Send tokens drawn uniformly from 0..V, so sentences may end early."""
         settings = self.seat.settings
         said = self.seat.streams.integers(
             "say", settings.vocab_size + 1, (settings.length,), self.steps * settings.length

@@ -1,6 +1,6 @@
 """Text models as players of S2B (MetaRG24): prompts, answers, servers and local models.
 
-They register like plug-ins, and each is imported on first use.
+Each is imported on first use.
 """
 
 from icy.core.register import register_text_model

@@ -1,4 +1,4 @@
-"""Addresses of servers, and the proxies on the way to them."""
+"""Addresses of servers, and proxies."""
 
 import ipaddress
 import os
@@ -10,17 +10,17 @@ from urllib.parse import SplitResult, quote, urlsplit
 from icy.core.errors import InvalidSettingError, quoted
 
 ROUTE = "/chat/completions"
-VERSION = r"(?:api-version=[\w.-]+)?"  # the query that Azure asks for
+VERSION = r"(?:api-version=[\w.-]+)?"  # the query string that Azure requires
 NO_SECRET = "The URL of a server must not hold a password or a query; pass the key's variable with --key-variable."
 
 
 class Address(NamedTuple):
-    """Address of a model.
+    """Address of a model on a server.
 
     Attributes:
         url: the server's URL as the user wrote it, without the route to chat completions.
         model: the server's name for the model.
-        target: the URL that requests go to, in ASCII.
+        target: the URL of requests, in ASCII.
     """
 
     url: str
@@ -29,12 +29,12 @@ class Address(NamedTuple):
 
 
 class Proxy(NamedTuple):
-    """A proxy that the environment or the system names.
+    """A proxy from the environment or from the system's settings.
 
     Attributes:
-        url: its URL, which may hold a password.
+        url: the proxy's URL, which may include a password.
         display_url: the URL without a password.
-        source: where it is named, such as "HTTP_PROXY".
+        source: where the proxy is set, such as "HTTP_PROXY".
     """
 
     url: str
@@ -43,10 +43,10 @@ class Proxy(NamedTuple):
 
 
 def read_address(name: str) -> Address:
-    """Return the address in `URL#MODEL`.
+    """Parse `URL#MODEL`.
 
     Raises:
-        InvalidSettingError: the name is not a URL and a model, or the URL may hold a secret.
+        InvalidSettingError: the name is not of the form URL#MODEL, or the URL may include a secret.
     """
     url, _, model = name.partition("#")
     if "@" in url.partition("//")[2].partition("/")[0]:
@@ -73,7 +73,7 @@ def _split(url: str) -> SplitResult:
     """Split an http URL.
 
     Raises:
-        ValueError: with the fault that the URL has.
+        ValueError: the URL is wrong; the message describes the fault.
     """
     if re.search(r"[\s\x00-\x1f\x7f]", url):
         raise ValueError("a blank in its URL")
@@ -96,10 +96,10 @@ def _split(url: str) -> SplitResult:
 
 
 def _ascii_netloc(parts: SplitResult) -> str:
-    """Return host and port in ASCII.
+    """Convert host and port to ASCII.
 
     Raises:
-        ValueError: no server can have this host.
+        ValueError: the host is not a possible host name.
     """
     host = parts.hostname or ""
     try:
@@ -115,12 +115,12 @@ def _ascii_netloc(parts: SplitResult) -> str:
 
 
 def proxy_to(target: str) -> Proxy | None:
-    """Return the proxy for a URL, or None.
+    """Return the proxy for requests to a URL, or None.
 
-    The environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY determine it, or the system's settings.
+    The environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY or the system's settings determine it.
 
     Raises:
-        InvalidSettingError: it is not an http proxy, or its address is not possible.
+        InvalidSettingError: the proxy is not an http proxy, or its address is wrong.
     """
     parts, known = urlsplit(target), urllib.request.getproxies()
     named = next((name for name in (parts.scheme, "all") if known.get(name)), None)

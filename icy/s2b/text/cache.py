@@ -1,4 +1,4 @@
-"""Answers on disk: a text model answers each question once, and an interrupted run continues where it ended."""
+"""Answers on disk: a text model answers each request once, and an interrupted run resumes."""
 
 import contextlib
 import hashlib
@@ -20,22 +20,22 @@ FORM = 1  # version of the files
 
 
 def keeping(model: TextModel, folder: str | Path | None) -> TextModel:
-    """Return a model that saves its answers in a folder, if there is a folder and the answers are worth saving."""
+    """Wrap a model to save its answers in a folder, unless the folder is None or saving is not useful."""
     return model if folder is None or not model.worth_keeping else CachedModel(model, folder)
 
 
 class CachedModel(TextModel):
-    """A text model with saved answers: one file per answer, under a hash of model, settings and request.
+    """A text model that saves its answers: one file per answer, named by a hash of model, settings and request.
 
-    Files hold the answer and its count of tokens, but not the prompt or a key. Invalid answers are saved too, and not
-    asked for again.
+    Files contain the answer and its count of tokens, but not the prompt or a key. Invalid answers are saved too, and
+    not requested again.
 
     Args:
-        model: the model.
-        folder: folder for its answers.
+        model: the model that answers.
+        folder: folder of the answers.
 
     Raises:
-        IncompatibleError: the model is privileged, so that its answers depend on more than the request.
+        IncompatibleError: the model is privileged, so its answers do not depend only on the request.
         StoreError: the folder cannot be written.
     """
 
@@ -43,18 +43,20 @@ class CachedModel(TextModel):
         self.model, self.folder = model, Path(folder)
         self.name = model.name
         if model.privileged:
-            raise IncompatibleError(f"Answers of {model.name} depend on more than their prompts, and cannot be saved.")
+            raise IncompatibleError(
+                f"Answers of {model.name} do not depend only on the prompts, so they cannot be saved; use no cache."
+            )
         with _by_its_option():
             require_room(self.folder)
         self._identity = model.identity()
 
     def begin(self, seat: Seat) -> None:
-        """Begin a batch of the model."""
+        """Begin a batch of episodes; see TextModel."""
         self.model.begin(seat)
 
     @property
     def retried(self) -> int:  # type: ignore[override]
-        """Number of the model's failed tries that were repeated."""
+        """Number of failed tries that the model repeated."""
         return self.model.retried
 
     def identity(self) -> dict[str, object]:
@@ -62,12 +64,12 @@ class CachedModel(TextModel):
         return self._identity
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Answer one request, from the folder if it has the answer."""
+        """Return the saved answer to a request, or ask the model."""
         ((_, found),) = self.answer([request])
         return found
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
-        """Yield the saved replies, then the model's, each after it is saved."""
+        """Yield the saved replies, then the model's replies, which are saved first."""
         missing: list[int] = []
         for place, request in enumerate(requests):
             if (found := self._found(request)) is None:
@@ -83,14 +85,14 @@ class CachedModel(TextModel):
             raise ServerError(f"{error} {rest}") from None
 
     def path(self, request: TextRequest) -> Path:
-        """Return the file of an answer."""
+        """Return the file of the answer to a request."""
         asked = {"prompt": request.prompt, "choices": request.choices, "max_tokens": request.max_tokens}
         whole = {"form": FORM, **self._identity, "request": {**asked, "seed": request.seed}}
         key = hashlib.blake2b(json.dumps(whole, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
         return self.folder / key[:2] / f"{key}.json"
 
     def _found(self, request: TextRequest) -> TextReply | None:
-        """Return the saved answer; None if there is none, or its file cannot be read."""
+        """Return the saved answer; None if it does not exist or cannot be read."""
         try:
             data = json.loads(self.path(request).read_bytes())
             usage = None if data["usage"] is None else Usage(*data["usage"])
@@ -114,7 +116,7 @@ class CachedModel(TextModel):
 
 @contextlib.contextmanager
 def _by_its_option() -> Iterator[None]:
-    """Make errors name the option that sets the folder."""
+    """Context manager in which errors name --cache, the option that sets the folder."""
     try:
         yield
     except StoreError as error:

@@ -1,4 +1,4 @@
-"""Completions of chat servers: from the bytes of a response to the text of an answer."""
+"""Reads completions of chat servers: from the bytes of a response to the text of an answer."""
 
 import contextlib
 import gzip
@@ -12,10 +12,10 @@ from icy.core.checks import LARGEST_NUMBER
 
 from .requests import CUT, Usage
 
-LARGEST_ANSWER = 16_000_000  # bytes, also after decompression
-TEXT_PARTS = (None, "text", "output_text")  # types of a content's parts; other parts are thoughts, images or tools
+LARGEST_ANSWER = 16_000_000  # bytes, before and after decompression
+TEXT_PARTS = (None, "text", "output_text")  # types of content parts that are text, not thoughts, images or tools
 UNREAD = frozenset({"br", "zstd", "compress"})  # compressions that Python cannot read
-REASONS = {  # standard names of reasons why an answer ends, by the servers' names
+REASONS = {  # standard names of finish reasons, by servers' names
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length"), CUT),
 }
@@ -25,16 +25,16 @@ MOST_QUOTED = 300  # number of letters of a server's own words in an error
 
 
 class NoChoice(ValueError):
-    """A completion with an empty list of choices. Some servers send it for a prompt that they block."""
+    """A completion has an empty list of choices. Some servers send this for a prompt that they block."""
 
 
 class Completion(NamedTuple):
     """A server's answer.
 
     Attributes:
-        content: the text; "" where the message holds no text, such as after a refusal or with tool calls.
-        finish: why the text ends ("stop", "length", ...), if the server reports it.
-        usage: tokens read and written, if the server reports them.
+        content: the text; "" if the message has no text, for example after a refusal or with tool calls.
+        finish: the reason why the text ends ("stop", "length", ...), if the server reports it.
+        usage: numbers of tokens read and written, if the server reports them.
     """
 
     content: str
@@ -66,7 +66,7 @@ def read_completion(text: str) -> Completion:
 
 
 def _choice(data: object) -> dict[str, object] | None:
-    """Return the first choice of a completion, or of a piece of a completion; None if there is none."""
+    """Return the first choice of a completion or of an event; None if there is none."""
     if not isinstance(data, dict) or data.get("error"):
         return None
     choices = data.get("choices")
@@ -81,14 +81,14 @@ def _content(choice: dict[str, object]) -> str:
 
 
 def _text(content: object) -> str:
-    """Return a content as text; it may have several parts."""
+    """Convert a content, which may have several parts, to text."""
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) and part.get("type") in TEXT_PARTS else part for part in parts]
     return "".join(str(one) for one in texts if isinstance(one, (str, int, float)) and not isinstance(one, bool))
 
 
 def _finish(given: object) -> str | None:
-    """Return the standard name of the reason why an answer ends; None if the server reports none."""
+    """Return the standard name of the reason why an answer ends; None if the server does not report it."""
     if not isinstance(given, str) or not given:
         return None
     name = given.lower()
@@ -96,7 +96,7 @@ def _finish(given: object) -> str | None:
 
 
 def _assembled(text: str) -> dict[str, object]:
-    """Join the events of a stream to one completion.
+    """Join the events of a stream into one completion.
 
     Raises:
         ValueError: an event is not JSON or reports an error, or the stream ends early.
@@ -123,7 +123,7 @@ def _assembled(text: str) -> dict[str, object]:
 
 
 def _usage(usage: object) -> Usage | None:
-    """Return the tokens that a server counts. Reasoning counts as written, even if the server lists it separately."""
+    """Return the server's counts of tokens. Reasoning tokens count as written, even if listed separately."""
     if not isinstance(usage, dict):
         return None
     read, written, total = (usage.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
@@ -147,14 +147,14 @@ def is_count(value: object) -> TypeGuard[int]:
 
 
 def decoded(body: bytes, encoding: str) -> str:
-    """Return the text of a body, which a server may compress without a request, or begin with a byte order mark.
+    """Decode a response body, which may be compressed or begin with a byte order mark.
 
     Args:
-        body: its bytes.
+        body: the bytes of the body.
         encoding: the header Content-Encoding.
 
     Raises:
-        ValueError: it is damaged, too large, or compressed with a method other than gzip and deflate.
+        ValueError: the body is damaged, too large, or compressed with a method other than gzip and deflate.
     """
     how = re.findall(r"[\w-]+", encoding.lower())
     if unknown := UNREAD.intersection(how):
@@ -177,7 +177,7 @@ def decoded(body: bytes, encoding: str) -> str:
 
 
 def words_of(text: str) -> str:
-    """Return a server's description of an error in one line; a page loses its tags."""
+    """Return a server's description of an error in one line, without HTML tags."""
     said = text
     with contextlib.suppress(ValueError, RecursionError):
         data = json.loads(text)

@@ -1,9 +1,9 @@
 """OpenAI-compatible servers as text models: vLLM, llama.cpp, Ollama, TGI, OpenAI and others.
 
-Requests use Python's own `urllib`, in threads. It takes the proxies and certificates of the system, and nothing else is
-needed to post a few kilobytes and wait for seconds. The client of the package openai brings 13 other packages (46 MB in
-all) and does not help with odd completions: it returns null messages, HTML pages and streams unchanged, retries wrong
-addresses, and does not name a proxy that fails.
+Requests use Python's own `urllib`, in threads. It uses the proxies and certificates of the system, and posting a few
+kilobytes and waiting for seconds needs no more. The client of the package openai brings 13 other packages (46 MB in
+all) and does not help with malformed completions: it returns null messages, HTML pages and streams unchanged, retries
+wrong addresses, and does not name a proxy that fails.
 """
 
 import contextlib
@@ -32,19 +32,19 @@ from .prompt import parse
 from .requests import CUT, Choices, TextReply, TextRequest
 from .text_model import TextModel, TextSettings, in_threads
 
-BUSY = (408, 409, 425, 429)  # and all statuses from 500
-LONGEST_WAIT = 300.0  # limit of the seconds between two tries, even if a server asks for more
-MOST_ANSWERS = 10_000  # limit of the answers that a request lists
+BUSY = (408, 409, 425, 429)  # HTTP statuses to retry, in addition to all from 500
+LONGEST_WAIT = 300.0  # largest number of seconds between two tries, even if a server requests more
+MOST_ANSWERS = 10_000  # largest number of answers that a request lists
 FILTERED = "content_filter"  # the finish reason, and Azure's code for a refusal
 API_KEY, COMPLETION_TOKENS = "api-key", "max_completion_tokens"  # request fields that some servers require
 
 
 class ServerError(IcyError):
-    """A server that cannot be reached, refuses, or fails again and again."""
+    """A server cannot be reached, refuses a request, or fails on every try."""
 
 
 class _Busy(Exception):
-    """A failed try that may be repeated; `wait` is the number of seconds that the server asks to wait."""
+    """A try failed and may be repeated after `wait` seconds, if the server states a number."""
 
     def __init__(self, what: str, wait: float | None = None) -> None:
         super().__init__(what)
@@ -52,22 +52,22 @@ class _Busy(Exception):
 
 
 class _Empty(_Busy):
-    """A try that returned a completion without choices."""
+    """The server returned a completion without choices."""
 
 
 class _Filtered(Exception):
-    """A prompt that the server's content filter refuses, also on a retry."""
+    """The server's content filter refuses the prompt, so a retry is useless."""
 
 
 class _Differently(Exception):
-    """A try that a server refused, and that may be repeated in another form."""
+    """The server refused a request that may be repeated with other fields."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: a redirect would send the key to another server."""
+    """Handler that does not follow redirects, because they would send the key to another server."""
 
     def http_error_302(self, *refused: object) -> None:  # type: ignore[override]
-        """Return no response, so that the status is an error."""
+        """Return None, so that the status is an error."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302  # type: ignore[assignment]
 
@@ -76,7 +76,7 @@ class HttpModel(TextModel):
     """A model behind an OpenAI-compatible server.
 
     Args:
-        name: `URL#MODEL`: the server's URL, as in http://localhost:8000/v1, and its name for the model.
+        name: `URL#MODEL`: the server's URL, as in http://localhost:8000/v1, and the model's name there.
         settings: settings of sampling and requests.
     """
 
@@ -106,7 +106,7 @@ class HttpModel(TextModel):
         }
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
-        """Yield replies as they come, for as many concurrent requests as the settings allow."""
+        """Yield replies as they arrive, with `concurrency` requests at once."""
         return in_threads(self._persistently, requests, self.settings.concurrency)
 
     def reply(self, request: TextRequest) -> TextReply:
@@ -131,10 +131,10 @@ class HttpModel(TextModel):
     # -- one request ---------------------------------------------------------------------------------------------------
 
     def _persistently(self, request: TextRequest, ending: threading.Event) -> TextReply:
-        """Ask until there is an answer; wait longer after each failure.
+        """Send a request until there is an answer, and wait longer after each failure.
 
         Raises:
-            ServerError: it fails on every try, or refuses.
+            ServerError: the server fails on every try, or refuses the request.
         """
         chance = random.Random(request.seed)  # spreads the next tries of requests that failed together
         tries = 1
@@ -160,13 +160,13 @@ class HttpModel(TextModel):
                 return found
 
     def _once(self, request: TextRequest) -> TextReply:
-        """Ask once.
+        """Send a request once.
 
         Raises:
             _Busy: the request may be repeated.
-                _Differently: the request may be repeated at once, in another form.
-                _Filtered: the server refuses only this prompt.
-                ServerError: the request must not be repeated.
+            _Differently: the request may be repeated at once, in another form.
+            _Filtered: the server refuses only this prompt.
+            ServerError: the request must not be repeated.
         """
         required_fields, headers = (
             self._required_fields,
@@ -187,7 +187,7 @@ class HttpModel(TextModel):
         return TextReply(read.decision, read.message, read.raw, usage=usage, finish=finish)
 
     def _fetched(self, post: urllib.request.Request, required_fields: frozenset[str]) -> str:
-        """Post a request, with these fields, and return the text of the response."""
+        """Post a request, and return the text of the response. `required_fields` are those that it includes."""
         deadline = time.monotonic() + self.settings.timeout
         try:
             with self._opener.open(post, timeout=self.settings.timeout) as answer:
@@ -202,7 +202,7 @@ class HttpModel(TextModel):
             raise _Busy(f"cuts the connection ({type(error).__name__})") from None
 
     def _unreached(self, reason: object) -> Exception:
-        """Return the error for a server that cannot be reached; a wrong address is not worth a retry."""
+        """Return the error for a server that cannot be reached. A wrong address is not retried."""
         if isinstance(reason, TimeoutError):
             return _Busy(f"gives no answer within {duration(self.settings.timeout)}")
         why = getattr(reason, "strerror", None) or reason
@@ -219,7 +219,7 @@ class HttpModel(TextModel):
         return f"{self.url}{through}"
 
     def _refusal(self, error: urllib.error.HTTPError, required_fields: frozenset[str]) -> Exception:
-        """Return the error for a status other than success, after a request with these fields."""
+        """Return the error for a status other than success. The request included `required_fields`."""
         status, text = error.code, ""
         with contextlib.suppress(OSError, http.client.HTTPException, _Busy):
             text = _read(error, time.monotonic() + self.settings.timeout)
@@ -239,7 +239,7 @@ class HttpModel(TextModel):
         return ServerError(f"{self._subject()} {what}.{self._advice(status)}")
 
     def _advice(self, status: int) -> str:
-        """Return a sentence on what to do about a refusal."""
+        """Return a sentence of advice for a status, or ""."""
         if status == 407 and self._proxy is not None:
             return f" The proxy asks for a password: {self._proxy.source}=http://NAME:PASSWORD@HOST:PORT."
         if status in (401, 403):
@@ -260,7 +260,7 @@ class HttpModel(TextModel):
     # -- the key -------------------------------------------------------------------------------------------------------
 
     def _key(self) -> str:
-        """Return the key. It is read from the environment each time, so that it is not stored."""
+        """Read the key from the environment. It is read each time, so that it is not stored."""
         variable = self.settings.key_variable
         if variable is None:
             return ""
@@ -275,7 +275,7 @@ class HttpModel(TextModel):
         return key
 
     def _without_key(self, text: str) -> str:
-        """Return a text without the key; a server may repeat the key of a request."""
+        """Remove the key from a text, because a server may repeat it."""
         key = self._key()
         return text.replace(key, "(the key)") if key else text
 
@@ -284,7 +284,7 @@ class HttpModel(TextModel):
 
 
 def constraint(how: str, choices: Choices) -> dict[str, object]:
-    """Return the fields of a request that constrain its answer to the choices.
+    """Return the request fields that constrain the answer to the choices.
 
     Raises:
         InvalidSettingError: there are too many answers to list.
@@ -316,7 +316,7 @@ def schema(choices: Choices) -> dict[str, object]:
 
 
 def all_answers(choices: Choices) -> list[str]:
-    """Return every answer, as JSON.
+    """Return every possible answer, as JSON.
 
     Raises:
         InvalidSettingError: there are too many answers.
@@ -364,14 +364,14 @@ def _either(options: Sequence[str]) -> str:
 
 
 def _read(answer: Any, deadline: float) -> str:
-    """Read an answer to its end, and return its text.
+    """Read a response to its end, and return its text.
 
     Raises:
-        TimeoutError: it takes too long, although pieces arrive.
-        _Busy: it is too large, damaged, or ends early.
+        TimeoutError: reading takes longer than the deadline, although data arrives.
+        _Busy: the response is too large or damaged, or ends early.
     """
     parts, size = [], 0
-    chunked = answer.headers.get("Transfer-Encoding") is not None  # which has precedence over a length
+    chunked = answer.headers.get("Transfer-Encoding") is not None  # this header has precedence over the length
     length = None if chunked else parse_whole(answer.headers.get("Content-Length") or "")
     while part := answer.read1(1 << 16):
         parts.append(part)
@@ -389,7 +389,7 @@ def _read(answer: Any, deadline: float) -> str:
 
 
 def _retry_after(given: str | None) -> float | None:
-    """Return the seconds that a server asks to wait; the header holds a number or a date."""
+    """Parse the header Retry-After, a number or a date, to seconds."""
     if given is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Models of the library transformers, on this machine: an extra, imported on first use.
+"""Models of the library transformers on this machine (an extra).
 
-Models are read from a folder, as safetensors: nothing is downloaded, no pickle is opened and none of their code runs.
+Models are loaded from a folder, as safetensors: without downloads, pickles, or code of the model.
 """
 
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 class TransformersModel(TextModel):
     """A causal language model of transformers, from a folder.
 
-    With constrained answers (any `constrain` except "none"), the decision and each symbol of the message are drawn from
-    the choices alone, by the likelihood of their text. Otherwise the model writes freely, and its answer is read.
+    With constrained answers (any `constrain` except "none"), the decision and each token of the message are drawn only
+    from the choices, by the likelihood of their text. Otherwise the model writes freely, and its answer is parsed.
 
     Args:
-        name: the folder of the model, with its tokenizer.
-        settings: how to sample.
+        name: the folder of the model and its tokenizer.
+        settings: settings of sampling.
 
     Raises:
-        PluginError: transformers is not installed, or the folder holds no model.
+        PluginError: transformers is not installed, or the folder has no model.
     """
 
     def __init__(self, name: str, settings: TextSettings) -> None:
@@ -44,7 +44,7 @@ class TransformersModel(TextModel):
         self.tokenizer, self.model = _loaded(folder)
 
     def identity(self) -> dict[str, object]:
-        """Return the folder and the settings of sampling."""
+        """Return the folder and the sampling settings."""
         return {
             "model": str(self.folder),
             **self.settings.sampling,
@@ -52,7 +52,7 @@ class TransformersModel(TextModel):
         }
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Answer one request; the draw depends only on its seed."""
+        """Answer one request. The random numbers depend only on the request's seed."""
         import torch
 
         text = self._prompt(request.prompt)
@@ -63,7 +63,7 @@ class TransformersModel(TextModel):
             return self._chosen(text, request)
 
     def _prompt(self, prompt: str) -> str:
-        """Return the prompt in the form of a chat, if the model has one."""
+        """Apply the model's chat template to the prompt, if it has one."""
         if not getattr(self.tokenizer, "chat_template", None):
             return f"{prompt}\n"
         said = [{"role": "user", "content": prompt}]
@@ -85,7 +85,7 @@ class TransformersModel(TextModel):
         written = whole[length:]
         raw, marked = (self.tokenizer.decode(written, skip_special_tokens=skip) for skip in (True, False))
         finish = CUT if len(written) >= max_tokens and int(written[-1]) != self.tokenizer.eos_token_id else "stop"
-        rest = without_thoughts(open_thought(text) + marked)  # because markers of thoughts may be special tokens
+        rest = without_thoughts(open_thought(text) + marked)  # markers of thoughts may be special tokens
         for token in self.tokenizer.all_special_tokens:
             rest = rest and rest.replace(token, "")
         read = parse(rest or "", cut=finish == CUT)
@@ -97,7 +97,7 @@ class TransformersModel(TextModel):
     # -- constrained answers -------------------------------------------------------------------------------------------
 
     def _chosen(self, text: str, request: TextRequest) -> TextReply:
-        """Write the answer as JSON, and choose from the options at each place."""
+        """Write the answer as JSON, with an option drawn at each place."""
         raw, between, decision, logprobs = "{", "", None, None
         if "decision" in request.choices:
             raw += '"decision": '
@@ -115,7 +115,7 @@ class TransformersModel(TextModel):
         return TextReply(decision, message, raw + "}", logprobs, Usage(*counts))
 
     def _choice(self, context: str, options: Sequence[str]) -> tuple[int, list[float]]:
-        """Draw an option by the likelihood of its text after the context, and return all log-probabilities."""
+        """Draw an option by the likelihood of its text after the context; return it and all log-probabilities."""
         import torch
 
         logprobs = torch.log_softmax(
@@ -129,7 +129,7 @@ class TransformersModel(TextModel):
         return int(options[which]), logprobs.tolist()
 
     def _likelihoods(self, context: str, options: Sequence[str]) -> list[float]:
-        """Return the log-likelihoods of numbers after the context; the tokens that they share are not counted."""
+        """Return the log-likelihoods of the options after the context, without the tokens that all share."""
         end = "," if len(set(map(len, options))) > 1 else ""  # otherwise 1 would be at least as likely as 10
         whole = [self._ids(context + option + end) for option in options]
         shared = next(i for i, column in enumerate(zip(*whole, strict=False)) if len(set(column)) > 1)
@@ -139,12 +139,12 @@ class TransformersModel(TextModel):
         return [self._likelihood(one, shared) for one in whole]
 
     def _likelihood(self, ids: list[int], shared: int) -> float:
-        """Return the log-likelihood of the tokens from a place to the end."""
+        """Return the log-likelihood of the tokens from index `shared` to the end."""
         scores = self._scores(ids[:-1])[shared - 1 :]
         return sum(float(step[token]) for step, token in zip(scores, ids[shared:], strict=True))
 
     def _scores(self, ids: list[int]) -> "Tensor":
-        """Return the log-probabilities of the token after each token."""
+        """Return, for each token, the log-probabilities of the next token."""
         import torch
 
         scores = self.model(torch.tensor([ids], dtype=torch.int64, device=self.model.device)).logits[0]
@@ -156,10 +156,10 @@ class TransformersModel(TextModel):
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:
-    """Return tokenizer and model of a folder.
+    """Load the tokenizer and the model of a folder.
 
     Raises:
-        PluginError: transformers is not installed, or the folder holds no model.
+        PluginError: transformers is not installed, or the folder has no model.
     """
     try:
         from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -1,4 +1,4 @@
-"""Text models as players: each step of all episodes becomes a batch of requests."""
+"""Text models as players: a step of all episodes becomes a batch of requests."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,22 +27,21 @@ COUNTED = (
 )  # fmt: skip
 FALLBACK = 0  # the decision in place of an invalid one; the empty message replaces an invalid one
 AskedCallback = Callable[[TextRequest], None]  # called with every request
-RepliedCallback = Callable[[int], None]  # called with the number of replies that have come
+RepliedCallback = Callable[[int], None]  # called with the number of new replies
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Counts per episode of a batch, each [B].
 
-    Fields: `requests` to the model; answers `asked` for, where a decision and a message count as one each, and how many
-        were
-    `invalid`; `letters` and `estimated_tokens` of the prompts; `told`, the requests with tokens that the model reports,
-    and their `prompt_tokens` and `answer_tokens`; how many requests were `cached`, and their tokens; how many answers
-    `ended` for a reason that the model reports, and how many were `cut` at the largest number of tokens.
+    Fields: `requests` to the model; answers `asked` for, where a decision and a message count as one each, and the
+    `invalid` ones of them; `letters` and `estimated_tokens` of the prompts; `told`, the requests for which the model
+    reports tokens, and their `prompt_tokens` and `answer_tokens`; `cached` requests, and their tokens; answers that
+    `ended` for a reason that the model reports, and answers that were `cut` at the largest number of tokens.
 
     Attributes:
-        counts: the counts.
-        finish_reasons: number of answers per reason why their text ends.
+        counts: the counts by field.
+        finish_reasons: number of answers by finish reason.
     """
 
     counts: dict[str, Int64[Wholes, " batch"]] = field(default_factory=dict)
@@ -50,11 +49,11 @@ class Tally:
 
     @classmethod
     def of(cls, episodes: int) -> "Tally":
-        """Return counts of zero."""
+        """Return a tally with counts of 0."""
         return cls({name: np.zeros(episodes, dtype=np.int64) for name in COUNTED})
 
     def add(self, row: int, **more: int) -> None:
-        """Count for one episode."""
+        """Add to the counts of one episode."""
         for name, count in more.items():
             self.counts[name][row] += count
 
@@ -76,18 +75,18 @@ class Tally:
 class TextPlayer(Player):
     """Base class of players that ask a text model.
 
-    A request holds the whole episode so far, so the model needs no memory. All episodes ask at once. Answers that are
-    not among the choices are counted, and replaced: a decision by 0, a message by the empty one.
+    A request includes the whole episode so far, so the model needs no memory. All episodes send requests at once.
+    Answers that are not among the choices are counted, and replaced: a decision by 0, a message by an empty message.
 
     Args:
         model: the model.
         max_tokens: largest number of tokens of an answer.
         asked: callback, called with every request.
-        replied: callback, called with the number of replies that have come.
-        prompt: form of the prompts, one of `icy.s2b.text.prompt.FORMS`.
+        replied: callback, called with the number of new replies.
+        prompt: format of the prompts, one of `icy.s2b.text.prompt.FORMS`.
 
     Raises:
-        UnknownNameError: an unknown form.
+        UnknownNameError: an unknown format of prompts.
 
     Attributes:
         tallies: counts of each batch of episodes so far.
@@ -112,16 +111,16 @@ class TextPlayer(Player):
         self.tallies: list[Tally] = []
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; see Player."""
+        """Prepare for a batch of episodes; see Player."""
         super().begin(seat)
         self.scripts = [Script(seat.settings, self.role, self.prompt) for _ in range(seat.episodes)]
-        self.waiting = np.zeros(seat.episodes, dtype=bool)  # whether the outcome of a game is still to come
+        self.waiting = np.zeros(seat.episodes, dtype=bool)  # whether the outcome of a game is not known yet
         self.tallies.append(Tally.of(seat.episodes))
         self._asides: dict[tuple[bool, bool], tuple[Choices, int]] = {}
         self.model.begin(seat)
 
     def acting(self, seen: Seen) -> Action:
-        """Record the observation, ask where an answer is needed, and record the answer."""
+        """Record the observations, request the necessary answers, and record the answers."""
         settings = self.seat.settings
         decisions: Wholes = np.zeros(self.seat.episodes, dtype=np.int64)
         messages: Wholes = np.full((self.seat.episodes, settings.length), END, dtype=np.int64)
@@ -139,17 +138,20 @@ class TextPlayer(Player):
         return Action(messages if self._may_send else None, decisions if self.role == LISTENER else None)
 
     def _replies(self, requests: Sequence[TextRequest]) -> Iterator[tuple[TextRequest, TextReply]]:
-        """Yield each request with its reply, as they come.
+        """Yield each request with its reply, as replies arrive.
 
         Raises:
-            PluginError: the model returns something else, or does not answer each request once.
+            PluginError: the model does not return exactly one TextReply per request.
         """
         waiting = set(range(len(requests)))
         for place, reply in self.model.answer(requests) if requests else ():
             if not isinstance(reply, TextReply):
                 raise PluginError(f"{self.model.name} must return a TextReply, not {type(reply).__name__}.")
             if place not in waiting:
-                raise PluginError(f"{self.model.name} answers request {place} of {len(requests)}, which is not open.")
+                raise PluginError(
+                    f"{self.model.name} answers request {place} of {len(requests)}, which was answered before or does "
+                    "not exist."
+                )
             waiting.discard(place)
             yield requests[place], reply
             if self.replied is not None:
@@ -164,13 +166,13 @@ class TextPlayer(Player):
         return self.role == SPEAKER or self.seat.settings.listener_messages
 
     def _speaks(self, seen: Seen, row: int) -> bool:
-        """Return whether the player is asked for a message: never after the decision, because nobody would hear it."""
+        """Return whether to request a message. After the decision nobody would hear it, so it is not requested."""
         rounds = self.seat.settings.rounds
         latest = rounds if self.role == LISTENER else rounds - 1
         return self._may_send and bool(seen.may_speak[row]) and int(seen.round[row]) <= latest
 
     def _take_down(self, seen: Seen, row: int) -> None:
-        """Add an observation to the script."""
+        """Add an observation to the script of an episode."""
         script, settings, round_ = self.scripts[row], self.seat.settings, int(seen.round[row])
         if seen.fresh[row]:
             script.clear()
@@ -204,7 +206,7 @@ class TextPlayer(Player):
         return request
 
     def _aside(self, decides: bool, speaks: bool) -> tuple[Choices, int]:
-        """Return the choices of a request, and the estimated tokens of its rules and questions."""
+        """Return the choices of a request, and the estimated number of tokens of its rules and questions."""
         if (decides, speaks) not in self._asides:
             settings = self.seat.settings
             choices = choices_of(settings, self.role, decides, speaks)
@@ -213,7 +215,7 @@ class TextPlayer(Player):
         return self._asides[decides, speaks]
 
     def _take(self, request: TextRequest, reply: TextReply, seen: Seen, decisions: Wholes, messages: Wholes) -> None:
-        """Check a reply: take its valid parts, and the fallback for the rest."""
+        """Check a reply, and use its valid parts, and fallbacks for the others."""
         row, script = request.episode_id, self.scripts[request.episode_id]
         decides, speaks = bool(seen.may_decide[row]), self._speaks(seen, row)
         tokens, valid = script.tokens + self._aside(decides, speaks)[1], 0
@@ -245,10 +247,10 @@ class TextSpeaker(TextPlayer):
     role = SPEAKER
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Ask for the message about each stimulus, as at the first step of another game of the query; see Player.
+        """Request a message about each stimulus, as at the first step of a new query game; see Player.
 
         Raises:
-            IncompatibleError: a game has several messages, which one request cannot ask for.
+            IncompatibleError: a game has several rounds, and a request asks for one message.
         """
         settings = self.seat.settings
         if settings.rounds > 1:

@@ -1,9 +1,9 @@
-"""Prompts and answers as text: the rules, all games so far and a question; and the reading of an answer.
+"""Writes prompts (rules, all games so far, a question) and parses answers.
 
-Both forms of a prompt have the parts that MetaRG24 prints (appendix B): rules, history (stimuli with three decimals,
+Both formats of a prompt have the parts that MetaRG24 prints (appendix B): rules, history (stimuli with three decimals,
 messages as the player hears them, decisions, whether they were right, the partner's stimulus), the current game, and
-multiple-choice questions. The form "metarg24" also has the step-by-step structure of the printed prompts. The words
-are icy's.
+multiple-choice questions. The format "metarg24" also has the step-by-step structure of the printed prompts. The
+wording is icy's.
 """
 
 import copy
@@ -37,12 +37,12 @@ RIGHT, WRONG = "That was right.", "That was wrong."
 HEADING = "Phase {phase}, game {game}"
 STEP = "Step "
 TOKEN = re.compile(r"\d{1,3}|[^\W\d_]+|[^\w\s]|_")
-SPECIAL = re.compile(r"<\|[^<>|]*\|>")  # tokens that a server left in the text
-MOST_OBJECTS = 1000  # limit of the braces in an answer that are examined
+SPECIAL = re.compile(r"<\|[^<>|]*\|>")  # special tokens that a server left in the text
+MOST_OBJECTS = 1000  # number of opening braces in an answer that are tried, from the end
 
 
 def estimated_tokens(text: str) -> int:
-    """Estimate how many tokens a model reads in a text: one per word, per group of up to three digits, and per sign.
+    """Estimate the number of tokens in a text: one per word, per group of up to three digits, and per sign.
 
     Example:
         >>> estimated_tokens("You see: [-0.312 0.540]")
@@ -52,17 +52,17 @@ def estimated_tokens(text: str) -> int:
 
 
 class Script:
-    """The games of one episode as one player has seen them, as text that grows line by line.
+    """The history of one episode from one player's view, as text that grows line by line.
 
     Args:
         settings: settings of the game.
         role: "speaker" or "listener".
-        form: one of FORMS.
+        form: format of the prompt, one of FORMS.
 
     Attributes:
-        printed: whether the prompt has the structure that MetaRG24 prints, with a heading for each step.
-        letters: number of characters of the games so far.
-        tokens: an estimate of their number of tokens; see `estimated_tokens`.
+        printed: whether the format is MetaRG24's, with a heading for each step.
+        letters: number of characters so far.
+        tokens: estimated number of tokens so far; see `estimated_tokens`.
         phase: 1 in the support, 2 in the query; 0 before the first game.
         game: number of the current game in its phase, from 1.
         step: number of the current step in its game, from 1.
@@ -91,7 +91,7 @@ class Script:
         self.tokens += estimated_tokens(line)
 
     def begin_game(self, query: bool, shown: Shown) -> None:
-        """Add the heading of a game and the player's observation; the numbers of games restart at 1 in the query."""
+        """Add a game's heading and the player's observation. Games are numbered from 1 in each phase."""
         phase = 2 if query else 1
         self.game = self.game + 1 if phase == self.phase else 1
         self.phase, self.step = phase, 0
@@ -104,13 +104,13 @@ class Script:
         self.add(SEE + self.shown(shown))
 
     def _begin_step(self) -> None:
-        """Add the heading of the next step, in the printed form."""
+        """Add the heading of the next step, in the format of MetaRG24."""
         self.step += 1
         if self.printed:
             self.add(f"{STEP}{self.step}")
 
     def shown(self, slots: Shown) -> str:
-        """Format stimuli, [slots, W]; numbered if the listener sees several."""
+        """Format stimuli, [slots, W]; they are numbered if the listener sees several."""
         if self.role == LISTENER and len(slots) > 1:
             each = [stimuli(slots[i : i + 1], self.settings, DECIMALS) for i in range(len(slots))]
             return "  ".join(f"{place}: {one}" for place, one in enumerate(each))
@@ -138,7 +138,7 @@ class Script:
         self.add(RIGHT if right else WRONG)
 
     def prompt(self, choices: Choices) -> str:
-        """Return the whole prompt: rules, games, question."""
+        """Return the whole prompt: rules, history, question."""
         above = rules(self.settings, self.role, self.form)
         return "\n".join([above, *self._lines, question(self.settings, self.role, choices)])
 
@@ -147,7 +147,7 @@ class Script:
 
 
 def rules(settings: GameSettings, role: str, form: str = "icy") -> str:
-    """Return the rules, for one role, in one of FORMS."""
+    """Return the rules for one role, in one of FORMS."""
     here, printed = role == LISTENER, form == PRINTED
     you, partner = ("listener", "speaker") if here else ("speaker", "listener")
     rest = "read as 0" if printed else "ignored"
@@ -220,7 +220,7 @@ def _phases() -> str:
 
 
 def question(settings: GameSettings, role: str, choices: Choices) -> str:
-    """Return the current questions, and the form of the answer."""
+    """Return the questions to answer now, and the format of the answer."""
     asked, form = [], {}
     if "decision" in choices:
         what = _decision_question(settings) if role == LISTENER else "does your partner understand you?"
@@ -251,7 +251,7 @@ def _options(settings: GameSettings, role: str) -> str:
 
 
 def choices_of(settings: GameSettings, role: str, decides: bool, speaks: bool) -> Choices:
-    """Return the answers to choose from; a speaker is also asked whether its partner understands."""
+    """Return the possible answers. A speaker is also asked whether its partner understands."""
     found: Choices = {}
     if decides or (role != LISTENER and speaks):
         found["decision"] = [str(n) for n in range(settings.decisions if role == LISTENER else 2)]
@@ -264,14 +264,14 @@ def choices_of(settings: GameSettings, role: str, decides: bool, speaks: bool) -
 
 
 def parse(raw: str, cut: bool = False) -> TextReply:
-    """Read an answer: the last JSON object in it with a decision or a message, or a lone number as a decision.
+    """Parse an answer: its last JSON object with a decision or a message, or a lone number as the decision.
 
-    Decision and message are not checked. They are read only after the last thought (`icy.s2b.text.thoughts`). A thought
-    that is not closed is not followed by an answer.
+    Decision and message are not checked. They are read only from the text after the last thought
+    (`icy.s2b.text.thoughts`). An answer with a thought that does not end is not read.
 
     Args:
-        raw: the text.
-        cut: whether the text is cut at the largest number of tokens. It may then be a thought without markers, so the
+        raw: the text of the answer.
+        cut: whether the text was cut at the largest number of tokens. It may then be a thought without markers, so a
             JSON object counts only at the end of the text.
 
     Example:
@@ -294,7 +294,7 @@ def parse(raw: str, cut: bool = False) -> TextReply:
 
 
 def _objects(text: str) -> list[tuple[dict[str, object], int]]:
-    """Return the JSON objects in a text and the places of their ends, the last object first."""
+    """Return the JSON objects in a text with the position of their ends, the last object first."""
     decoder, found, end = json.JSONDecoder(), [], 0
     for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
         if place < end:  # inside an object that was read

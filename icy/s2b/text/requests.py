@@ -1,15 +1,15 @@
-"""Requests to text models, and their replies (s2b-facts 11b)."""
+"""Requests to text models, and their replies."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
-CUT = "length"  # why a text ends when it reaches the largest number of tokens
+CUT = "length"  # finish reason of a text that reaches the largest number of tokens
 
 
 class Choices(TypedDict, total=False):
-    """The answers to choose from: texts of decisions, and for each token of a message the texts of symbols.
+    """The possible answers: texts of decisions, and for each position of a message the texts of tokens.
 
-    A question that is not asked is left out.
+    A key is missing if its question is not asked.
     """
 
     decision: list[str]
@@ -17,7 +17,7 @@ class Choices(TypedDict, total=False):
 
 
 class Usage(NamedTuple):
-    """Tokens that a model read and wrote, by its own count."""
+    """Numbers of tokens that a model read and wrote, by its own count."""
 
     prompt_tokens: int
     answer_tokens: int
@@ -25,16 +25,16 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True)
 class TextRequest:
-    """One question to a text model. The prompt holds the whole history: a model keeps nothing between requests.
+    """One request to a text model. The prompt includes the whole history, because models have no memory.
 
     Attributes:
         prompt: the text to answer.
-        choices: the answers to choose from.
+        choices: the possible answers.
         role: "speaker" or "listener".
-        episode_id: row of the episode in its batch.
+        episode_id: index of the episode in its batch.
         phase: "support" or "query".
         game: number of the game in its phase, from 1.
-        round: number of the last message that was heard, from 0.
+        round: number of the round in the game, from 0.
         max_tokens: largest number of tokens of the answer.
         seed: seed for a model that samples; it differs between requests.
     """
@@ -52,17 +52,17 @@ class TextRequest:
 
 @dataclass(frozen=True)
 class TextReply:
-    """An unchecked answer of a text model; the player checks it.
+    """The answer of a text model, before the player checks it.
 
     Attributes:
-        decision: the decision that was read in the answer, or None.
-        message: the tokens that were read in the answer, or None.
+        decision: the decision in the answer, or None.
+        message: the tokens of the message in the answer, or None.
         raw: the text of the answer.
-        option_logprobs: log-probabilities of the decisions to choose from, if the model reports them.
-        usage: tokens of the request and its answer, if the model reports them.
-        cached: whether the answer was saved before, and comes from the disk.
-        finish: why the text ends, in the words of servers, if the model reports it: "stop"; "length" at the largest
-            number of tokens; "content_filter" and others.
+        option_logprobs: log-probabilities of the possible decisions, if the model reports them.
+        usage: numbers of tokens of the request and the answer, if the model reports them.
+        cached: whether the answer was loaded from disk.
+        finish: reason why the text ends, if the model reports it: "stop"; "length" for the largest number of tokens;
+            "content_filter" and others.
     """
 
     decision: int | None
@@ -80,7 +80,7 @@ def valid_decision(request: TextRequest, decision: object) -> bool:
 
 
 def valid_message(request: TextRequest, message: object) -> bool:
-    """Return whether a message has at most the requested number of tokens, and each token exists."""
+    """Return whether a message has at most the requested length, and only possible tokens."""
     known = request.choices.get("message", [])
     if not isinstance(message, list) or len(message) > len(known):
         return False

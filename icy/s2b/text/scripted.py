@@ -1,4 +1,4 @@
-"""Text models that follow a script, to test players, prompts and servers with."""
+"""Text models that follow a script, for tests of players, prompts and servers."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, Shown, parse
 from .requests import TextReply, TextRequest
 from .text_model import TextModel, TextSettings
 
-READERS = {LISTENER: "nearest", SPEAKER: "digital"}  # a prompt has all the facts that these players need
+READERS = {LISTENER: "nearest", SPEAKER: "digital"}  # prompts contain all facts that these players need
 
 
 def as_json(decision: int | None, message: Sequence[int] | None = None) -> TextReply:
@@ -28,7 +28,7 @@ def as_json(decision: int | None, message: Sequence[int] | None = None) -> TextR
 
 
 class ScriptedModel(TextModel):
-    """Base class of text models without settings."""
+    """Base class of scripted text models, which have no settings."""
 
     worth_keeping = False
 
@@ -37,7 +37,7 @@ class ScriptedModel(TextModel):
 
 
 class OracleModel(ScriptedModel):
-    """Knows the game, and is always right."""
+    """Text model that knows the game, and is always right."""
 
     privileged = True
 
@@ -46,30 +46,30 @@ class OracleModel(ScriptedModel):
         self.seat = seat
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Give the right answer."""
+        """Return the right answer."""
         assert self.seat.game is not None
         answer = int(self.seat.game.answer[request.episode_id])
         return as_json(min(answer, self.seat.settings.decisions - 1), [0] * len(request.choices.get("message", [])))
 
 
 class YesModel(ScriptedModel):
-    """Always answers 0, which means yes in a game without distractors, and sends empty messages."""
+    """Text model that always answers 0 ("yes" in a game without distractors) and sends empty messages."""
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Answer 0."""
+        """Return the answer 0."""
         return as_json(0, [0] * len(request.choices.get("message", [])))
 
 
 class ReadingModel(ScriptedModel):
-    """Reads only the prompt, and plays as a player of icy: the given player, or the one in READERS for its role."""
+    """Text model that reads only the prompt, and acts as a player of icy: the named one, or READERS[role]."""
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Let a new player play the game of the prompt, and answer with its last action."""
+        """Let a new player play the episode in the prompt, and return its last action."""
         settings, course = read_prompt(request.prompt, request.role)
         name = self.given or READERS[request.role]
         player: Player = registry.get(name, request.role).create()
         if player.privileged:
-            raise InvalidSettingError(f"{name} needs facts that a prompt does not contain.")
+            raise InvalidSettingError(f"{name} needs facts that a prompt does not contain; choose another player.")
         player.begin(Seat(settings, 1, EpisodeStreams.of_seeds([request.seed])))
         action = Action()
         for seen in course:
@@ -84,7 +84,7 @@ class ReadingModel(ScriptedModel):
 
 @dataclass
 class _PromptGame:
-    """A game as a prompt describes it."""
+    """A game, as read from a prompt."""
 
     query: bool
     sees: Shown | None = None
@@ -92,13 +92,13 @@ class _PromptGame:
     said: list[list[int]] = field(default_factory=list)
     result: int = UNKNOWN
     saw: Shown | None = None
-    steps: int = 0  # in the printed form
+    steps: int = 0  # in the format of MetaRG24
 
 
 def read_prompt(prompt: str, role: str) -> tuple[GameSettings, list[Seen]]:
-    """Return the settings in the rules of a prompt, and a player's observations up to now in this role.
+    """Read the settings of the game, and a player's observations so far, from a prompt for a role.
 
-    Only for games with numbers as stimuli and without messages of the listener.
+    Only games with continuous stimuli and without messages of the listener are supported.
     """
     settings = _settings(prompt)
     games: list[_PromptGame] = []
@@ -116,7 +116,7 @@ def read_prompt(prompt: str, role: str) -> tuple[GameSettings, list[Seen]]:
 
 
 def _settings(prompt: str) -> GameSettings:
-    """Read the rules."""
+    """Read the settings of the game from the rules."""
 
     def number(pattern: str) -> int:
         found = re.search(pattern, prompt)
@@ -137,7 +137,7 @@ def _settings(prompt: str) -> GameSettings:
 
 
 def _note(game: _PromptGame, line: str) -> None:
-    """Add a line to a game."""
+    """Add the facts in a line of a prompt to a game."""
     if line.startswith((SEE, SAW)):
         rows = [[float(x) for x in one.split()] for one in re.findall(r"\[([^\]]*)\]", line)]
         setattr(game, "sees" if line.startswith(SEE) else "saw", np.array([rows], dtype=np.float64))
@@ -153,7 +153,7 @@ def _note(game: _PromptGame, line: str) -> None:
 
 
 def _steps(settings: GameSettings, role: str, game: _PromptGame, before: int, last: bool) -> list[Seen]:
-    """Return the player's observations at each step of a game; of the last game, up to now."""
+    """Return the player's observations at each step of a game so far."""
     here = role == LISTENER
     reached = game.steps - 1 if game.steps else len(game.heard if here else game.said)
     steps = [

@@ -1,4 +1,4 @@
-"""Evaluate text models as listeners or speakers, and draft their prompts without a model."""
+"""Evaluate text models as listeners or speakers, and draft prompts without a model."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ from .text_model import TextModel, TextSettings, text_model
 if TYPE_CHECKING:
     import pandas as pd
 
-DRAFT_GAME = {"support": 2, "query": 1}  # games of a draft: the first in each phase with a history
+DRAFT_GAME = {"support": 2, "query": 1}  # numbers of the games in a draft: in each phase, the first game with a history
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,9 +38,8 @@ class TextEvaluation(Evaluation):
 
     Attributes:
         counts: counts per episode, seed by seed; see `icy.s2b.text.player.Tally`.
-        finish_reasons: number of answers per reason why their text ends ("stop", "length", ...), where the model
-            reports reasons.
-        prompt: form of the prompts, see `evaluate_text`.
+        finish_reasons: number of answers by finish reason ("stop", "length", ...), if the model reports it.
+        prompt: format of the prompts, see `evaluate_text`.
     """
 
     counts: Mapping[str, Int64[Wholes, " episode"]]
@@ -48,14 +47,14 @@ class TextEvaluation(Evaluation):
     prompt: str = "icy"
 
     def table(self) -> "pd.DataFrame":
-        """Return a row per seed: the columns of `Evaluation.table`, and
+        """Return a row per seed, with the columns of `Evaluation.table` and
 
         - `invalid`, the share of answers that were not among the choices;
-        - `cut`, the share of answers that were cut at the largest number of tokens (NaN if it is not reported);
-        - `letters` and `estimated_tokens` of a prompt, on average;
-        - `prompt_tokens` and `answer_tokens` of a request, on average, as the model counts them (NaN if it does not);
-        - `requests`, their number, and `cached`, how many of them were answered from the disk;
-        - `form`, the form of the prompts.
+        - `cut`, the share of answers cut at the largest number of tokens (NaN if the model does not report it);
+        - `letters` and `estimated_tokens`, mean numbers of characters and estimated tokens per prompt;
+        - `prompt_tokens` and `answer_tokens`, mean numbers per request, as the model counts them (or NaN);
+        - `requests`, the number of requests, and `cached`, the number of those answered from disk;
+        - `form`, the format of the prompts.
         """
         rows = super().table()
         total = {name: self.counts[name].reshape(len(self.seeds), self.episodes).sum(1) for name in COUNTED}
@@ -68,11 +67,11 @@ class TextEvaluation(Evaluation):
         return rows.assign(requests=total["requests"], cached=total["cached"], form=self.prompt)
 
     def cost(self, prompt: float, answer: float) -> tuple[float, float]:
-        """Return the cost of all tokens, and the cost without the answers from the disk.
+        """Return the cost of all tokens, and the cost without the answers from disk.
 
         Args:
-            prompt: price of a million tokens that are read.
-            answer: price of a million tokens that are written.
+            prompt: price of a million prompt tokens.
+            answer: price of a million answer tokens.
         """
         read, written, read_before, written_before = (
             int(self.counts[name].sum())
@@ -104,7 +103,7 @@ def evaluate_text(
     told: RepliedCallback | None = None,
     **given: Unpack[GameOptions],
 ) -> TextEvaluation:
-    """Evaluate a text model as `icy.s2b.evaluate` does other players: as the listener (MetaRG24), or as the speaker.
+    """Evaluate a text model as the listener (MetaRG24) or as the speaker, like other players in `icy.s2b.evaluate`.
 
     Args:
         model: a `TextModel`, or its name; see `icy.s2b.text_model`.
@@ -112,18 +111,18 @@ def evaluate_text(
         role: "listener" or "speaker", the role of the text model.
         speaker: name of a registered speaker, or a `Player`, for a text model that listens.
         listener: name of a registered listener, or a `Player`, for a text model that speaks.
-        prompt: form of the prompts: "icy"; or "metarg24", the printed structure, with 10 symbols (vocab_size=9) and
-            messages of up to 5 (length=5) where settings are given by name and do not say otherwise.
-        episodes: number of episodes per seed; all of them ask at once.
+        prompt: format of the prompts: "icy"; or "metarg24", the structure in the paper, with 10 symbols (vocab_size=9)
+            and messages of up to 5 (length=5), unless `settings` or these settings are given.
+        episodes: number of episodes per seed; all episodes send their requests at once.
         seeds: number of seeds, starting at 123, or the seeds.
         text_settings: settings of sampling and of requests to a server, for a model given by name.
         max_tokens: largest number of tokens of an answer.
-        cache: folder for answers; with it, the same call continues after an interruption.
-        told: progress callback, called with the number of replies so far.
+        cache: folder for answers; None: not saved. With saved answers, a repeated call resumes after an interruption.
+        told: progress callback, called with the number of new replies.
         **given: settings by name, see GameSettings.
 
     Raises:
-        IcyError: unknown names, settings that are not accepted, or a server that fails.
+        IcyError: unknown names, settings that are not accepted, or a server failure.
 
     Example:
         >>> from icy.s2b import evaluate_text
@@ -144,7 +143,7 @@ def evaluate_text(
 
 
 def game_of_prompt(prompt: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """Return settings of the game by name, with the settings of the printed prompts if the prompt has their form."""
+    """Return settings of the game by name, with MetaRG24's defaults for prompts in the format "metarg24"."""
     return {**(PRINTED_GAME if prompt == PRINTED else {}), **given}
 
 
@@ -155,7 +154,7 @@ def count_requests(
     role: str = LISTENER,
     prompt: str = "icy",
 ) -> int:
-    """Return the number of requests of an evaluation; see `evaluate_text`."""
+    """Count the requests of an evaluation; see `evaluate_text`."""
     games, rounds = count_games(settings, episodes, seeds), settings.rounds
     if prompt == PRINTED:  # every step of an episode except the last, after which nothing is played
         return games * (rounds + 1 + settings.feedback) - settings.feedback * episodes * len(seed_list(seeds))
@@ -166,7 +165,7 @@ def count_requests(
 
 
 def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterable[int]) -> int:
-    """Return the number of games in the episodes of an evaluation."""
+    """Count the games in the episodes of an evaluation."""
     todo = np.concatenate([episode_seeds(seed, episodes) for seed in seed_list(seeds)])
     total = 0
     for game, batch in batches(settings, todo):
@@ -176,10 +175,10 @@ def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterab
 
 
 class DraftModel(TextModel):
-    """Sends no requests: answers 0, and stores a prompt of each phase.
+    """Text model that always answers 0, and stores one prompt of each phase.
 
     Attributes:
-        prompts: the prompt of one game of the first episode, by phase.
+        prompts: a prompt from the first episode, by phase.
         longest: the longest prompt.
     """
 
@@ -195,7 +194,7 @@ class DraftModel(TextModel):
         self._stores_prompts = not self.prompts
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Answer 0."""
+        """Store the prompt if it is part of the draft, and answer 0."""
         self.longest = max(self.longest, request.prompt, key=len)
         if self._stores_prompts and request.episode_id == 0 and request.game <= DRAFT_GAME[request.phase]:
             self.prompts[request.phase] = request.prompt

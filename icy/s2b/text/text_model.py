@@ -32,15 +32,15 @@ class TextSettings:
 
     Attributes:
         temperature: temperature of sampling; 0 takes the likeliest answer.
-        top_p: fraction of the probability to sample from.
+        top_p: cumulative probability of the tokens to sample from (nucleus sampling).
         top_k: number of tokens to sample from; None for the server's default, as not all servers know this field.
         repetition_penalty: penalty on repeated tokens; None for the server's default.
-        constrain: how answers are constrained to the choices.
+        constrain: method that constrains answers to the choices, one of `CONSTRAINTS`.
         body: further fields of a request to a server by name; None removes a field.
-        key_variable: environment variable that holds the key of the server; None sends no key.
+        key_variable: environment variable with the server's key; None sends no key.
         timeout: seconds to wait for an answer.
-        retries: number of times to ask again if a server is busy, fails, or cuts the connection.
-        backoff: seconds before the first retry; doubled for each further one.
+        retries: number of retries if a server is busy, fails, or cuts the connection.
+        backoff: seconds before the first retry; doubled for each further retry.
         concurrency: number of requests to a server at once.
 
     Raises:
@@ -76,21 +76,21 @@ class TextSettings:
 
     @property
     def sampling(self) -> dict[str, float]:
-        """The settings that answers depend on, under the servers' names."""
+        """The sampling settings that are set, by the servers' names."""
         chosen = {name: getattr(self, name) for name in ("temperature", "top_p", "top_k", "repetition_penalty")}
         return {name: value for name, value in chosen.items() if value is not None}
 
 
 class TextModel:
-    """Base class of text models: functions from a TextRequest to a TextReply. A subclass implements `reply`.
+    """Base class of text models: they map a TextRequest to a TextReply. A subclass implements `reply`.
 
     Attributes:
         name: name in tables.
-        privileged: whether `begin` gives the model the game and its latents; for tests.
+        privileged: whether the model gets the game and its latents in `begin`; for tests.
         worth_keeping: whether `icy s2b text` saves its answers on the disk.
         retried: number of failed tries that were repeated.
-        reads_text: whether decision and message are the ones that `icy.s2b.text.prompt.parse` reads in the text of an
-            answer, so that saved answers are read again.
+        reads_text: whether `icy.s2b.text.prompt.parse` reads decision and message from the text of an answer; saved
+            answers are then parsed again.
     """
 
     name = ""
@@ -100,24 +100,24 @@ class TextModel:
     reads_text = False
 
     def begin(self, seat: Seat) -> None:
-        """Begin a batch of episodes. A model that reads only its prompts needs nothing from it."""
+        """Prepare for a batch of episodes. A model that uses only the prompts need not implement it."""
 
     def reply(self, request: TextRequest) -> TextReply:
-        """Answer one request; it must not depend on others."""
+        """Answer one request. The answer must not depend on other requests."""
         raise NotImplementedError
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
-        """Yield the place of each request and its reply, in any order, as replies come."""
+        """Yield the index of each request with its reply, in any order, as replies arrive."""
         for place, request in enumerate(requests):
             yield place, self.reply(request)
 
     def identity(self) -> dict[str, object]:
-        """Return everything that answers depend on except the request, as JSON. The cache includes it in its keys."""
+        """Return all that answers depend on except the request, for JSON. It is part of the cache's keys."""
         return {"model": self.name}
 
 
 class FunctionModel(TextModel):
-    """A text model that is a plain function from a TextRequest to a TextReply."""
+    """A text model that calls a function, which maps a TextRequest to a TextReply."""
 
     def __init__(self, function: Callable[[TextRequest], TextReply], name: str) -> None:
         self.function, self.name = function, name
@@ -128,7 +128,7 @@ class FunctionModel(TextModel):
 
 
 def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
-    """Make a text model by its name.
+    """Create a text model by name.
 
     Args:
         name: `URL#MODEL` for an OpenAI-compatible server, as in "http://localhost:8000/v1#llama"; or the name of a
@@ -137,8 +137,8 @@ def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
 
     Raises:
         UnknownNameError: no text model has this name.
-        InvalidSettingError: a URL or name that is not accepted.
-        PluginError: its factory returns something else.
+        InvalidSettingError: the URL or the name is wrong.
+        PluginError: the model's factory does not return a TextModel or a function.
 
     Example:
         >>> from icy.s2b import TextRequest, text_model
@@ -153,18 +153,18 @@ def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
 
 
 def is_address(name: str) -> bool:
-    """Return whether a name is a URL, right or wrong, and not the name of a registered text model."""
+    """Return whether a name looks like a URL, right or wrong, not like the name of a text model."""
     before = name.partition("#")[0]
     host, slash, _ = before.partition("/")
     return ":" in before or bool(slash and "." in host)
 
 
 def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
-    """Make the text model of an entry.
+    """Create the text model of a registry entry.
 
     Args:
-        entry: its entry in the registry.
-        which: the text after # in its name.
+        entry: the registry entry.
+        which: the text after # in the model's name.
         settings: settings of sampling, and of requests to a server.
 
     Raises:
@@ -186,13 +186,13 @@ def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
 def in_threads(
     function: Callable[[T, threading.Event], R], things: Sequence[T], threads: int
 ) -> Iterator[tuple[int, R]]:
-    """Yield the place of each thing and the function's result, as they come from several threads.
+    """Call a function on things in several threads; yield each thing's index and result as they arrive.
 
-    After the first error no new calls begin. Results of running calls are still yielded; then the error is raised. The
+    After the first error, no new calls begin. Results of running calls are yielded, and then the error is raised. The
     threads end with the process, so Ctrl-C does not wait for a server.
 
     Args:
-        function: called with a thing, and an event that is set when failed tries should not be repeated.
+        function: called with a thing and an event, which is set when failed tries should not be repeated.
         things: the arguments of the calls.
         threads: number of calls at once.
     """
@@ -227,7 +227,7 @@ def in_threads(
 def _until_all_end(
     done: queue.SimpleQueue[tuple[int, Any, BaseException | None]], workers: int
 ) -> Iterator[tuple[int, Any]]:
-    """Yield results until each worker has reported its end; then raise the first error."""
+    """Yield results until all workers have ended, and then raise the first error, if any."""
     first: BaseException | None = None
     while workers:
         place, result, error = done.get()

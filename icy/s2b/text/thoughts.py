@@ -1,4 +1,4 @@
-"""Thoughts of reasoning models in their answers. Decisions are read from the text after the last thought."""
+"""Removes the thoughts of reasoning models from their answers."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ NAMESPACE = r"(?:\w+:)?"  # as in <seed:think>
 
 
 def _pairs() -> Iterator[tuple[str, str]]:
-    """Yield the patterns that open and close a thought, for each kind of marker."""
+    """Yield the patterns of the opening and the closing marker, for each kind of thought."""
     for first, last in ((r"(?:begin|start)_(?:of_)?{}", r"end_(?:of_)?{}"), (r"{}_(?:begin|start)", r"{}_end")):
         yield rf"<\|?{first.format(WORDS)}\|?>", rf"<\|?{last.format(WORDS)}\|?>"
     for tag in TAGS:
@@ -29,7 +29,7 @@ def _pairs() -> Iterator[tuple[str, str]]:
     yield r"<\|channel\|>(?!\s*final\b)", final
 
 
-# The same channels where a server removed the special tokens, as in "analysisWe see ...assistantfinal{...}"
+# The same channels, if a server removed the special tokens, as in "analysisWe see ...assistantfinal{...}"
 CHANNELS = r"""(?-i:(?P<o>\A\s*(?:analysis|commentary)(?=[\w{\["'<]))|(?P<c>assistantfinal))"""
 MARK = re.compile(
     r"(?=[<\[◁])(?:"
@@ -42,7 +42,8 @@ MARK = re.compile(
 def without_thoughts(text: str) -> str | None:
     """Return the text after the last closed thought; None if a thought is not closed.
 
-    A thought ends at the closing marker of its own kind. A closing marker alone ends a thought that the prompt opened.
+    A thought ends at the closing marker of its own kind. A closing marker without an opening one ends a thought that
+    the prompt opened.
 
     Example:
         >>> without_thoughts("<think>1 or 0?</think> 0"), without_thoughts("or 1?</think> 0"), without_thoughts("0")
@@ -67,7 +68,7 @@ def _read(mark: re.Match[str]) -> tuple[bool, str]:
 
 
 def open_thought(prompt: str) -> str:
-    """Return the marker that opens a thought at the end of a prompt, as some chat templates do; "" if there is none."""
+    """Return the opening marker of a thought at the end of a prompt (in some chat templates), or ""."""
     end = prompt.rstrip()
     last = next((mark for mark in MARK.finditer(end) if mark.end() == len(end)), None)
     return last[0] if last and _read(last)[0] else ""

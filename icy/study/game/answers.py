@@ -18,7 +18,7 @@ def normalised(raw: str) -> str:
 
 
 def fault_of(raw: str) -> str:
-    """Return why a text is not a valid answer: "empty", "long", or "letters" (other than a to z); "" if it is valid.
+    """Return the fault of an answer: "empty", "long" or "letters" (other than a to z); "" if the answer is valid.
 
     An invalid answer has no effect on the game: the item stays open.
 

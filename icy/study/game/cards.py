@@ -1,4 +1,4 @@
-"""The order of a game's cards, and the draws from them."""
+"""The order in which a game adds cards, and draws of cards."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from .state import Bag
 def card_order(settings: StudyGameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
     """Return the meanings of all cards, in the order in which they are added.
 
-    If the held-out items are the next cards of the order (`held_out="next"`), the order contains all meanings.
+    Held-out meanings are left out, unless they are the next cards of the order (`held_out="next"`).
 
     Args:
         settings: settings of the game.
@@ -30,10 +30,10 @@ def card_order(settings: StudyGameSettings, instance: Instance, seed: int) -> tu
 
 
 def designed_cards(settings: StudyGameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
-    """Return cards that show every colour and every shape of the held-out items twice.
+    """Return cards that show every color and every shape of the held-out items twice.
 
-    Colours and shapes are renumbered so that held-out item i has colour i and shape i. If fewer than three items are
-    held out, other values fill the numbers up to 2. The cards (colour, shape) are all pairs of different numbers:
+    Colors and shapes are renumbered so that held-out item i has color i and shape i. If fewer than three items are
+    held out, other values fill the numbers up to 2. The cards (color, shape) are all pairs of different numbers:
     (0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1).
     """
     values = settings.content.values
@@ -44,7 +44,7 @@ def designed_cards(settings: StudyGameSettings, instance: Instance, seed: int) -
 
 
 def _first(values: int, first: list[int], seed: int, name: str) -> list[int]:
-    """Return all values: the values in `first`, then the others in random order."""
+    """Return the values in `first`, then all other values in random order."""
     return [*first, *_shuffled([v for v in range(values) if v not in first], seed, name)]
 
 
@@ -56,9 +56,9 @@ def draw(bag: Bag, cards: Sequence[int], last: int | None, seed: int, purpose: s
     """Draw a card from a bag. The bag is refilled when it is empty or when the number of cards has changed.
 
     Args:
-        bag: the bag after the last draw.
-        cards: meanings of the cards available.
-        last: the card shown just before; it is not the first of a refilled bag.
+        bag: the bag after the previous draw.
+        cards: meanings of the available cards.
+        last: the previous card, which is not the first of a refilled bag; None if there is none.
         seed: seed of the person.
         purpose: "test" or "train".
 
@@ -75,6 +75,6 @@ def draw(bag: Bag, cards: Sequence[int], last: int | None, seed: int, purpose: s
 
 
 def draw_with_replacement(bag: Bag, cards: Sequence[int], seed: int, purpose: str) -> tuple[int, Bag]:
-    """Draw a card with replacement; the bag only counts the draws."""
+    """Draw a card with replacement; see `draw`. The bag only counts the draws."""
     number = bag.number + 1
     return cards[int(stream(seed, purpose, number).integers(len(cards)))], Bag(number, len(cards))

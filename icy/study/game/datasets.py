@@ -1,4 +1,4 @@
-"""Datasets: coloured shapes, and the words of their values (Icy22 section 4.3, appendix K)."""
+"""Datasets: colored shapes, and the words of their values (Icy22 section 4.3, appendix K)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,14 +19,14 @@ WordTable = tuple[tuple[tuple[int, ...], ...], ...]
 
 @dataclass(frozen=True)
 class Dataset:
-    """Coloured shapes, and the letters of their codes.
+    """Colored shapes, and the letters of their codes.
 
-    Meanings are numbered in row-major order (colour, shape): the shape varies fastest.
+    Meanings are numbered in row-major order (color, shape): the shape varies fastest.
 
     Attributes:
         name: name of the dataset in options.
-        values: number of colours and number of shapes, K.
-        word_length: letters per word, w.
+        values: number of colors and number of shapes, K.
+        word_length: number of letters per word, w.
         vocab_size: number of letters, V.
         cents_per_ten: pay for ten points, in hundredths of the currency.
         words: English words of the values; None if every language draws random words.
@@ -41,12 +41,12 @@ class Dataset:
 
     @property
     def space(self) -> MeaningSpace:
-        """The meanings: a colour, then a shape."""
+        """The meanings: a color, then a shape."""
         return MeaningSpace(len(ATTRIBUTES), self.values)
 
     @property
     def length(self) -> int:
-        """Letters per code, L."""
+        """Number of letters per code, L."""
         return len(ATTRIBUTES) * self.word_length
 
     @property
@@ -57,10 +57,10 @@ class Dataset:
     def changed(
         self, values: int | None = None, word_length: int | None = None, vocab_size: int | None = None
     ) -> "Dataset":
-        """Return the dataset in other sizes; a size of None stays as it is.
+        """Return the dataset with other sizes; None keeps a size.
 
         Raises:
-            InvalidSettingError: a size is out of range, or changes the length or letters of English words.
+            InvalidSettingError: a size is out of range, or would change the English words.
         """
         checked = {
             "values": values if values is None else whole_number("number of values", values, 2, len(COLOURS)),
@@ -78,7 +78,7 @@ class Dataset:
         return replace(self, **sizes)
 
     def named(self, meaning: int) -> tuple[str, str]:
-        """Return the colour and the shape of a meaning in words, as in ("red", "circle").
+        """Return the names of the color and the shape of a meaning, as in ("red", "circle").
 
         Example:
             >>> dataset("eng").named(24)
@@ -102,10 +102,10 @@ DATASETS = {
 
 
 def dataset(name: str) -> Dataset:
-    """Return a dataset by its name.
+    """Find a dataset by name.
 
     Raises:
-        UnknownNameError: the dataset is unknown.
+        UnknownNameError: no dataset has this name.
     """
     if name not in DATASETS:
         raise unknown("dataset", str(name), list(DATASETS))

@@ -1,4 +1,4 @@
-"""The game core: it computes the next state from a state and an event, without clock, database or web."""
+"""The rules of a game: the next state for a state and an event."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -19,12 +19,12 @@ from .state import TABS, Bag, Event, GameState, Pair, TrainView, Trial
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture for a player. It is secret because it names the meaning.
+    """The description of a picture. It is secret, because it includes the meaning.
 
     Attributes:
         colour: value of the colour.
         shape: value of the shape.
-        seed: seed of size, place, rotation and shade.
+        seed: seed of the figure's size, place, rotation and shade.
     """
 
     colour: int
@@ -34,7 +34,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class StudyGame:
-    """The rules of one person's game; `apply` computes the next state from a state and an event.
+    """The rules of one person's game. `apply` computes the next state from a state and an event.
 
     Attributes:
         settings: settings of the game.
@@ -66,12 +66,12 @@ class StudyGame:
         self.instance.check(self.settings)
 
     def to_json(self) -> dict[str, object]:
-        """Return settings, instance and seed as plain JSON."""
+        """Return settings, instance and seed as a dictionary for JSON."""
         return {"settings": self.settings.to_json(), "instance": self.instance.to_json(), "seed": self.seed}
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> "StudyGame":
-        """Return the game from the JSON of `to_json`."""
+        """Create a game from the dictionary that `to_json` returns."""
         settings, instance = StudyGameSettings(**found["settings"]), Instance.of_json(found["instance"])
         return cls(settings, instance, int(found["seed"]))
 
@@ -92,7 +92,7 @@ class StudyGame:
         return GameState("new", self.settings.start, exposures=(0,) * self.settings.content.space.size)
 
     def apply(self, state: GameState, event: Event) -> GameState:
-        """Return the state after an event, or the same object if the event cannot happen now."""
+        """Return the state after an event; the same object if the event is not possible now."""
         if (event.kind == "start") != (state.phase == "new") or state.phase == "closed":
             return state
         return self._steps[event.kind](self, state, event)
@@ -175,7 +175,7 @@ class StudyGame:
     # -- items ---------------------------------------------------------------------------------------------------------
 
     def _with_due_card(self, state: GameState, example: int) -> GameState:
-        """Add one card if a card is due at this example. Only one is added, even if the player has removed several."""
+        """Add a card if one is due at this example. It is one card, even if the player has removed several."""
         return replace(state, cards=state.cards + 1) if self.settings.due(example) > state.cards else state
 
     def _with_item(self, state: GameState) -> GameState:
@@ -193,7 +193,7 @@ class StudyGame:
         return replace(state, trials=(*state.trials, trial), test_bag=bag, tab="test")
 
     def item(self, state: GameState, example: int, meaning: int, held_out: int | None) -> Trial:
-        """Create the test item of an example in a state; secret."""
+        """Create the test item of an example. It is secret."""
         available = Counter(self.order[: state.cards])
         exposures = Counter(dict(enumerate(state.exposures)))
         return Trial(
@@ -210,7 +210,7 @@ class StudyGame:
         )
 
     def _of_values(self, meaning: int, counts: Mapping[int, int]) -> Pair:
-        """Sum the counts of the other meanings with the same colour, and of those with the same shape."""
+        """Sum the counts of other meanings with the same color, and of those with the same shape."""
         values = self.settings.content.values
         colour, shape = divmod(meaning, values)
         others = {m: n for m, n in counts.items() if m != meaning}
@@ -248,7 +248,7 @@ class StudyGame:
     # -- the page ------------------------------------------------------------------------------------------------------
 
     def shown(self, state: GameState) -> Shown:
-        """Return the content of the player's page. Nothing in it is secret."""
+        """Return the content of the player's page, which includes no secrets."""
         settings, trial = self.settings, state.trial if state.trials else None
         may_change = state.phase == "open"
         counted = [one for one in state.trials if state.phase == "closed" or self._shows_verdict(one)]
@@ -279,7 +279,7 @@ class StudyGame:
         return self._picture(state.trial)
 
     def train_picture(self, state: GameState) -> Picture | None:
-        """Return the picture that Train shows; None before Train was first opened."""
+        """Return the picture that Train shows; None if Train has not been opened."""
         return None if state.train is None else self._picture(state.train)
 
     def _picture(self, of: Trial | TrainView) -> Picture:

@@ -1,4 +1,4 @@
-"""Instances: languages with their held-out items, which people and machines share (spycodes-facts 12, 18)."""
+"""Instances: languages with held-out items, the same for people and machines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,19 +19,19 @@ from .settings import StudyGameSettings
 
 LANGUAGE_SEEDS = 1_000_000  # number of possible seeds, as in the authors' service
 MOST_ATTEMPTS = 1000
-TEST_LANGUAGES = 16  # number of languages that test whether a grammar always gives two words side by side
+TEST_LANGUAGES = 16  # number of languages in the test whether a grammar always writes two words side by side
 
 Codes = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Instance:
-    """One language, and the items that are held out.
+    """A language and its held-out items.
 
     Attributes:
         number: position in the list of the condition, from 0.
         language_seed: seed of the language.
-        held_out: meanings held out, in the order in which they are asked; empty if they are the next cards of the
+        held_out: held-out meanings, in the order of their test items; empty if they are the next cards of the
             player's order.
     """
 
@@ -40,39 +40,40 @@ class Instance:
     held_out: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Return the instance as plain JSON, which `of_json` reads."""
+        """Return the instance as a dictionary for JSON."""
         return {**asdict(self), "held_out": list(self.held_out)}
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> "Instance":
-        """Return the instance from the JSON of `to_json`."""
+        """Create an instance from the dictionary that `to_json` returns."""
         return cls(int(found["number"]), int(found["language_seed"]), tuple(map(int, found["held_out"])))
 
     def check(self, settings: StudyGameSettings) -> None:
         """Check that the held-out items match the settings of a game.
 
         Raises:
-            InvalidSettingError: they do not match.
+            InvalidSettingError: the held-out items do not match.
         """
         apart, values = settings.held_out == "apart", settings.content.values
         count = len(settings.held_out_at) if apart else 0
-        why = f"of {values} each" if apart else "as they are the next cards of the player"
+        needed = (
+            f"{count} held-out items of different colors and shapes, out of {values} each"
+            if apart
+            else "no held-out items, because these are the player's next cards (held_out='next')"
+        )
         colours, shapes = ({part[m] for m in self.held_out} for part in _values_of(settings.content))
         if len(self.held_out) != count or len(colours) != count or len(shapes) != count:
-            raise InvalidSettingError(
-                f"An instance of these settings holds out {count} items of different colours and shapes, {why}; not "
-                f"{self.held_out}."
-            )
+            raise InvalidSettingError(f"With these settings, an instance needs {needed}; this one has {self.held_out}.")
 
 
 def _values_of(content: Dataset) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the colour and the shape of all meanings, by number."""
+    """Return the color and the shape of every meaning, by the meaning's number."""
     meanings = range(content.space.size)
     return {m: m // content.values for m in meanings}, {m: m % content.values for m in meanings}
 
 
 def instances(settings: StudyGameSettings, count: int, seed: int = 0) -> list[Instance]:
-    """Return the first instances in the list of a condition (dataset and grammar).
+    """Return the first `count` instances in the list of a condition (dataset and grammar).
 
     All grammars of a dataset have the same held-out items. They also have the same language seeds, unless a language is
     rejected.
@@ -92,7 +93,7 @@ def instances(settings: StudyGameSettings, count: int, seed: int = 0) -> list[In
 
 
 def instance_of(settings: StudyGameSettings, number: int, seed: int = 0) -> Instance:
-    """Return one instance in the list of a condition.
+    """Return an instance in the list of a condition.
 
     Args:
         settings: settings of the condition.
@@ -115,12 +116,12 @@ def instance_of(settings: StudyGameSettings, number: int, seed: int = 0) -> Inst
 
 
 def person_seed(dataset: str, number: int, seed: int = 0) -> int:
-    """Return the seed of a simulated game on an instance: the same for all grammars and players."""
+    """Return the person's seed of a simulated game. It is the same for all grammars and players."""
     return stream_key(seed, "person", dataset, number)
 
 
 def held_out_set(settings: StudyGameSettings, rng: np.random.Generator) -> tuple[int, ...]:
-    """Draw the meanings to hold out, of different colours and shapes, in the order in which they are asked."""
+    """Draw the held-out meanings, of different colors and shapes, in the order of their test items."""
     if settings.held_out == "next":
         return ()
     values, count = settings.content.values, len(settings.held_out_at)
@@ -132,7 +133,7 @@ def held_out_set(settings: StudyGameSettings, rng: np.random.Generator) -> tuple
 
 
 def language_of(settings: StudyGameSettings, seed: int) -> Language:
-    """Return the language of a seed in a condition.
+    """Create the language of a condition with a seed.
 
     Raises:
         IncompatibleError, InvalidSettingError: the grammar does not fit the dataset.
@@ -156,12 +157,12 @@ def _language(settings: StudyGameSettings, seed: int, version: str) -> Language:
 
 
 def codes_of(settings: StudyGameSettings, seed: int) -> Codes:
-    """Return the codes of all meanings in the language of a seed, in letters."""
+    """Return the codes of all meanings in the language with a seed."""
     return tuple("".join(LETTERS[token] for token in message) for message in language_of(settings, seed).messages)
 
 
 def is_degenerate(settings: StudyGameSettings, instance: Instance) -> bool:
-    """Return whether the held-out values happen to be two words side by side, as in concat, in another grammar.
+    """Return whether a language of another grammar writes the held-out values as in concat: two words side by side.
 
     One in three languages of perm over synth is degenerate, because its permutation swaps letters within words only. A
     language of shufdet is degenerate if all held-out shapes share one order. With `held_out="next"`, all values are
@@ -174,17 +175,17 @@ def is_degenerate(settings: StudyGameSettings, instance: Instance) -> bool:
 
 @lru_cache
 def _always_two_words(settings: StudyGameSettings) -> bool:
-    """Return whether all languages of the condition are two words side by side, as in concat."""
+    """Return whether all languages of the condition write two words side by side, as in concat."""
     return all(two_words(codes_of(settings, seed), settings.content) for seed in range(TEST_LANGUAGES))
 
 
 def two_words(codes: Codes, content: Dataset, of: Sequence[int] = ()) -> bool:
-    """Return whether every code is a word for the colour next to a word for the shape, always in the same order.
+    """Return whether every code is a word for the color and a word for the shape, always in the same order.
 
     Args:
         codes: codes of all meanings.
         content: the dataset.
-        of: meanings with the colours and shapes to test; by default all.
+        of: meanings whose colors and shapes are tested; by default all.
     """
     colour, shape = _values_of(content)
     meanings = of or range(content.space.size)
@@ -196,10 +197,10 @@ def two_words(codes: Codes, content: Dataset, of: Sequence[int] = ()) -> bool:
 
 
 def _depends_on(place: int, part: list[tuple[int, int, str]]) -> bool:
-    """Return whether a part of the codes depends on the colour (0) or on the shape (1) alone."""
+    """Return whether a part of the codes depends only on the color (`place` 0) or only on the shape (1)."""
     return len({(row[place], row[2]) for row in part}) == len({row[place] for row in part})
 
 
 def distinct_codes(settings: StudyGameSettings, instance: Instance) -> int:
-    """Return the number of different codes of the language; languages of proj may have fewer codes than meanings."""
+    """Count the different codes of a language. Languages of proj may have fewer codes than meanings."""
     return len(set(codes_of(settings, instance.language_seed)))

@@ -1,4 +1,4 @@
-"""Random draws as in the authors' service, with NumPy's legacy generator (spycodes-facts 2)."""
+"""Random draws as in the authors' service, with NumPy's legacy generator."""
 
 from typing import Any, cast
 
@@ -42,7 +42,7 @@ class LegacyGenerator:
 
 
 def legacy_words(seed: int, content: Dataset) -> Int64[IntArray, "attr value letter"]:
-    """Return the random words of a game of the authors' service, by attribute and value: shape [A, K, w]."""
+    """Return the random words of a game in the authors' service, by attribute and value, [A, K, w]."""
     sizes = (2, content.values, content.word_length)
     possible = content.vocab_size**content.word_length
     words = np.random.RandomState(seed).choice(possible, size=sizes[0] * sizes[1], replace=False)
@@ -50,9 +50,9 @@ def legacy_words(seed: int, content: Dataset) -> Int64[IntArray, "attr value let
 
 
 def legacy_generators(content: Dataset) -> Any:
-    """Return the function that creates random generators for corruptions, for `make_language`.
+    """Return the argument `generators` of `make_language`: a function that creates random generators.
 
-    With random words, the seed does not reproduce the authors' draws; icy's own streams are used instead.
+    If words are random, the authors' draws cannot be reproduced from the seed, so icy's streams are used.
     """
     if content.words is None:
         return stream

@@ -20,10 +20,10 @@ Languages = Literal["icy", "legacy"]
 Degenerate = Literal["reject", "keep"]
 
 LEAST_CARDS = 2  # a player always has at least two cards
-LEAST_DESIGNED = 3  # the card order "designed" needs at least three values, to show each held-out value in two cards
+LEAST_DESIGNED = 3  # the card order "designed" needs at least three values, to show each held-out value on two cards
 MOST_EXAMPLES = 1000
 
-# Settings of the authors' service that differ from the defaults (spycodes-facts 2, 4, 5 and 8).
+# Settings of the authors' service that differ from the defaults.
 PUBLISHED: Mapping[str, Departure] = {
     "card order": Departure(
         {"card_order": "by-colour"},
@@ -51,27 +51,27 @@ class StudyGameSettings:
     """Settings of a game; the defaults are the preset "clean".
 
     Attributes:
-        dataset: "synth", three colours and shapes with random words; or "eng", five with English words.
-        grammar: the grammar or chain that turns the words into codes.
-        values: number of colours and number of shapes, K; the default depends on the dataset.
-        word_length: letters per word, w; the default depends on the dataset.
+        dataset: "synth", three colors and shapes with random words; or "eng", five with English words.
+        grammar: the grammar, or chain of grammars, that turns words into codes.
+        values: number of colors and of shapes, K; the default depends on the dataset.
+        word_length: number of letters per word, w; the default depends on the dataset.
         vocab_size: number of letters, V; the default depends on the dataset.
         examples: number of test items.
-        held_out_at: test items that ask for a held-out item, counted from 0; their number is the number of held-out
-            items.
+        held_out_at: numbers of the test items that ask for a held-out item, counted from 0; one for each held-out
+            item.
         start: number of cards at the start.
         interval: number of test items between two cards that are added automatically.
-        ahead: number of test items by which these cards come earlier.
+        ahead: number of test items by which these cards are added earlier.
         held_out: "apart": held-out items are never shown as cards; or "next": they are the next cards of the player's
             order.
-        card_order: "designed": cards that show every value of the held-out items twice come first, the others in random
-            order; "random"; or "by-colour", the order of meanings.
-        draws: items come from shuffled "bags", or are drawn with "replacement".
+        card_order: "designed": first the cards that show every value of the held-out items twice, then the others in
+            random order; "random"; or "by-colour", the order of meanings.
+        draws: method of drawing items: from shuffled "bags", or with "replacement".
         held_out_feedback: feedback on the answer to a held-out item: "full", the right code after an error, as for
             other items; "verdict", right or wrong; or "none".
-        languages: languages of "icy", or of NumPy's "legacy" generator.
-        degenerate: "reject" languages in which the codes of held-out values happen to be two words side by side, or
-            "keep" them.
+        languages: random generator of languages: that of "icy", or NumPy's "legacy" generator.
+        degenerate: "reject" or "keep" languages in which the codes of held-out values happen to be two words side by
+            side.
         cents_per_ten: pay for ten points, in hundredths of the currency; the default depends on the dataset.
 
     Raises:
@@ -116,7 +116,7 @@ class StudyGameSettings:
         self._check_cards()
 
     def _check_cards(self) -> None:
-        """Check that there are enough cards for the held-out items, the start and the card order.
+        """Check that there are enough cards.
 
         Raises:
             InvalidSettingError, IncompatibleError: there are too few cards, or the card order is not possible.
@@ -130,8 +130,8 @@ class StudyGameSettings:
         whole_number("number of cards at the start", self.start, LEAST_CARDS, max(self.cap, LEAST_CARDS))
         if self.cap < LEAST_CARDS:
             raise InvalidSettingError(
-                f"{count} held-out items leave {self.cap} of {self.content.space.size} cards; a game needs at least "
-                f"{LEAST_CARDS}."
+                f"{count} held-out items leave {self.cap} of {self.content.space.size} cards, and a game needs at "
+                f"least {LEAST_CARDS}; hold out fewer items."
             )
         if self.card_order == "designed" and (self.held_out == "next" or values < LEAST_DESIGNED):
             raise IncompatibleError(
@@ -141,7 +141,7 @@ class StudyGameSettings:
 
     @classmethod
     def of(cls, preset: str = "clean", **changes: Any) -> "StudyGameSettings":
-        """Return the settings of a preset with changes; values may come from JSON.
+        """Create the settings of a preset, with changes. Values may come from JSON.
 
         Raises:
             UnknownNameError: the preset or a setting is unknown.
@@ -157,14 +157,14 @@ class StudyGameSettings:
         return cls(**{**usual, **changes})
 
     def to_json(self) -> dict[str, object]:
-        """Return all settings as plain JSON, which `of` reads."""
+        """Return all settings as a dictionary for JSON, which `of` accepts."""
         return {**asdict(self), "held_out_at": list(self.held_out_at)}
 
     # -- derived values ------------------------------------------------------------------------------------------------
 
     @cached_property
     def content(self) -> Dataset:
-        """The dataset in the sizes of these settings."""
+        """The dataset, with the sizes in these settings."""
         return dataset(self.dataset).changed(self.values, self.word_length, self.vocab_size)
 
     @cached_property
@@ -174,11 +174,11 @@ class StudyGameSettings:
 
     @property
     def most_points(self) -> int:
-        """The highest possible score: the first item is answered with the starting cards, all others with all cards."""
+        """The highest possible score: a right answer to the first item with the starting cards, to others with all."""
         return self.start - 1 + (self.examples - 1) * (self.cap - 1)
 
     def due(self, example: int) -> int:
-        """Return the least number of cards from this example on; 0 if no card is added at this example.
+        """Return the smallest number of cards from this example on; 0 if no card is due at this example.
 
         Example:
             >>> [example for example in range(50) if StudyGameSettings.of("published", dataset="eng").due(example)]
@@ -196,7 +196,7 @@ class StudyGameSettings:
 CHOICES = {
     name: get_args(kind) for name, kind in get_type_hints(StudyGameSettings).items() if get_origin(kind) is Literal
 }
-"""The accepted values of settings with a choice of words."""
+"""The accepted values of settings with a fixed choice."""
 
 
 def _positions(value: Iterable[object], examples: int) -> tuple[int, ...]:

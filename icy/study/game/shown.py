@@ -1,4 +1,4 @@
-"""The content of a player's page; nothing here is secret."""
+"""The content of a player's page. Nothing in it is secret."""
 
 from dataclasses import asdict, dataclass
 
@@ -24,7 +24,7 @@ class AnswerFeedback:
 
 @dataclass(frozen=True)
 class TrainCard:
-    """The card that Train shows, without its picture.
+    """The card that Train shows, without the picture.
 
     Attributes:
         number: number of the view, from 1.
@@ -50,8 +50,8 @@ class Shown:
         may_remove: whether a card can be removed.
         tab: "test" or "train".
         feedback: feedback on the answer to the item on screen; None before the answer.
-        card: the card that Train shows; None before Train was first opened.
-        last: whether the item on screen is the last.
+        card: the card that Train shows; None if Train has not been opened.
+        last: whether the item on screen is the last of the game.
     """
 
     phase: Phase
@@ -68,5 +68,5 @@ class Shown:
     last: bool
 
     def to_json(self) -> dict[str, object]:
-        """Return the content as plain JSON."""
+        """Return the content as a dictionary for JSON."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""The state of a game, as plain values that can be written as JSON and read back."""
+"""The state of a game, as values that can be converted to JSON and back."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
@@ -26,7 +26,7 @@ class Event:
         kind: one of EVENT_KINDS.
         text: the typed text of "answer"; "test" or "train" for "tab".
         at: the number on the player's page: the example for "answer" and "next", the number of cards for "add" and
-            "remove", the view for "train_view". An event from an outdated page changes nothing, so a double click or a
+            "remove", the view for "train_view". An event from an outdated page has no effect, so a double click or a
             second window does no harm. None skips this check.
 
     Raises:
@@ -42,12 +42,12 @@ class Event:
             raise unknown("event", str(self.kind), EVENT_KINDS)
 
     def to_json(self) -> dict[str, object]:
-        """Return the event as plain JSON, without empty entries."""
+        """Return the event as a dictionary for JSON, without empty entries."""
         return {name: value for name, value in asdict(self).items() if value not in ("", None)}
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> "Event":
-        """Return the event from JSON; further entries, such as times, are ignored."""
+        """Create an event from a dictionary. Other entries, such as times, are ignored."""
         return cls(found["kind"], str(found.get("text", "")), found.get("at"))
 
 
@@ -55,7 +55,7 @@ class Event:
 class Trial:
     """One test item. Everything except the answer is secret until the item is graded.
 
-    Pairs hold a number for the colour and a number for the shape, counted before the item.
+    Pairs have a number for the color and a number for the shape, counted before the item.
 
     Attributes:
         example: number of the item, from 0.
@@ -64,9 +64,9 @@ class Trial:
         cards: number of cards; a right answer gives `cards - 1` points.
         image: seed of the picture.
         held_out: index of the held-out item, from 0; None for other items.
-        among_cards: other cards with the same colour, and with the same shape.
-        shown: other meanings with the same colour, and with the same shape, that had been shown with their codes.
-        exposures: number of times that these codes had been shown.
+        among_cards: number of other cards with the same color, and with the same shape.
+        shown: number of other meanings with the same color or shape whose codes had been shown.
+        exposures: number of times that the codes of these meanings had been shown.
         own_exposures: number of times that the item's own code had been shown.
         raw: the typed answer; None before the answer.
         text: the normalized answer.
@@ -95,7 +95,7 @@ class Trial:
         return self.raw is not None
 
     def answerable(self, k: int = 1) -> bool:
-        """Return whether at least k other items of its colour, and k of its shape, had been shown with their codes."""
+        """Return whether the codes of at least k other items with its color, and k with its shape, had been shown."""
         return min(self.shown) >= k
 
 
@@ -133,20 +133,20 @@ class Bag:
 
 @dataclass(frozen=True)
 class GameState:
-    """The full state of a game. It holds codes and meanings, so it never leaves the server.
+    """The full state of a game. It includes codes and meanings, so it must not leave the server.
 
     Attributes:
         phase: "new", "open" or "closed". A closed game no longer changes.
-        cards: number of cards available.
+        cards: number of available cards.
         trials: test items so far; the last is on screen.
         tab: the open tab, "test" or "train".
-        train: the card that Train shows; None before Train was first opened.
-        exposures: number of times that the code of every meaning was shown, or typed correctly.
+        train: the card that Train shows; None if Train has not been opened.
+        exposures: for each meaning, the number of times that its code was shown or typed correctly.
         test_bag: bag of test items.
         train_bag: bag of cards for Train.
         added: number of times that the player added a card.
         removed: number of times that the player removed a card.
-        blurs: number of times that the player left the window.
+        blurs: number of times that the player switched to another window.
         pastes: number of times that the player pasted into the field.
     """
 
@@ -165,7 +165,7 @@ class GameState:
 
     @property
     def trial(self) -> Trial:
-        """The item on screen; it exists once the game has started."""
+        """The item on screen, in a game that has started."""
         return self.trials[-1]
 
     @property
@@ -175,7 +175,7 @@ class GameState:
 
     @property
     def score(self) -> int:
-        """Points of all answers."""
+        """Sum of the points of all answers."""
         return sum(trial.points for trial in self.trials)
 
     def with_trial(self, trial: Trial) -> "GameState":
@@ -183,12 +183,12 @@ class GameState:
         return replace(self, trials=(*self.trials[:-1], trial))
 
     def to_json(self) -> dict[str, object]:
-        """Return the state as plain JSON, which `of_json` reads. Lists are tuples; JSON writes both the same way."""
+        """Return the state as a dictionary for JSON. It has tuples, which JSON writes as lists."""
         return asdict(self)
 
     @classmethod
     def of_json(cls, found: dict[str, object]) -> "GameState":
-        """Return the state from JSON.
+        """Create a state from JSON.
 
         Raises:
             InvalidSettingError: the JSON is not the state of a game.

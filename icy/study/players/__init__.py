@@ -1,4 +1,4 @@
-"""Simulated players of the study. They are registered like plug-ins and imported on first use."""
+"""Simulated players of the study. Each is imported on first use."""
 
 from icy.core.register import register_study_player
 

@@ -1,4 +1,4 @@
-"""Logs of games: the items shown and asked, and log files."""
+"""Logs of games, their files, and the evidence in them: items shown and answers."""
 
 import hashlib
 import json
@@ -15,14 +15,14 @@ from .sitting import PlayedGame
 
 @dataclass(frozen=True)
 class Exposure:
-    """An item that was shown with its code."""
+    """An item that the player saw with its code."""
 
     item: Item
     code: str
 
 
 def evidence(game: StudyGame, events: Iterable[Event]) -> Iterator[Exposure | Trial]:
-    """Yield, in order, each answered item, and each item that Train or the feedback showed with its code.
+    """Yield, in order, each answered item, and each item whose code Train or the feedback showed.
 
     Example:
         >>> from icy.study.game import StudyGameSettings, instances
@@ -45,7 +45,7 @@ def evidence(game: StudyGame, events: Iterable[Event]) -> Iterator[Exposure | Tr
 
 @dataclass(frozen=True)
 class Log:
-    """One person's game, in the form of the export.
+    """The log of one person's game, as in the export.
 
     Attributes:
         person: opaque name of the person.
@@ -63,7 +63,7 @@ class Log:
 
 
 def logs_text(logs: Iterable[Log]) -> str:
-    """Return logs of games, one JSON object per line: person, game and events."""
+    """Format logs as JSON lines: person, game and events of one game per line."""
     lines = [
         json.dumps({"person": log.person, "game": log.game.to_json(), "events": [e.to_json() for e in log.events]})
         for log in logs
@@ -72,7 +72,7 @@ def logs_text(logs: Iterable[Log]) -> str:
 
 
 def read_logs(path: str | Path) -> list[Log]:
-    """Return the logs of games in a file.
+    """Read logs of games from a file of JSON lines.
 
     Raises:
         StoreError: the file cannot be read.
@@ -95,7 +95,7 @@ def _log(line: str, where: str) -> Log:
 
 
 def digest_of(path: str | Path) -> str:
-    """Return a hash of a file of games.
+    """Return a hash of the content of a file of games.
 
     Raises:
         StoreError: the file cannot be read.

@@ -10,15 +10,15 @@ from icy.core.streams import stream
 from icy.study.game.datasets import Dataset
 
 Item = tuple[int, int]
-"""The content of a picture: the value of the colour and the value of the shape."""
+"""The content of a picture: the value of the color, and the value of the shape."""
 
 
 @dataclass(frozen=True)
 class StudySeat:
-    """The information that a player gets before the game.
+    """Information for a player before the game.
 
     Attributes:
-        content: the dataset: numbers of colours and shapes, letters, and letters per code.
+        content: the dataset, with the numbers of colors and shapes and the letters of codes.
         seed: seed of the player's random numbers.
     """
 
@@ -36,9 +36,9 @@ class StudySeat:
 
 
 class StudyPlayer(ABC):
-    """Base class of simulated players. They recognize every colour and shape.
+    """Base class of simulated players, which recognize every color and shape.
 
-    A player implements `answer`. A player that learns also implements `learn`.
+    A subclass implements `answer`. A subclass that learns also implements `learn`.
 
     Attributes:
         adds: whether the player adds all cards as soon as possible.
@@ -58,10 +58,10 @@ class StudyPlayer(ABC):
         """Return the typed answer to an item."""
 
     def looks(self, cards: int, seen: int) -> bool:
-        """Return whether to look at one more card in Train.
+        """Return whether to view another card in Train.
 
         Args:
-            cards: number of cards available.
+            cards: number of available cards.
             seen: number of different cards that Train has shown so far.
         """
         return seen < cards

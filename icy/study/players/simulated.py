@@ -1,4 +1,4 @@
-"""The simulated players: players without learning, memorisers and composers."""
+"""Simulated players: players that do not learn, and players that memorize or compose codes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,11 +10,11 @@ from icy.core.checks import real_number
 from .player import Item, StudyPlayer, StudySeat
 
 Letters = dict[int, str]
-"""The letter for each value of an attribute."""
+"""The letter of each value of an attribute."""
 
 
 class RandomPlayer(StudyPlayer):
-    """Types random letters."""
+    """Player that types random letters."""
 
     def answer(self, item: Item) -> str:
         """Return random letters."""
@@ -26,10 +26,10 @@ class RandomPlayer(StudyPlayer):
 
 
 class ConstantPlayer(StudyPlayer):
-    """Always types the same code: the first that it sees (Icy22 appendix K).
+    """Player that always types the first code that it saw (Icy22 appendix K).
 
     Args:
-        adds: whether the player adds all cards at once.
+        adds: whether the player adds all cards as soon as possible.
     """
 
     def __init__(self, adds: bool = False) -> None:
@@ -45,7 +45,7 @@ class ConstantPlayer(StudyPlayer):
         self.code = self.code or code
 
     def answer(self, item: Item) -> str:
-        """Return the code."""
+        """Return the remembered code."""
         return self.code
 
     def looks(self, cards: int, seen: int) -> bool:
@@ -54,10 +54,10 @@ class ConstantPlayer(StudyPlayer):
 
 
 class Memoriser(StudyPlayer):
-    """Remembers every code that it was shown; for a new item it copies the code of a nearest item.
+    """Player that remembers all codes, and answers a new item with the code of a most similar item.
 
     Args:
-        adds: whether the player adds all cards at once.
+        adds: whether the player adds all cards as soon as possible.
     """
 
     def __init__(self, adds: bool = False) -> None:
@@ -77,7 +77,7 @@ class Memoriser(StudyPlayer):
         return self.known[item] if item in self.known else self.guess(item)
 
     def guess(self, item: Item) -> str:
-        """Return the code of an item with the same colour or shape; if there is none, the code of any item."""
+        """Return the code of a random item with the same color or shape; without one, the code of a random item."""
         if not self.known:
             return self.seat.letters(self.seat.content.length)
         shared = {other: (other[0] == item[0]) + (other[1] == item[1]) for other in self.known}
@@ -86,35 +86,35 @@ class Memoriser(StudyPlayer):
 
 
 class Composer(Memoriser):
-    """Remembers codes, and composes new codes from a word for the colour and a word for the shape.
+    """Player that remembers codes, and composes new codes of a word for the color and a word for the shape.
 
-    The word for a colour is the most frequent first half of its codes. The word for a shape is the most frequent second
-    half. For a value that was never shown, the player types random letters. The composed code is right if the grammar
-    is concat and both values were shown.
+    The word for a color is the most frequent first half of its codes. The word for a shape is the most frequent second
+    half. For a value that was never shown, the player types random letters. So in concat, the composed code is right if
+    both values were shown.
     """
 
     def guess(self, item: Item) -> str:
-        """Return the word for the colour, followed by the word for the shape."""
+        """Return the word for the color, followed by the word for the shape."""
         half = self.seat.content.word_length
         begins = (code[:half] for (colour, _), code in self.known.items() if colour == item[0])
         ends = (code[half:] for (_, shape), code in self.known.items() if shape == item[1])
         return self._word(begins) + self._word(ends)
 
     def _word(self, words: Iterable[str]) -> str:
-        """Return the most frequent word; among equally frequent words the first."""
+        """Return the most frequent word, the first of them if several are; random letters without words."""
         counts = Counter(words)
         return counts.most_common(1)[0][0] if counts else self.seat.letters(self.seat.content.word_length)
 
 
 class CarelessPlayer(Composer):
-    """A composer that looks at fewer cards, forgets codes and mistypes.
+    """Composer that views fewer cards, forgets codes and mistypes.
 
     Args:
         slip: probability that a letter is mistyped.
         lapse: probability that an answer is random letters.
-        looking: probability of looking at one more card, if there are cards that it has not seen.
+        looking: probability of viewing another card, while there are unseen cards.
         forgetting: probability of forgetting a known code; the player then composes the answer.
-        adds: whether the player adds all cards at once.
+        adds: whether the player adds all cards as soon as possible.
 
     Raises:
         InvalidSettingError: a probability is not between 0 and 1.
@@ -135,7 +135,7 @@ class CarelessPlayer(Composer):
         self.looking, self.forgetting = checked["looking"], checked["forgetting"]
 
     def answer(self, item: Item) -> str:
-        """Return an answer with the player's mistakes."""
+        """Return the answer, with random mistakes."""
         rng, content = self.seat.rng, self.seat.content
         if rng.random() < self.lapse:
             return self.seat.letters(content.length)
@@ -144,17 +144,17 @@ class CarelessPlayer(Composer):
         return "".join(self.seat.letters(1) if rng.random() < self.slip else letter for letter in text)
 
     def looks(self, cards: int, seen: int) -> bool:
-        """Return whether to look at one more card."""
+        """Return whether to view another card; see StudyPlayer."""
         return seen < cards and bool(self.seat.rng.random() < self.looking)
 
 
 @dataclass(frozen=True)
 class CodeFit:
-    """The fit of a rule to the known codes.
+    """The fit of a rule to the known codes, and its prediction.
 
     Attributes:
         faults: number of letters that the rule predicts wrongly.
-        answer: predicted code of the item: a letter per position, None where the rule makes no prediction.
+        answer: predicted code of the item: a letter per position, or None if the rule does not predict it.
     """
 
     faults: int
@@ -162,11 +162,12 @@ class CodeFit:
 
 
 class FamilyComposer(Memoriser):
-    """Remembers codes, and fits rules to compose new codes; an upper bound for players who know the rules.
+    """Player that remembers codes, and fits rules to compose new codes; an upper bound.
 
-    There are two kinds of rules: every position depends on the colour alone or on the shape alone (concat and perm); or
-    the code is two words in an order that the shape determines (shufdet). The player follows the rule with the fewest
-    faults; among equal rules, the first that predicts the most letters. It guesses the other letters at random.
+    There are two kinds of rules. Either every position depends only on the color or only on the shape (concat and
+    perm), or the code is two words in an order that the shape determines (shufdet). The player follows the rule with
+    the fewest wrong letters, and among equal rules the first that predicts the most letters. It guesses the other
+    letters.
     """
 
     def guess(self, item: Item) -> str:
@@ -179,9 +180,9 @@ class FamilyComposer(Memoriser):
 
 
 def by_position(known: Mapping[Item, str], item: Item) -> CodeFit:
-    """Predict every letter from the colour or from the shape, whichever fits the known codes better.
+    """Fit the rule that each letter depends only on the color or only on the shape, whichever fits better.
 
-    If both fit equally well, prefer the attribute with a prediction for this item.
+    If both fit equally well, use the attribute with a prediction for this item.
     """
     faults, answer = 0, []
     for place in range(len(next(iter(known.values())))):
@@ -196,14 +197,14 @@ def by_position(known: Mapping[Item, str], item: Item) -> CodeFit:
 
 
 def _letters(known: Mapping[Item, str], place: int, attribute: int) -> tuple[int, Letters]:
-    """Return the first letter seen at a position for every value of an attribute, and the number of other letters."""
+    """Return the first letter seen at a position for each attribute value, and the number of deviating letters."""
     letters: Letters = {}
     faults = sum(code[place] != letters.setdefault(item[attribute], code[place]) for item, code in known.items())
     return faults, letters
 
 
 def by_order(known: Mapping[Item, str], item: Item, half: int) -> list[CodeFit]:
-    """Fit two words in an order that the shape determines, for every combination of orders."""
+    """Fit the rule of two words in an order that the shape determines, for every combination of orders."""
     shapes = sorted({shape for _, shape in known} | {item[1]})
     fits = []
     for swapped in product((False, True), repeat=len(shapes)):

@@ -1,4 +1,4 @@
-"""One player's game from start to end, with its log."""
+"""A simulated player's game from start to end, with its log."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ from .player import Item, StudyPlayer, StudySeat
 
 Learn = Callable[[Item, str], None]
 Looks = Callable[[int, int], bool]
-MOST_VIEWS = 8  # most views in a row, per card: drawing with replacement may take long to show the last card
+MOST_VIEWS = 8  # largest number of consecutive views per card; drawing with replacement may take long to show all cards
 
 
 @dataclass
 class Sitting:
-    """A game in progress, played by callbacks that learn and answer.
+    """A game in progress, with callbacks of the player.
 
     Attributes:
         game: the rules of the game.
-        learn: called with every item that is shown with its code.
-        looks: decides whether to look at one more card; see `StudyPlayer.looks`.
-        adds: whether all cards are added at once.
+        learn: called with every item whose code is shown, and the code.
+        looks: decides whether to view another card; see `StudyPlayer.looks`.
+        adds: whether to add all cards as soon as possible.
         state: state of the game.
         events: actions so far.
     """
@@ -35,7 +35,7 @@ class Sitting:
 
     def __post_init__(self) -> None:
         self.state = self.game.new()
-        self._seen: set[int] = set()  # cards that Train has shown
+        self._seen: set[int] = set()  # meanings of the cards that Train has shown
         self.do(Event("start"))
 
     def do(self, event: Event) -> None:
@@ -50,11 +50,11 @@ class Sitting:
 
     @property
     def item(self) -> Item:
-        """The colour and shape of the item on screen."""
+        """The color and shape of the item on screen."""
         return self._values(self.state.trial.meaning)
 
     def study(self) -> None:
-        """Add cards and look at cards in Train, as the player decides."""
+        """Add cards and view cards in Train, as the player decides."""
         while self.adds and self.game.shown(self.state).may_add:
             self.do(Event("add", at=self.state.cards))
         for _ in range(MOST_VIEWS * self.state.cards):
@@ -94,7 +94,7 @@ class PlayedGame:
     Attributes:
         game: the rules of the game.
         state: the final state.
-        events: the log.
+        events: the log of the game.
     """
 
     game: StudyGame
@@ -103,7 +103,7 @@ class PlayedGame:
 
 
 def play(game: StudyGame, player: StudyPlayer, seed: int) -> PlayedGame:
-    """Let a simulated player play a game.
+    """Let a simulated player play a whole game.
 
     Args:
         game: the rules of the game.

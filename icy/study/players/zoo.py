@@ -1,4 +1,4 @@
-"""Senders as players: they are trained on the cards shown so far (spycodes-facts 18)."""
+"""Senders as players, which are trained on the cards shown so far."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,14 +26,14 @@ BETWEEN_CHECKS = 25  # number of updates between checks for convergence
 
 @dataclass(frozen=True)
 class ZooSettings:
-    """Settings of a sender's learning in a game.
+    """Settings of a sender's training in a game.
 
     Attributes:
-        hidden: hidden size, E.
-        representation: "soft", "gumb" or "discr".
+        hidden: hidden size of the sender, E.
+        representation: representation of messages: "soft", "gumb" or "discr".
         updates: number of updates before each answer; with `per_card`, after each card.
-        per_card: whether the sender learns after each card instead of before each answer.
-        training: batch size, learning rate and so on.
+        per_card: whether the sender is trained after each card instead of before each answer.
+        training: batch size, learning rate and other settings.
         options: further arguments of the sender.
     """
 
@@ -46,13 +46,13 @@ class ZooSettings:
 
 
 class ZooPlayer(StudyPlayer):
-    """A sender that is trained on the cards shown so far. Batches are drawn uniformly from these cards.
+    """Player with a sender that is trained on the cards shown so far, in batches drawn uniformly from them.
 
-    Its answers come from its weights alone, also for cards that it was shown.
+    Its answers depend only on the sender's weights, also for cards that were shown.
 
     Args:
         entry: registry entry of the sender.
-        settings: settings of learning.
+        settings: settings of the training.
     """
 
     def __init__(self, entry: Entry, settings: ZooSettings | None = None) -> None:
@@ -111,7 +111,7 @@ class ZooPlayer(StudyPlayer):
         return self.predict_codes([item[0] * self.seat.content.values + item[1]])[0]
 
     def train(self, updates: int) -> None:
-        """Update the sender on batches of the cards shown so far."""
+        """Make updates of the sender on batches of the cards shown so far."""
         if not self.known or not updates:
             return
         pool = MeaningPool([self._meanings.new_tensor(sorted(self.known)).numpy()], CPU)
@@ -121,7 +121,7 @@ class ZooPlayer(StudyPlayer):
         self.updates += updates
 
     def predict_codes(self, meanings: Sequence[int]) -> list[str]:
-        """Return the predicted codes: the most probable letter at every position, excluding the start symbol."""
+        """Return the sender's codes: the most probable letter at every position, except the start symbol."""
         content = self.seat.content
         scores = self._learner.scores(self._meanings[list(meanings)][None])[0][..., : content.vocab_size]
         return ["".join(content.alphabet[token] for token in message) for message in scores.argmax(-1).tolist()]
@@ -132,7 +132,7 @@ class ZooPlayer(StudyPlayer):
         return int(right.sum()) == self._messages[self.known].numel()
 
     def converge(self, most: int) -> bool:
-        """Train until all cards are exact, for at most `most` updates; return whether all cards are exact."""
+        """Train until the sender predicts all codes, or has made `most` updates; return whether it predicts all."""
         while not self.exact() and self.updates < most:
             self.train(min(BETWEEN_CHECKS, most - self.updates))
         return self.exact()

@@ -1,4 +1,4 @@
-"""The audit of a study: it replays every game from its log, and compares the result with the database."""
+"""The audit of a study, which replays every game from its log and compares the result with the database."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Fault:
     """An inconsistency in the database.
 
     Attributes:
-        person: opaque name of the person; "" for the whole file.
-        what: description in a sentence.
+        person: opaque name of the person; "" for the whole database.
+        what: description, one sentence.
     """
 
     person: str
@@ -45,7 +45,7 @@ class Audit:
 
 
 def audit(study: Study) -> Audit:
-    """Recompute answers, points and scores, and replay every game from its log."""
+    """Audit a study: grade every answer again, and replay every game from its log."""
     with study.database.reading() as connection:
         faults = list(_faults_of_file(connection))
         games = connection.execute(
@@ -70,12 +70,12 @@ def _faults_of_file(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def events_of(connection: sqlite3.Connection, game: int) -> list[Row]:
-    """Return the log of a game."""
+    """Return the events of a game, in order."""
     return connection.execute("SELECT * FROM event WHERE game = ? ORDER BY number", (game,)).fetchall()
 
 
 def played_events(log: list[Row]) -> list[Event]:
-    """Return the events of a log that belong to the game, without refused answers and display changes."""
+    """Return the events of a log without refused answers and changes of the display."""
     known = (row for row in log if row["kind"] in EVENT_KINDS)
     return [Event.of_json({"kind": row["kind"], **json.loads(row["payload_json"])}) for row in known]
 
@@ -106,7 +106,7 @@ def _faults_of_log(row: Row, log: list[Row]) -> Iterator[str]:
 
 
 def _faults_of_columns(row: Row, rules: StudyGame, state: GameState) -> Iterator[str]:
-    """Yield the columns of a game that disagree with its rules and state."""
+    """Yield the inconsistencies between the columns of a game and its rules and state."""
     instance, settings = rules.instance, rules.settings
     phases = {"new": ("assigned", "dropped"), "open": ("open", "dropped"), "closed": ("closed",)}
     expected = {
@@ -129,7 +129,7 @@ def _faults_of_columns(row: Row, rules: StudyGame, state: GameState) -> Iterator
 
 
 def _faults_of_grade(trial: Row) -> Iterator[str]:
-    """Yield the errors in the grade of an item, from its code and the answer alone."""
+    """Yield the errors in the grade of an item, computed from its code and answer."""
     if trial["state"] == "open":
         if any(trial[name] is not None for name in ("answered", "raw", "answer", "correct", "points")):
             yield f"Item {trial['example'] + 1} is open, but has an answer."
@@ -147,12 +147,12 @@ ANSWER = ("raw", "answer", "correct", "points")
 
 
 def saved_columns(trial: Row) -> dict[str, object]:
-    """Return the columns of a saved item that the log determines; tokens and times are left out."""
+    """Return the columns of a saved item that follow from the log, without tokens and times."""
     others = ("id", "token", "game", "created", "state", "answered", "reaction_ms")
     return {name: trial[name] for name in trial.keys() if name not in others}  # noqa: SIM118  (a row gives values)
 
 
 def replayed_columns(trial: Trial) -> dict[str, object]:
-    """Return the same columns of an item of a replayed game."""
+    """Return the columns of `saved_columns` for an item of a replayed game."""
     answer = (trial.raw, trial.text, int(trial.correct), trial.points) if trial.graded else (None,) * len(ANSWER)
     return {**trial_columns(trial), **dict(zip(ANSWER, answer, strict=True))}

@@ -11,7 +11,7 @@ def utc_now() -> datetime:
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time as text that sorts chronologically.
+    """Format a time as text that sorts chronologically.
 
     Example:
         >>> stamp(datetime(2026, 11, 23, 3, 7, 56, 123456, UTC))
@@ -21,7 +21,7 @@ def stamp(moment: datetime) -> str:
 
 
 def moment(text: str) -> datetime:
-    """Return the time of a timestamp from `stamp`."""
+    """Parse a timestamp from `stamp`."""
     return datetime.fromisoformat(text)
 
 
@@ -36,12 +36,12 @@ def readable(text: str) -> str:
 
 
 def before(now: datetime, *, minutes: float = 0, days: float = 0) -> str:
-    """Return the timestamp for some minutes and days before `now`."""
+    """Return the timestamp of a time before `now`."""
     return stamp(now - timedelta(minutes=minutes, days=days))
 
 
 def minutes_between(first: str, last: str) -> float:
-    """Return the minutes from one time to another.
+    """Return the minutes between two timestamps.
 
     Example:
         >>> minutes_between("2026-11-23T03:07:00.000Z", "2026-11-23T03:08:30.000Z")

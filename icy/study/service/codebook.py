@@ -1,4 +1,4 @@
-"""The codebook: the meaning of every column of an export."""
+"""The codebook, which describes every column of an export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assignment of conditions, in permuted blocks: each block has every condition once (spycodes-facts 16)."""
+"""Assignment of conditions, in permuted blocks: each block has every condition once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Slot:
         number: number of the place, from 0.
         cell: name of the condition.
         game: game settings of the condition.
-        instance: number of the instance, equal to the number of the block: people in a block share held-out items.
+        instance: number of the instance, and of the block; people in a block share held-out items.
     """
 
     number: int
@@ -33,7 +33,7 @@ class Slot:
 
 
 def slots(conditions: Conditions) -> Iterator[Slot]:
-    """Yield the places of a study in the order of assignment.
+    """Yield the places of a study, in the order of assignment.
 
     Example:
         >>> places = list(slots(Conditions(dataset=["synth"], grammar=["rot", "perm"], quota=2)))
@@ -58,7 +58,7 @@ TAKEN = """
 
 
 def free_slot(connection: sqlite3.Connection, study: Study) -> Slot | None:
-    """Return the first free place, without a finished or active game; None if all places are taken."""
+    """Return the first place without a finished or active game; None if no place is free."""
     conditions = study.plan.conditions
     limit = before(study.now(), minutes=conditions.drop_after)
     taken = {slot for (slot,) in connection.execute(TAKEN, (study.number, study.is_pilot, limit))}

@@ -1,4 +1,4 @@
-"""The database of studies, in SQLite: writes are atomic and survive a crash."""
+"""The database of studies, in SQLite. Writes are atomic and survive a crash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from icy.core.errors import StoreError
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-VERSION = 2  # version of the schema; a database of version 1 gets its missing tables
+VERSION = 2  # version of the schema; missing tables are added to a database of version 1
 SYNCHRONOUS = "FULL"  # a commit waits until the data are on disk
 PATIENCE = 20.0  # seconds to wait while another process writes
 
@@ -21,7 +21,7 @@ Row = sqlite3.Row
 
 
 def _make_private(path: Path) -> None:
-    """Create an empty database file that only its owner may read; SQLite gives its logs the same permissions."""
+    """Create an empty file that only its owner may read. SQLite gives its logs the same permissions."""
     with contextlib.suppress(OSError):  # SQLite reports the failure better
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         path.chmod(0o600)
@@ -40,9 +40,9 @@ class Database:
 
     def __init__(self, path: Path, make: bool = False) -> None:
         self.path = path
-        self._writing = threading.Lock()  # threads wait in turn instead of retrying
+        self._writing = threading.Lock()  # threads wait for the lock instead of retrying
         if not make and not path.is_file():
-            raise StoreError(f"The database {path} does not exist yet; `icy study serve` makes it.")
+            raise StoreError(f"The database {path} does not exist yet; `icy study serve` creates it.")
         with self._store_errors():
             _make_private(path)
             self._anchor = self._connect()  # stays open, so that closing other connections does not truncate the log
@@ -50,7 +50,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection that sees one consistent state of the database."""
+        """Open a connection that sees one consistent state of the database, for reading."""
         with self._store_errors(), contextlib.closing(self._connect()) as connection:
             connection.execute("BEGIN")
             yield connection
@@ -82,7 +82,7 @@ class Database:
             connection.backup(copy)
 
     def scrub(self) -> None:
-        """Write the log into the file and truncate it, so that deleted data remain in neither of them."""
+        """Move SQLite's log into the database file and truncate it, so that no deleted data remain."""
         with self._store_errors(), self._writing, contextlib.closing(self._connect()) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -110,7 +110,8 @@ class Database:
         self._anchor.execute("COMMIT")
         if version > VERSION:
             raise StoreError(
-                f"{self.path} was made by a later version of icy (its tables have version {version}, here {VERSION})."
+                f"{self.path} was created by a later version of icy (its tables have version {version}, and this icy "
+                f"reads version {VERSION}); install a later version."
             )
 
     @cached_property
@@ -121,7 +122,7 @@ class Database:
 
     @contextlib.contextmanager
     def _store_errors(self, path: Path | None = None) -> Iterator[None]:
-        """Raise errors of SQLite as StoreError."""
+        """Context manager that converts errors of SQLite to StoreError."""
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:

@@ -1,4 +1,4 @@
-"""The export of a study: tables in long form with their codebook, by default without ids of people."""
+"""The export of a study: tables and their codebook, by default without people's ids."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
 
     Args:
         study: the study.
-        pilot: whether to export the pilot; by default if the study is in the pilot state.
-        with_ids: whether to include ids and completion codes of people.
+        pilot: whether to export the pilot; by default, whether the study is a pilot now.
+        with_ids: whether to include people's ids and completion codes.
     """
     which = (study.number, study.is_pilot if pilot is None else pilot)
     with study.database.reading() as connection:
@@ -82,7 +82,7 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
 
 
 def _frame(rows: Iterable[Mapping[str, object]], columns: list[str]) -> pd.DataFrame:
-    """Return rows as a table with these columns; columns of whole numbers stay whole even with missing values."""
+    """Convert rows to a table. Columns of whole numbers stay whole, even with missing values."""
     import pandas as pd
 
     found = list(rows)
@@ -97,7 +97,7 @@ def _column(values: list[Any]) -> pd.Series | pd.api.extensions.ExtensionArray:
 
 
 def _game(study: Study, row: Row) -> dict[str, object]:
-    """Return the row of a person; a person who withdrew with all data has no columns of a game."""
+    """Return a person's row. If all data are deleted, it has no columns of a game."""
     if row["game"] is None:
         return {**dict(row), "person": row["id"]}
     game, state = _load_game(row)
@@ -129,7 +129,7 @@ def _trial(row: Row) -> dict[str, object]:
 
 
 def _rows(study: Study, persons: Iterable[Row], trials: Iterable[Row]) -> pd.DataFrame:
-    """Return the measures of finished games of people who did not withdraw, in long form."""
+    """Return the measures of the finished games of people who did not withdraw, as rows of the study table."""
     times: dict[str, list[float]] = defaultdict(list)
     for trial in trials:
         if trial["reaction_ms"] is not None:
@@ -153,7 +153,7 @@ def _finished(persons: Iterable[Row]) -> list[Row]:
 
 
 def logs(study: Study, pilot: bool | None = None) -> list[Log]:
-    """Return the logs of finished games of people who did not withdraw."""
+    """Return the logs of the finished games of people who did not withdraw."""
     which = (study.number, study.is_pilot if pilot is None else pilot)
     with study.database.reading() as connection:
         persons = _finished(connection.execute(PERSONS, (REFUSED, *which)))
@@ -162,11 +162,11 @@ def logs(study: Study, pilot: bool | None = None) -> list[Log]:
 
 
 def about(study: Study, with_ids: bool = False) -> dict[str, object]:
-    """Return the settings of a study, the version of icy, and the texts that people agreed to.
+    """Return facts about a study: its settings, the version of icy, and the texts that people agreed to.
 
     Args:
         study: the study.
-        with_ids: whether to include completion codes; otherwise each is an empty text.
+        with_ids: whether to include completion codes; otherwise they are empty.
     """
     with study.database.reading() as connection:
         row = connection.execute("SELECT * FROM study WHERE id = ?", (study.number,)).fetchone()
@@ -200,11 +200,11 @@ def export(
         study: the study.
         target: a folder, which is created if necessary, or a file that ends in .zip.
         format_: format of the tables: one of FORMATS.
-        pilot: whether to export the pilot; by default if the study is in the pilot state.
+        pilot: whether to export the pilot; by default, whether the study is a pilot now.
         with_ids: whether to include ids and completion codes, for payment.
 
     Returns:
-        The names of the files.
+        The names of the files written.
 
     Raises:
         StoreError: a file cannot be written.
@@ -225,7 +225,7 @@ def export(
 
 
 def _files(study: Study, format_: str, pilot: bool | None, with_ids: bool) -> dict[str, bytes]:
-    """Return the contents of the files by name."""
+    """Return the contents of the export's files by name."""
     found = {f"{name}.{format_}": _content(frame, format_) for name, frame in tables(study, pilot, with_ids).items()}
     found["codebook.md"] = codebook().encode()
     found["study.json"] = json.dumps(about(study, with_ids), indent=1, ensure_ascii=False).encode()

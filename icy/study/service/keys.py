@@ -1,4 +1,4 @@
-"""Random tokens, and marks that only the owner of the key can compute."""
+"""Random tokens, and keyed hashes (marks), which only the owner of the key can compute."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ KEY_BYTES = 32
 
 
 def new_token() -> str:
-    """Return 128 random bits as capital hexadecimal digits; as codes are lowercase, a token never contains one."""
+    """Return 128 random bits in upper-case hexadecimal, which cannot contain a (lower-case) code of a language."""
     return secrets.token_hex(BYTES).upper()
 
 
 @dataclass(frozen=True)
 class Key:
-    """A secret of the server, stored in a file next to the database.
+    """The secret key of the server, stored in a file next to the database.
 
     Attributes:
         secret: random bytes.
@@ -31,11 +31,11 @@ class Key:
 
     @classmethod
     def of_file(cls, path: Path, make: bool = True) -> Key:
-        """Return the key in a file. Only the owner of the file may read it.
+        """Read the key from a file, or create it. Only the owner may read the file.
 
         Args:
             path: path of the file.
-            make: whether to create a missing key; must be False for a database with data, which needs its own key.
+            make: whether to create a missing key; use False for a database with data, which needs its own key.
 
         Raises:
             StoreError: the key cannot be read or created.
@@ -59,17 +59,17 @@ class Key:
         return cls(found)
 
     def mark(self, *names: str | int) -> str:
-        """Return a 128-bit keyed hash of names; nobody can compute or invert it without the key."""
+        """Return a 128-bit keyed hash of names, which cannot be computed or inverted without the key."""
         text = "\x1f".join(str(name) for name in names)
         return hmac.new(self.secret, text.encode(), "sha256").hexdigest()[: 2 * BYTES].upper()
 
     def matches(self, mark: str, *names: str | int) -> bool:
-        """Return whether a mark belongs to names; the time of the comparison does not depend on the mark."""
+        """Return whether a mark is the hash of names, in constant time."""
         return hmac.compare_digest(mark.encode(), self.mark(*names).encode())
 
 
 def _create(path: Path, content: bytes) -> None:
-    """Write a file atomically that only its owner may read; if another process created it first, keep that file."""
+    """Create a file that only its owner may read, atomically. A file that exists by then is kept."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""The link from a platform to the study: its test before the study opens, and visits that fail because of it."""
+"""The link from a platform to the study: its test, and visits that fail because of it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TEST = "icy_test"  # parameter of the test link
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """Faults of the link of a study.
+    """Faults of a study's link.
 
     Attributes:
         untested: whether the link must be tested before people can take part.
-        visits: number of visits that were turned away, by reason.
-        last: time of the last of these visits; None if there were none.
+        visits: number of refused visits, by reason.
+        last: time of the last refused visit, or None.
     """
 
     untested: bool
@@ -55,12 +55,12 @@ class LinkFaults:
 
 
 def link_mark(study: Study) -> str:
-    """Return the secret part of the test link."""
+    """Return the secret parameter of the test link."""
     return study.key.mark("link test", study.name)
 
 
 def link_to_test(study: Study, address: str) -> str:
-    """Return the link that a researcher gives to the platform.
+    """Return the test link, which the researcher enters on the platform.
 
     Args:
         study: the study.
@@ -73,7 +73,7 @@ def link_to_test(study: Study, address: str) -> str:
 def is_untested(connection: sqlite3.Connection, study: Study) -> bool:
     """Return whether the link must be tested before new people can take part.
 
-    Only open studies with required ids need a test. The test is passed too if a person from the platform took part.
+    Only open studies that require ids need a test. It also counts as passed if a person from the platform took part.
     """
     recruiting = study.plan.platform
     if study.plan.state != "open" or not recruiting.needs_id_now("open"):
@@ -87,13 +87,13 @@ def is_untested(connection: sqlite3.Connection, study: Study) -> bool:
 
 
 def needs_test(study: Study) -> bool:
-    """Return whether the link of a study must be tested."""
+    """Return whether a study's link must be tested; see `is_untested`."""
     with study.database.reading() as connection:
         return is_untested(connection, study)
 
 
 def pass_test(study: Study) -> None:
-    """Save that the link works."""
+    """Record that the link works."""
     with study.database.writing() as connection:
         connection.execute(
             "INSERT OR REPLACE INTO link_test VALUES (?, ?, ?)", (study.number, _platform_hash(study), study.time)
@@ -101,14 +101,14 @@ def pass_test(study: Study) -> None:
 
 
 def _platform_hash(study: Study) -> str:
-    """Return a hash of the settings that a link must match."""
+    """Return a hash of the settings that determine the link."""
     recruiting = study.plan.platform
     settings = [recruiting.name, recruiting.id_parameter, recruiting.id_pattern]
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:16]
 
 
 def count_refusal(study: Study, reason: str) -> None:
-    """Count a visit that was turned away because of its link; ignore other reasons."""
+    """Count a refused visit, if the reason is a fault of the link."""
     if reason in REASONS:
         with study.database.writing() as connection:
             connection.execute(
@@ -119,7 +119,7 @@ def count_refusal(study: Study, reason: str) -> None:
 
 
 def link_faults(connection: sqlite3.Connection, study: Study, pilot: bool) -> LinkFaults:
-    """Return the faults of the link of a study."""
+    """Return the faults of a study's link."""
     rows = connection.execute(
         "SELECT reason, visits, last FROM refused_visit WHERE study = ? AND pilot = ?", (study.number, pilot)
     ).fetchall()

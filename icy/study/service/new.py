@@ -1,4 +1,4 @@
-"""New studies: the settings file, and templates of the texts."""
+"""New studies: the settings file and the texts, from templates."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from .studies import Study
 
 
 def bonus_cents(study: Study, game: Row) -> int:
-    """Return the bonus of a finished game, at most `most_bonus_cents` of the plan.
+    """Return the bonus of a finished game, in cents, at most `most_bonus_cents` of the plan.
 
     Raises:
         StoreError: the game is not finished.
@@ -23,7 +23,7 @@ def bonus_cents(study: Study, game: Row) -> int:
 
 
 def money(cents: int, currency: str) -> str:
-    """Return an amount as text.
+    """Format an amount.
 
     Example:
         >>> money(305, "GBP")
@@ -33,12 +33,12 @@ def money(cents: int, currency: str) -> str:
 
 
 def code_of(study: Study, outcome: str, own: str = "") -> str:
-    """Return the completion code: the plan's code for the outcome; without one, the person's own code at the end."""
+    """Return the completion code: the plan's code for the outcome, or the person's own code for "complete"."""
     return study.plan.platform.codes.get(outcome, own if outcome == "complete" else "")
 
 
 def leave_address(study: Study, outcome: str, external: str = "", own: str = "") -> str:
-    """Return the address to which a person returns with an outcome; "" for none."""
+    """Return the address to which a person returns at the end, for an outcome; "" if there is none."""
     platform, code = study.plan.platform, code_of(study, outcome, own)
     if outcome != "complete" and not code:
         return ""
@@ -46,5 +46,5 @@ def leave_address(study: Study, outcome: str, external: str = "", own: str = "")
 
 
 def outcome_of(stage: str) -> str:
-    """Return the outcome of a person at a final page."""
+    """Return the outcome for a final page (stage)."""
     return {"done": "complete", "screened": "failed_check", "withdrawn": "withdrawn"}[stage]

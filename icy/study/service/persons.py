@@ -25,7 +25,7 @@ SEED_BITS = 63  # number of bits of a person's seed
 
 @dataclass(frozen=True)
 class Person:
-    """Someone who agreed to take part.
+    """A person who agreed to take part.
 
     Attributes:
         id: opaque name, also used in the export.
@@ -45,18 +45,18 @@ class Person:
 
     @classmethod
     def of(cls, row: Row) -> Person:
-        """Return the person of a row of the database."""
+        """Create a person from a row of the database."""
         return cls(row["id"], row["token"], row["stage"], bool(row["pilot"]), row["attempts"], row["withdrawn"])
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """Someone who wants to take part.
+    """A person who wants to take part.
 
     Attributes:
         visit: the visit.
         device: kind of device.
-        first_seen: time when they first saw the information page.
+        first_seen: time when the person first saw the information page.
     """
 
     visit: Visit
@@ -68,26 +68,26 @@ class Arrival:
 
 
 def hash_of(study: Study, external: str) -> str | None:
-    """Return the keyed hash of an external id; it is the same in all studies of a database and platform."""
+    """Return the keyed hash of an external id, which is the same in all studies of a database and platform."""
     platform = study.plan.platform.name
     return study.key.mark("external id", platform, canonical_id(platform, external)) if external else None
 
 
 def person_of_token(connection: sqlite3.Connection, study: Study, token: str) -> Person | None:
-    """Return the person of a private link; None if the link is unknown."""
+    """Find the person with a private link; None if the link is unknown."""
     row = connection.execute("SELECT * FROM person WHERE token = ? AND study = ?", (token, study.number)).fetchone()
     return None if row is None else Person.of(row)
 
 
 def person_of_external(connection: sqlite3.Connection, study: Study, external: str) -> Person | None:
-    """Return the person with a platform's id; None if nobody with this id took part in this study."""
+    """Find the person with an id of the platform; None if nobody with this id took part in the study."""
     mark = hash_of(study, external)
     row = connection.execute("SELECT * FROM person WHERE id_hash = ? AND study = ?", (mark, study.number)).fetchone()
     return None if row is None else Person.of(row)
 
 
 def come_again(study: Study, visit: Visit) -> Person | None:
-    """Return the person with a visit's id, and save the parameters of this visit; None for a new person."""
+    """Find the person of a visit, and save the parameters of this visit; None for a new person."""
     with study.database.reading() as connection:
         known = person_of_external(connection, study, visit.external)
         changed = known is not None and _last_visit(connection, known, visit) is not None
@@ -104,7 +104,7 @@ def _save_visit(connection: sqlite3.Connection, person: Person, visit: Visit) ->
 
 
 def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> dict[str, object] | None:
-    """Return the parameters to save from a person's link after another visit; None if nothing changes.
+    """Return the link parameters to save after another visit of a person; None if nothing changes.
 
     A person who returns a task of MTurk and accepts it again gets a new assignment, and can submit only this one. The
     earlier assignments are saved as "earlier", because the person may have submitted one of them too.
@@ -146,9 +146,9 @@ def refusal(connection: sqlite3.Connection, study: Study, visit: Visit) -> Refus
 
 
 def enter(study: Study, arrival: Arrival) -> Person | Refusal:
-    """Enroll a person who has just agreed: save the consent and assign a condition, in one transaction.
+    """Enroll a person who agreed to take part: save the consent and assign a condition, in one transaction.
 
-    A person who has taken part already keeps their condition and their state of the game.
+    A person who takes part already keeps the condition and the state of the game.
     """
     with study.database.writing() as connection:
         known = person_of_external(connection, study, arrival.visit.external)
@@ -200,7 +200,7 @@ def _save_game(connection: sqlite3.Connection, study: Study, person: Person, slo
 
 
 def withdraw(study: Study, person: Person, delete: bool) -> None:
-    """Withdraw a person from the study; an unfinished game frees its place.
+    """Withdraw a person from the study, and free the place of an unfinished game.
 
     Args:
         study: the study.
@@ -220,11 +220,11 @@ def withdraw(study: Study, person: Person, delete: bool) -> None:
 
 
 def forget(study: Study, name: str, data: bool) -> str:
-    """Erase the ids of a person, and optionally all data; return the person's opaque name.
+    """Erase the ids of a person, and optionally all data, and return the person's opaque name.
 
     Args:
         study: the study.
-        name: opaque name, its first letters, or external id.
+        name: opaque name or its first letters, or external id.
         data: whether to erase the data too.
 
     Raises:
@@ -261,7 +261,7 @@ def _erase(connection: sqlite3.Connection, person: str, time: str, data: bool) -
 
 
 def delete_old_ids(study: Study) -> int:
-    """Delete external ids `ids_days` days after the export of the payment; return the number of deleted ids."""
+    """Delete external ids `ids_days` days after the export of the payment, and return the number of deleted ids."""
     days = study.plan.people.ids_days
     if not days:
         return 0

@@ -1,4 +1,4 @@
-"""The plan of a study: the content of its settings file, in TOML."""
+"""The plan of a study: the settings in its file, in TOML."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ State = Literal["pilot", "open", "closed"]
 STATES: tuple[str, ...] = get_args(State)
 DEVICES = ("computer", "tablet", "phone")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
-RESERVED = ("static",)  # names that other addresses begin with
+RESERVED = ("static",)  # names that are the start of other addresses
 PLACEHOLDER = "TODO"  # marks text that the researcher must replace
 
 
@@ -37,12 +37,12 @@ class Conditions:
 
     Attributes:
         dataset: "synth", "eng" or both.
-        grammar: names or chains of grammars; every pair of a dataset and a grammar is a condition.
+        grammar: names of grammars or chains; every pair of a dataset and a grammar is a condition.
         quota: number of persons per condition; 0 for no limit.
         quotas: other quotas for single conditions, as in "eng/proj" = 10.
         preset: "clean", or "published" for the game of the authors' service.
         list_seed: seed of the list of instances, which people and machines share.
-        drop_after: minutes without any action after which the place of a person becomes free.
+        drop_after: minutes of inactivity after which a person's place becomes free.
         game: further settings of the game, as in examples = 30.
     """
 
@@ -87,14 +87,14 @@ class People:
 
     Attributes:
         purpose: purpose of the study, in a sentence.
-        controller: institution that is responsible for the data: name and place.
+        controller: name and place of the institution that is responsible for the data.
         contact: name and e-mail address for questions.
-        retention: how long data are kept, in a sentence.
+        retention: duration of data storage, in a sentence.
         minutes: duration in minutes.
-        base_cents: pay for taking part, in hundredths of the currency.
-        most_bonus_cents: the highest bonus for points, in hundredths of the currency.
+        base_cents: fixed pay for taking part, in hundredths of the currency.
+        most_bonus_cents: largest bonus for points, in hundredths of the currency.
         currency: code of the currency, as in "GBP".
-        ids_days: days after the export of payments when external ids are deleted; 0 for never.
+        ids_days: days from the export of payments to the deletion of external ids; 0 for never.
         devices: devices that people may use: "computer", "tablet", "phone".
     """
 
@@ -119,7 +119,7 @@ class People:
 
     @property
     def missing(self) -> list[str]:
-        """Required fields that are empty or still have a placeholder."""
+        """Required fields that are empty or still contain a placeholder."""
         required = ("purpose", "controller", "contact", "retention")
         return [name for name in required if not getattr(self, name).strip() or PLACEHOLDER in getattr(self, name)]
 
@@ -129,11 +129,11 @@ class Pages:
     """Optional pages of the study: the table [pages].
 
     Attributes:
-        demographics: whether to ask for age band, native languages and colour vision; all answers can be skipped.
+        demographics: whether to ask for age band, native languages and color vision; all answers can be skipped.
         comprehension: whether to ask questions about the instructions.
-        colour_check: whether to ask for the names of colours.
+        colour_check: whether to ask for the names of colors.
         feedback: whether to ask for remarks at the end.
-        least_seconds: least time on the consent page; anyone who agrees faster is treated as a bot.
+        least_seconds: shortest time on the consent page; a person who agrees sooner is treated as a bot.
     """
 
     demographics: bool = False
@@ -151,10 +151,10 @@ class Display:
     """Initial display and sound of the game: the table [display].
 
     Attributes:
-        palette: "primary", the published colours; or "safe", colours that most colour-blind people can distinguish.
-        patterns: whether every colour also has a pattern of lines.
+        palette: "primary", the published colors; or "safe", colors that most color-blind people can distinguish.
+        patterns: whether every color also has a pattern of lines.
         choose: whether players may change palette and patterns.
-        sound: whether tones are on; players can turn them off and on.
+        sound: whether tones are on; players can turn them on and off.
     """
 
     palette: str = "primary"
@@ -173,11 +173,11 @@ class Recruiting:
 
     Attributes:
         name: "link", "kiosk", "prolific", "mturk" or "sona".
-        id_parameter: parameter of the link that holds a person's id; the default depends on the platform.
+        id_parameter: parameter of the link that contains a person's id; the default depends on the platform.
         id_pattern: regular expression of ids, as in "[0-9]{6}". The default depends on the platform: 24 hexadecimal
-            digits for Prolific, capital letters and digits for MTurk. People with other ids are turned away.
+            digits for Prolific, capital letters and digits for MTurk. People with other ids are refused.
         needs_id: whether people need an id to take part; the default depends on the platform. A pilot never needs ids.
-        return_to: address that people return to at the end; {id} and {code} are replaced by the person's id and code.
+        return_to: address to which people return at the end; {id} and {code} are replaced by the person's id and code.
         codes: completion codes by outcome: "complete", "declined", "failed_check", "withdrawn", "full", "device".
             Without a code for "complete", every person gets a different code.
     """
@@ -204,17 +204,17 @@ class Recruiting:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Sites that may show the study in a frame."""
+        """Sites that may embed the study in a frame."""
         return PLATFORMS[self.name].frames
 
     @property
     def parameter(self) -> str:
-        """The parameter of the link that holds a person's id; "" for none."""
+        """The parameter of the link that contains a person's id; "" if there is none."""
         return self.id_parameter or PLATFORMS[self.name].id_parameter
 
     @property
     def link(self) -> str:
-        """Parameters of the link for the platform, which fills in the ids; "" if the platform adds the parameters."""
+        """Parameters of the link to enter on the platform, with placeholders for ids; "" if the platform adds them."""
         known = PLATFORMS[self.name]
         return known.link.replace(f"{known.id_parameter}=", f"{self.parameter}=", 1)
 
@@ -223,25 +223,25 @@ class Recruiting:
         return visit_of(self.name, self.id_parameter, parameters, self.id_pattern)
 
     def needs_id_now(self, state: State) -> bool:
-        """Return whether people need an id to take part in this state; a pilot never needs ids."""
+        """Return whether people need an id to take part in a state of the study. A pilot never needs ids."""
         needs_id = PLATFORMS[self.name].needs_id if self.needs_id is None else self.needs_id
         return needs_id and state != "pilot"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyPlan:
-    """The settings of a study, from its settings file.
+    """All settings of a study.
 
     Attributes:
-        name: name of the study: the name of the file without its suffix; it is part of addresses.
+        name: name of the study, which is part of addresses: the name of the settings file without its suffix.
         path: path of the settings file.
         title: title of every page.
-        state: "pilot": data are marked; "open"; or "closed": new people cannot start.
+        state: "pilot": data are marked as such; "open"; or "closed": new people cannot start.
         language: language of the texts, as in "en".
         information: Markdown file with the information for the consent page.
         debriefing: Markdown file with the text of the last page.
-        database: file of the database; by default, the studies of a folder share one.
-        exclude: names of earlier studies in the database; people who took part in them are turned away.
+        database: file of the database; by default one file for all studies in the folder.
+        exclude: names of earlier studies in the database; people who took part in them are refused.
         conditions: conditions and quotas.
         people: information for participants, pay and devices.
         pages: optional pages.
@@ -297,12 +297,12 @@ class StudyPlan:
         return _text_of(self.debriefing_path)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all settings except the path as plain JSON."""
+        """Return all settings except the path as a dictionary for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "path"}
 
     @property
     def digest(self) -> str:
-        """A hash of the settings that determine the content of the pages and the game."""
+        """A hash of the settings that affect the pages and the game."""
         content = self.to_json()
         for name in ("state", "title", "database", "exclude", "people", "platform"):
             del content[name]
@@ -312,7 +312,7 @@ class StudyPlan:
 
     @property
     def consent_version(self) -> str:
-        """A hash of the texts that people agree to."""
+        """A hash of the texts to which people agree."""
         texts = [self.information_text, self.people.purpose, self.people.controller, self.people.contact]
         return hashlib.sha256("\0".join([*texts, self.people.retention]).encode()).hexdigest()[:12]
 
@@ -336,7 +336,7 @@ class StudyPlan:
 
 
 def checked_name(name: str) -> str:
-    """Check the name of a study, which becomes part of addresses, and return it.
+    """Check the name of a study, and return it.
 
     Raises:
         InvalidSettingError: the name has other characters.
@@ -363,10 +363,10 @@ PARTS = {"conditions": Conditions, "people": People, "pages": Pages, "display": 
 
 
 def plan_path(study: str | Path) -> Path:
-    """Return the settings file of a name or path, as in pilot.toml for "pilot".
+    """Find the settings file of a study by name or path, as in pilot.toml for "pilot".
 
     Raises:
-        StoreError: the settings file does not exist; the message says how to make one.
+        StoreError: the settings file does not exist; the message describes how to create it.
     """
     path = Path(study)
     if path.suffix == ".toml" and path.is_file():
@@ -378,7 +378,7 @@ def plan_path(study: str | Path) -> Path:
         raise StoreError(f"'{path}' is a folder; name the settings file of a study, as in '{path / 'pilot.toml'}'.")
     if path.is_file():
         raise StoreError(f"'{path}' is not the settings file of a study; the name of a settings file ends in .toml.")
-    raise StoreError(f"The study '{named}' does not exist; `icy study new {named}` makes it.")
+    raise StoreError(f"The study '{named}' does not exist; `icy study new {named}` creates it.")
 
 
 def read_plan(study: str | Path) -> StudyPlan:
@@ -389,7 +389,7 @@ def read_plan(study: str | Path) -> StudyPlan:
 
     Raises:
         StoreError: the file, or a text that it names, cannot be read.
-        IcyError: a setting is not accepted; the message names it.
+        IcyError: a setting is not accepted.
     """
     path = plan_path(study)
     try:
@@ -400,7 +400,7 @@ def read_plan(study: str | Path) -> StudyPlan:
 
 
 def plan_of(found: Mapping[str, object], path: Path) -> StudyPlan:
-    """Create the plan from the settings of a file. Raises the same errors as `read_plan`."""
+    """Create a plan from the content of a settings file. Raises the errors of `read_plan`."""
     parts = {name: _table(kind, found.get(name, {}), f"[{name}] of {path.name}") for name, kind in PARTS.items()}
     top = {name: value for name, value in found.items() if name not in PARTS}
     for name in ("name", "path"):
@@ -417,10 +417,10 @@ def _table(kind: type, table: object, where: str) -> Any:
 
 
 def _checked(kind: type, settings: Mapping[str, Any], where: str, known: list[str]) -> dict[str, Any]:
-    """Check that names and types of settings match a dataclass, and return the settings.
+    """Check settings against the names and types of a dataclass's fields, and return the settings.
 
     Raises:
-        UnknownNameError, InvalidSettingError: a setting does not match.
+        UnknownNameError, InvalidSettingError: a name or a type is wrong.
     """
     hints = get_type_hints(kind)
     for name, value in settings.items():

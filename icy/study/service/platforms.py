@@ -1,4 +1,4 @@
-"""Recruiting platforms: the parameters of their links, and return addresses (spycodes-facts 16)."""
+"""Recruiting platforms: parameters of links, formats of ids, and return addresses."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # MTurk's assignment id in a preview
 MTURK_SITES = (Site("https", "www.mturk.com", 443), Site("https", "workersandbox.mturk.com", 443))  # accept submissions
 MTURK_FRAMES = ("https://www.mturk.com", "https://workersandbox.mturk.com", "https://worker.mturk.com")
 PROLIFIC = "https://app.prolific.com/submissions/complete"
-ANY_ID = "(?!.*://).+"  # for platforms without a documented format of ids: any text except an address
+ANY_ID = "(?!.*://).+"  # any text except an address, for platforms without a documented format of ids
 
-# Placeholders that templates and programs leave in place of an id. Different people share them, so they are not ids.
+# Placeholders that templates and programs leave instead of an id. They do not identify a person.
 WORDS = re.compile(
     r"undefined|null|none|nil|nan|n/a|na|true|false|unknown|anonymous|empty|missing|blank|default|todo|tbd|"
     r"(\w*[ _-])?not[ _-](available|set|found|filled)"
@@ -44,13 +44,13 @@ class Platform:
     """A recruiting platform.
 
     Attributes:
-        id_parameter: parameter of the link that holds the person's id.
+        id_parameter: parameter of the link that contains the person's id.
         needs_id: whether people need an id to take part.
         id_pattern: regular expression of ids.
-        case: "lower" or "upper" if ids are compared without case and stored in this case; "" if case matters.
-        extra: further parameters, and the names under which they are stored until ids are deleted.
-        link: parameters of the link that a researcher gives to the platform; the platform fills in the ids.
-        frames: sites that may show the study in a frame.
+        case: "lower" or "upper": case in which ids are stored and compared; "" if case matters.
+        extra: other parameters of the link, and the names under which they are stored until ids are deleted.
+        link: parameters of the link to enter on the platform, with placeholders that the platform replaces.
+        frames: sites that may embed the study in a frame.
     """
 
     id_parameter: str
@@ -87,13 +87,13 @@ PLATFORMS: Mapping[str, Platform] = {
 
 @dataclass(frozen=True)
 class Visit:
-    """The content of the link of a visitor.
+    """The parameters of a visitor's link.
 
     Attributes:
-        external: the person's id on the platform; "" for none.
-        extra: further parameters of the link.
+        external: the person's id on the platform; "" if there is none.
+        extra: other parameters of the link.
         preview: whether the platform only shows a preview.
-        fault: why the id in the link cannot be used; "" if it can be used, or for a link without an id.
+        fault: fault of the id in the link; "" for a valid id or a link without an id.
     """
 
     external: str = ""
@@ -103,11 +103,11 @@ class Visit:
 
 
 def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id_pattern: str = "") -> Visit:
-    """Parse the parameters of a URL; parameters that the platform does not have are ignored.
+    """Parse the parameters of a URL, and ignore parameters that the platform does not define.
 
     Args:
         platform: name of the platform.
-        id_parameter: parameter that holds the person's id; "" for the platform's default.
+        id_parameter: parameter that contains the person's id; "" for the platform's default.
         parameters: the parameters of the URL.
         id_pattern: regular expression of ids; "" for the platform's default.
 
@@ -131,7 +131,7 @@ def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id
 
 
 def parameters_of(platform: str, id_parameter: str, visit: Visit) -> dict[str, str]:
-    """Return the parameters of a URL from which `visit_of` returns this visit."""
+    """Return the URL parameters of a visit, the inverse of `visit_of`."""
     known = PLATFORMS[platform]
     parameters = {parameter: visit.extra[name] for parameter, name in known.extra.items() if name in visit.extra}
     name = id_parameter or known.id_parameter
@@ -139,13 +139,13 @@ def parameters_of(platform: str, id_parameter: str, visit: Visit) -> dict[str, s
 
 
 def clean_parameter(text: str) -> str:
-    """Return a parameter of a URL without control characters, line separators and surrounding space."""
+    """Remove control characters, line separators and surrounding space from a URL parameter."""
     letters = (letter for letter in text if unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029")
     return "".join(letters).strip()
 
 
 def canonical_id(platform: str, external: str) -> str:
-    """Normalize an id for comparison and storage: the case of the platform, and Unicode NFC.
+    """Normalize an id for comparison and storage: Unicode NFC, in the case of the platform.
 
     Example:
         >>> canonical_id("mturk", "a1b2"), canonical_id("link", "a1b2")
@@ -156,7 +156,7 @@ def canonical_id(platform: str, external: str) -> str:
 
 
 def fault_of(platform: str, external: str, id_pattern: str = "") -> Fault:
-    """Return why a text cannot be an id of a platform; "" if it can.
+    """Return the fault of a text as an id of a platform; "" for a valid id.
 
     Example:
         >>> fault_of("prolific", "undefined"), fault_of("prolific", "5f1"), fault_of("link", "5f1")
@@ -171,7 +171,7 @@ def fault_of(platform: str, external: str, id_pattern: str = "") -> Fault:
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a text is a placeholder that a platform did not replace by an id.
+    """Return whether a text is a placeholder instead of an id.
 
     Example:
         >>> [is_placeholder(text) for text in ("${e://Field/PID}", "[PID]", "null", "WORKER_ID", "5f1c", "Anna-7")]
@@ -203,7 +203,7 @@ def checked_pattern(pattern: str) -> str:
 
 
 def checked_address(address: str) -> str:
-    """Check the URL that participants return to at the end, and return it.
+    """Check the URL to which participants return at the end, and return it.
 
     Raises:
         InvalidSettingError: the text is not an https URL.
@@ -215,7 +215,7 @@ def checked_address(address: str) -> str:
 
 
 def return_address(platform: str, return_to: str, code: str, external: str) -> str:
-    """Return the URL that a participant returns to at the end; "" for none.
+    """Return the URL to which a participant returns at the end; "" if there is none.
 
     Example:
         >>> return_address("prolific", "", "C1AB", "5f1")

@@ -1,4 +1,4 @@
-"""Saved games: one transaction applies, logs and saves an event, or nothing changes (spycodes-facts 14)."""
+"""Saved games: one transaction applies, logs and saves an event, or nothing changes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .keys import new_token
 from .studies import Study
 
 MOST_REACTION = 3_600_000  # longest reaction time that a page may report, in milliseconds
-REFUSED = "refused"  # kind of logged invalid answers; replays leave them out
-DISPLAY = "display"  # kind of logged changes of colours or sound; replays leave them out
+REFUSED = "refused"  # kind of event for invalid answers; replays skip it
+DISPLAY = "display"  # kind of event for changes of colors or sound; replays skip it
 CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # without similar-looking characters
 CODE_LENGTH = 12
 
@@ -28,7 +28,7 @@ class SavedGame:
     """A game in the database.
 
     Attributes:
-        row: row of the database.
+        row: the game's row in the database.
         game: the rules of the game.
         state: state of the game.
         trial: token of the item on screen; "" before the game starts.
@@ -51,7 +51,7 @@ class EventResult:
 
     Attributes:
         saved: the game after the action.
-        notice: message for the player: "", "stale", or the fault of the answer.
+        notice: notice for the player: "", "stale" (outdated page), or the fault of the answer.
     """
 
     saved: SavedGame
@@ -60,12 +60,12 @@ class EventResult:
 
 @lru_cache(maxsize=4096)
 def game_of(rules: str) -> StudyGame:
-    """Return the rules of a game from its JSON. They are cached because codes and card orders take time to compute."""
+    """Create a game from its JSON. Games are cached, because codes and card orders take time to compute."""
     return StudyGame.of_json(json.loads(rules))
 
 
 def load(connection: sqlite3.Connection, person: str) -> SavedGame:
-    """Return the game of a person.
+    """Load the game of a person.
 
     Raises:
         LookupError: the game was deleted.
@@ -99,7 +99,7 @@ def act(study: Study, person: str, event: Event, trial: str = "", reaction: int 
         reaction: time of the answer in milliseconds, as reported by the page.
 
     Returns:
-        The game after the event. A repeated event changes nothing.
+        The game after the event. A repeated event has no effect.
     """
     with study.database.writing() as connection:
         saved = load(connection, person)
@@ -118,7 +118,7 @@ def act(study: Study, person: str, event: Event, trial: str = "", reaction: int 
 
 
 def _may(saved: SavedGame, event: Event) -> bool:
-    """Return whether an event is possible in this phase: "start" in a new game, all other events after the start."""
+    """Return whether an event is possible now: "start" only in a new game, other events only after it."""
     return (saved.state.phase == "new") == (event.kind == "start")
 
 
@@ -141,7 +141,7 @@ def _save(
 
 
 def log(connection: sqlite3.Connection, saved: SavedGame, kind: str, payload: Mapping[str, object], time: str) -> None:
-    """Add an event to the log of a game. Its time is never before the last event, even if the clock is set back."""
+    """Add an event to the log of a game. Times never decrease, even if the clock is set back."""
     game = saved.row["id"]
     details = {name: value for name, value in payload.items() if name != "kind"}
     connection.execute(
@@ -152,7 +152,7 @@ def log(connection: sqlite3.Connection, saved: SavedGame, kind: str, payload: Ma
 
 
 def trial_columns(trial: Trial) -> dict[str, object]:
-    """Return the columns of an item, except its answer."""
+    """Return the columns of an item, except those of the answer."""
     pairs = {"among": trial.among_cards, "shown": trial.shown, "exposures": trial.exposures}
     return {
         "example": trial.example,
@@ -183,7 +183,7 @@ def _save_grade(
 
 
 def checked_reaction(milliseconds: int | None) -> int | None:
-    """Return the reaction time that a page reports, in milliseconds; None if it is out of range."""
+    """Check a reaction time that a page reports, in milliseconds; return None if it is out of range."""
     return milliseconds if milliseconds is not None and 0 <= milliseconds <= MOST_REACTION else None
 
 
@@ -201,7 +201,7 @@ def _save_game(connection: sqlite3.Connection, saved: SavedGame, after: GameStat
 
 
 def completion_code() -> str:
-    """Return a random completion code: easy to copy and impossible to guess."""
+    """Draw a completion code, which is easy to copy and impossible to guess."""
     return "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH))
 
 

@@ -14,13 +14,13 @@ class ConditionProgress:
     """The progress of a condition.
 
     Attributes:
-        name: dataset and grammar.
+        name: name of the condition: dataset and grammar.
         quota: number of persons needed; 0 for no limit.
         finished: number of finished games.
-        active: number of games that are assigned or in progress.
-        dropped: number of games that ended by withdrawal, failed questions, or a long time without action.
-        score: mean score of the finished games; None if there are none.
-        minutes: median time from first contact to the end of a finished game; None if there are none.
+        active: number of active games: assigned or in progress.
+        dropped: number of games dropped by withdrawal, failed questions or inactivity.
+        score: mean score of the finished games; None without finished games.
+        minutes: median minutes from the first contact to the end of the game; None without finished games.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Progress:
         consented: number of persons who agreed to take part.
         screened: number of persons who failed the questions about the instructions twice.
         withdrawn: number of persons who withdrew.
-        last: time of the last action; None if there was none.
+        last: time of the last action; None before any action.
         link: faults of the link from the platform.
     """
 
@@ -70,7 +70,7 @@ def progress(study: Study, pilot: bool | None = None) -> Progress:
 
     Args:
         study: the study.
-        pilot: whether to count the pilot; by default if the study is in the pilot state.
+        pilot: whether to count the pilot; by default, whether the study is a pilot now.
     """
     pilot = study.is_pilot if pilot is None else pilot
     with study.database.reading() as connection:

@@ -1,4 +1,4 @@
-"""The review of finished games: unusual games, decisions, and payment files for the platforms."""
+"""The review of finished games: unusual properties, decisions, and payment files for platforms."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from .play import game_of
 from .studies import Study
 
 APPROVE, REJECT = "approve", "reject"
-LEAST_SCORE, EXAMPLES = 100, 50  # Icy22 pays games of 50 items from 100 points without a review (spycodes-facts 6)
+LEAST_SCORE, EXAMPLES = 100, 50  # Icy22 pays games of 50 items with at least 100 points without a review
 
 
 @dataclass(frozen=True)
 class GameReview:
-    """A finished game with the information for a review.
+    """The information on a finished game for its review.
 
     Attributes:
         person: opaque name of the person.
         cell: the condition.
         score: score of the game.
         bonus_cents: bonus in hundredths of the currency.
-        minutes: time from first contact to the end.
-        alike: share of the most frequent answer.
-        reaction_ms: median reaction time over the items with a time from the page; None if there are none.
-        strange: number of answers with letters that the codes of the game do not have.
-        blurs: how often the player left the window.
-        pastes: how often the player pasted.
-        odd: unusual properties of the game, in a few words; "" for none. They never reject a game automatically.
-        decision: "approve", "reject", or "" for no decision yet.
+        minutes: minutes from the first contact to the end.
+        alike: share of the most frequent answer among all answers.
+        reaction_ms: median reaction time in milliseconds, over the items with a reported time; None without times.
+        strange: number of answers with a letter that no code of the game has.
+        blurs: number of times that the player left the window.
+        pastes: number of times that the player pasted.
+        odd: unusual properties of the game, in words; "" if there are none. A researcher decides on the game.
+        decision: "approve", "reject", or "" before the decision.
     """
 
     person: str
@@ -68,7 +68,7 @@ GAMES = """
 
 
 def review_games(study: Study) -> list[GameReview]:
-    """Return all finished games for review."""
+    """Return the information for the review of every finished game."""
     with study.database.reading() as connection:
         games = connection.execute(GAMES, (study.number, study.is_pilot)).fetchall()
         trials = {
@@ -81,7 +81,7 @@ def review_games(study: Study) -> list[GameReview]:
 
 
 def _assignments(row: Row) -> list[str]:
-    """Return a person's assignments in order; several if the person returned the task and accepted it again."""
+    """Return the ids of a person's MTurk assignments, in order; several if the person accepted the task again."""
     saved = json.loads(row["kept_json"] or "{}")
     return [*saved.get("earlier", []), *([saved["assignment"]] if "assignment" in saved else [])]
 
@@ -129,7 +129,7 @@ def _odd(
 
 
 def decide(study: Study, name: str, decision: str, reason: str = "") -> str:
-    """Save a decision on a finished game. A later decision replaces it until its payment is exported.
+    """Save a decision on a finished game. Until its payment is exported, a later decision replaces it.
 
     Args:
         study: the study.
@@ -138,7 +138,7 @@ def decide(study: Study, name: str, decision: str, reason: str = "") -> str:
         reason: reason that the person sees; required for a rejection.
 
     Returns:
-        The full name.
+        The full opaque name.
 
     Raises:
         UnknownNameError: nobody with a finished game has this name.
@@ -181,7 +181,7 @@ PAID = """
 
 
 def export_payments(study: Study, folder: Path) -> list[Path]:
-    """Write the payment files of a platform for all decisions, and mark these decisions as exported.
+    """Write the payment files of all decisions for the platform, and mark the decisions as exported.
 
     Raises:
         InvalidSettingError: no game has a decision.
@@ -214,7 +214,7 @@ def _table(*rows: tuple[object, ...]) -> str:
 
 
 def _prolific(study: Study, rows: list[Row]) -> dict[str, str]:
-    """Write ids to approve, bonuses as "id,amount", and rejections, in the format of Prolific's bulk forms."""
+    """Return files for Prolific's bulk forms: ids to approve, bonuses as "id,amount", and rejections."""
     approved = [row for row in rows if row["decision"] == APPROVE and row["external"]]
     bonuses = [(row["external"], _amount(row["bonus_cents"])) for row in approved if row["bonus_cents"]]
     rejected = [(row["external"], row["reason"]) for row in rows if row["decision"] == REJECT and row["external"]]
@@ -226,10 +226,10 @@ def _prolific(study: Study, rows: list[Row]) -> dict[str, str]:
 
 
 def _mturk(study: Study, rows: list[Row]) -> dict[str, str]:
-    """Write a table in the format of MTurk's results, with the columns that MTurk reads, and two more.
+    """Return a table in the format of MTurk's results, with the columns that MTurk reads, and two more.
 
-    The two columns are the bonus, and the worker's earlier assignments. If the worker submitted an earlier assignment
-    too, it is a duplicate.
+    The two columns are the bonus, and the worker's earlier assignments. A submission of an earlier assignment is a
+    duplicate.
     """
     head = ("AssignmentId", "WorkerId", "HITId", "Approve", "Reject", "BonusAmount", "EarlierAssignments")
     found = []
@@ -243,7 +243,7 @@ def _mturk(study: Study, rows: list[Row]) -> dict[str, str]:
 
 
 def _general(study: Study, rows: list[Row]) -> dict[str, str]:
-    """Write a table of codes and amounts; people without an id are paid by their completion code."""
+    """Return a table of codes and amounts. People without an id are paid by their completion code."""
     head = ("id", "completion_code", "decision", "reason", "base", "bonus", "currency")
     base, currency = _amount(study.plan.people.base_cents), study.plan.people.currency
     found = [

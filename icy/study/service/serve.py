@@ -1,4 +1,4 @@
-"""Running the service: one process, which by default only this machine can reach."""
+"""Runs the service, in one process that by default only this machine can reach."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Serving:
     """Network settings of the service.
 
     Attributes:
-        host: address of this machine to listen at.
-        port: port to listen at.
-        base_url: address that people use.
-        root_path: path before the names of studies.
-        behind_proxy: whether to trust a proxy on this machine for the client's address and scheme.
+        host: address of this machine at which the service listens.
+        port: port at which the service listens.
+        base_url: public address, which people use; "" for the host and port.
+        root_path: path in addresses before the names of studies.
+        behind_proxy: whether to trust a proxy on this machine to report the client's address and scheme.
         researcher: whether to serve a page for the researcher.
         password: password of the page for the researcher.
 
     Raises:
-        InvalidSettingError: a value is not accepted, or others could see the page for the researcher.
+        InvalidSettingError: a value is not accepted, or the page for the researcher would be public.
     """
 
     host: str = "127.0.0.1"
@@ -73,10 +73,10 @@ class Serving:
 
     @cached_property
     def site(self) -> Site | None:
-        """The site that people use; None if `base_url` is empty or invalid.
+        """The public site; None if `base_url` is empty or invalid.
 
         Raises:
-            InvalidSettingError: its name has letters beyond ASCII, and the extra "study" is not installed.
+            InvalidSettingError: the name has letters beyond ASCII, and the extra "study" is not installed.
         """
         try:
             return site_of(self.base_url)
@@ -103,7 +103,7 @@ class Serving:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address.
+    """Return whether an address is a loopback address, which only this machine can reach.
 
     Example:
         >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
@@ -116,7 +116,7 @@ def is_loopback(host: str) -> bool:
 
 
 def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
-    """Return the web application for studies.
+    """Create the web application for studies.
 
     Raises:
         InvalidSettingError: the extra "study" is not installed, or two studies have the same name.
@@ -141,10 +141,10 @@ def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
 
 
 def listening(serving: Serving) -> socket.socket:
-    """Return a socket that listens at the host and port of the service.
+    """Open a socket that listens at the host and port of the service.
 
     Raises:
-        StoreError: another program listens there, or this machine does not have the address.
+        StoreError: the port is in use, or this machine does not have the address.
     """
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the protocol is given
@@ -167,10 +167,10 @@ def listening(serving: Serving) -> socket.socket:
 def serve(app: ASGIApp, serving: Serving, at: socket.socket) -> None:
     """Serve an application until the process is interrupted.
 
-    The service logs no requests: addresses of people are private, and addresses of pages give access to their games.
+    Requests are not logged: people's addresses are private, and page addresses give access to games.
 
     Args:
-        app: application from `app_of`.
+        app: web application from `app_of`.
         serving: network settings.
         at: socket from `listening`; it is closed at the end.
     """

@@ -1,4 +1,4 @@
-"""Normalized names of sites, so that two spellings of an address compare as equal."""
+"""Normalized names of sites, so that different spellings of an address compare as equal."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-PORTS = {"http": 80, "https": 443}  # default ports, which browsers leave out
+PORTS = {"http": 80, "https": 443}  # default ports, which browsers omit
 LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 NAME = re.compile(rf"{LABEL}(\.{LABEL})*")
 
 
 @dataclass(frozen=True)
 class Site:
-    """A site; browsers call it an origin.
+    """A site (a browser's origin): scheme, host and port.
 
     Attributes:
         scheme: "http" or "https".
         host: name of the host, normalized by `host_name`.
-        port: port number; the default port if the address has none.
+        port: port number; the scheme's default port if the address has none.
     """
 
     scheme: str
@@ -28,9 +28,9 @@ class Site:
 
 
 def host_name(host: str) -> str | None:
-    """Return the name of a host in lower case, in IDNA, without a dot at its end; None for an invalid name.
+    """Normalize a host name: lower case, IDNA, without a final dot; None for an invalid name.
 
-    An IPv6 address loses its brackets and gets its shortest form.
+    An IPv6 address is returned without brackets, in its shortest form.
 
     Raises:
         ImportError: the name has letters beyond ASCII, and the package idna is not installed.

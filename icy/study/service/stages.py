@@ -1,4 +1,4 @@
-"""The order of the pages from consent to the end, and the storage of answers on pages other than the game."""
+"""The order of a person's pages (stages) after consent, and the answers on pages other than the game."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VIEWPORT = re.compile(r"[0-9]{2,5}x[0-9]{2,5}")
 
 
 def stages_of(study: Study) -> tuple[str, ...]:
-    """Return the pages of a study in their order."""
+    """Return the stages of a study, in order."""
     pages = study.plan.pages
     left_out = {
         "demographics": not pages.demographics,
@@ -31,7 +31,7 @@ def stages_of(study: Study) -> tuple[str, ...]:
 
 
 def stage_of(study: Study, person: Person) -> str:
-    """Return the current page of a person: the stored page, or the next page if the study does not have that page."""
+    """Return the current page of a person: the stored page, or the next one if the study does not have it."""
     stages = stages_of(study)
     if person.stage in ENDS or person.stage in stages:
         return person.stage
@@ -39,7 +39,7 @@ def stage_of(study: Study, person: Person) -> str:
 
 
 def advance(connection: sqlite3.Connection, study: Study, person: Person, stage: str) -> bool:
-    """Move a person from a page to the next; return False if they were not at this page, as after a double click."""
+    """Move a person from a page to the next. Return False if the person is at another page (a double click)."""
     current = stage_of(study, person)
     if current != stage or stage in ENDS:
         return False
@@ -55,7 +55,7 @@ def _move(connection: sqlite3.Connection, person: Person, stage: str) -> bool:
 
 
 def save_answers(connection: sqlite3.Connection, study: Study, person: Person, answers: Mapping[str, str]) -> None:
-    """Save the answers of a page, without skipped answers."""
+    """Save the answers of a page, except skipped answers."""
     rows = [(person.id, key, value[:MOST_ANSWER], study.time) for key, value in answers.items() if value]
     connection.executemany("INSERT OR REPLACE INTO survey VALUES (?, ?, ?, ?)", rows)
 
@@ -64,7 +64,7 @@ def save_answers(connection: sqlite3.Connection, study: Study, person: Person, a
 
 
 def answer_page(study: Study, person: Person, stage: str, answers: Mapping[str, str]) -> None:
-    """Save the answers of a page, and move the person to the next page."""
+    """Save the answers of a page, and move the person to the next."""
     with study.database.writing() as connection:
         if advance(connection, study, person, stage):
             save_answers(connection, study, person, answers)
@@ -80,7 +80,7 @@ def read_instructions(study: Study, person: Person, display: Mapping[str, object
 
 
 def answer_questions(study: Study, person: Person, answers: Sequence[str], right: Sequence[str]) -> bool:
-    """Grade the questions about the instructions; the study ends for the person after the last attempt.
+    """Grade the questions about the instructions. The last failed attempt ends the study for the person.
 
     Returns:
         Whether all answers were right.
@@ -105,7 +105,7 @@ def answer_questions(study: Study, person: Person, answers: Sequence[str], right
 
 
 def end_game(study: Study, person: Person) -> Person:
-    """Move the person on from a finished game, and return the person at the next page."""
+    """Move a person from a finished game to the next page, and return the updated person."""
     with study.database.writing() as connection:
         if load(connection, person.id).is_closed:
             advance(connection, study, person, "game")

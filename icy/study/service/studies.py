@@ -1,4 +1,4 @@
-"""An open study: its plan, database, key and clock."""
+"""A study that is open for use: its plan, database, key and clock."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ KEY_SUFFIX = ".key"
 
 @dataclass(frozen=True)
 class Study:
-    """An open study.
+    """A study that is open for use.
 
     Attributes:
         plan: settings of the study.
         number: id of the study in the database.
         database: database with all data.
-        key: key of hashes and marks.
-        now: the clock.
+        key: key of the keyed hashes.
+        now: function that returns the current time.
     """
 
     plan: StudyPlan
@@ -57,12 +57,12 @@ class Study:
 
 
 def key_path(plan: StudyPlan) -> Path:
-    """Return the path of the key, next to the database."""
+    """Return the path of the key file, next to the database."""
     return plan.database_path.with_suffix(KEY_SUFFIX)
 
 
 def open_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
-    """Open a study to run it, and save its settings in the database.
+    """Open a study to serve it, and save its settings in the database.
 
     Raises:
         StoreError: the database or the key cannot be read or created.
@@ -80,18 +80,18 @@ def open_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
 
 
 def look_at_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
-    """Open a study to read its data.
+    """Open a study that was served before, to read its data.
 
     Raises:
-        StoreError: the study was never served.
+        StoreError: the database does not exist, or does not have the study.
     """
     database = Database(plan.database_path)
     with database.reading() as connection:
         row = connection.execute("SELECT id FROM study WHERE name = ?", (plan.name,)).fetchone()
         names = [name for (name,) in connection.execute("SELECT name FROM study ORDER BY name")]
     if row is None:
-        known = f"; it holds {', '.join(names)}" if names else ""
-        raise StoreError(f"The database {plan.database_path} does not hold the study '{plan.name}'{known}.")
+        known = f"; it has {', '.join(names)}" if names else ""
+        raise StoreError(f"The database {plan.database_path} does not have the study '{plan.name}'{known}.")
     return Study(plan, row["id"], database, Key.of_file(key_path(plan), make=False), now)
 
 
@@ -116,10 +116,10 @@ def _save_settings(connection: sqlite3.Connection, plan: StudyPlan, time: str) -
 
 
 def _check_unused(connection: sqlite3.Connection, number: int, plan: StudyPlan) -> None:
-    """Check that nobody has taken part except in the pilot.
+    """Check that nobody has taken part, except in the pilot.
 
     Raises:
-        InvalidSettingError: someone has taken part.
+        InvalidSettingError: a person has taken part.
     """
     (count,) = connection.execute("SELECT count(*) FROM person WHERE study = ? AND NOT pilot", (number,)).fetchone()
     if count:

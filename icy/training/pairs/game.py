@@ -45,7 +45,7 @@ Row = list[float | None]  # a point of a curve
 
 
 class _Tally:
-    """Loss of the link that also counts correct answers, since published readings use training batches."""
+    """Loss of the link that also counts correct answers, because published accuracies are of training batches."""
 
     def __init__(self, link: Representation, players: int) -> None:
         self._link, self._players = link, players
@@ -270,12 +270,12 @@ class PairStack(Lockstep):
         table = torch.from_numpy(task.space.meanings(np.arange(task.space.size))).to(device)
         count = self.link.word_count(task.vocab_size)
         small = torch.uint8 if count < 256 else torch.int32 if count < LARGEST_NUMBER else torch.int64
-        said: list[Tensor] = []
+        greedy: list[Tensor] = []
         whole = table.expand(len(self.players), *table.shape)
         for some in whole.split(examples_at_once(whole), 1):
             sent = self.learner.run(some)[0]
-            said.append(self.link.greedy_words(sent[list(which)]).to(small).cpu())
-        words = torch.cat(said, 1).numpy()
+            greedy.append(self.link.greedy_words(sent[list(which)]).to(small).cpu())
+        words = torch.cat(greedy, 1).numpy()
         return {i: _emerged(task, self.players[i].replicate, words[n], count) for n, i in enumerate(which)}
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> f
 
 
 def reported_meanings(record: Record) -> IntArray:
-    """Return the numbers of the meanings behind the topsim in a pair's record, [N].
+    """Return the numbers [N] of the meanings that the topsim in a pair's record compares.
 
     Raises:
         InvalidSettingError: the preset is `published`, where topsim uses messages of training that are not saved.

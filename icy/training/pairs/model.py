@@ -39,10 +39,10 @@ class Pair(nn.Module):
         self.broadcasts = all(getattr(model, "broadcasts", False) for model in (sender, receiver))
 
     def forward(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
-        """Return the scores of both; with `messages`, also the receiver's scores for these.
+        """Return the scores of sender and receiver; with `messages`, also the receiver's scores for these messages.
 
-        If the link samples messages, it does so in training; in evaluation they are greedy. The sender's scores are
-        converted by `Representation.as_sent`, for comparison with words of the link.
+        A link that samples messages does so only in training; in evaluation messages are greedy.
+        `Representation.as_sent` converts the sender's scores, for comparison with words of the link.
         """
         sent = self.sender(meanings)
         noise = current_noise(sent.device) if self.training else None
@@ -91,14 +91,14 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
 
 
 def make_link(task: PairTask, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
-    """Make the link of a pair, with the initial weights of a seed if it has any."""
+    """Make the link of a pair; if the link has weights, with the initial weights of a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(stream_key(seed, "weights", "link"))
         return link_of(task, settings).as_link(task.vocab_size, taught)
 
 
 def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
-    """Return the representation of a link under some settings."""
+    """Return the representation of a link with these settings."""
     return get_representation(task.representation, **settings.under(task.representation, "e2e"))
 
 

@@ -25,15 +25,15 @@ GAME = "game"  # phase of readings in the game; in pre-training the phase is the
 
 @dataclass(frozen=True)
 class SavedSide:
-    """One side of a pair, as trained by a probe.
+    """A model that a probe trained, as one side of a pair.
 
     Attributes:
         source: the results folder or the pack.
-        file: path of its file of weights, in there.
+        file: path of the file of weights in `source`.
         steps: number of updates in the probe.
         accuracy: final accuracy on the language.
-        reached: whether it reached the target.
-        content: content of the file, for machines without it.
+        reached: whether the side reached the target.
+        content: content of the file, for machines that do not have the file.
     """
 
     source: str
@@ -114,21 +114,21 @@ class PairJob(LanguageJob):
         return replace(self, saved_sides=packed, checkpoints=False)
 
     def length(self, baseline: float | None) -> int | None:
-        """Return the updates of a game; None if they depend on unknown updates of concat."""
+        """Return the number of updates of a game; None if it depends on updates of concat that are not known."""
         if self.protocol.steps is not None:
             return self.protocol.steps
         return None if baseline is None else self.protocol.limit(baseline)
 
     @property
     def rehearsal(self) -> PairJob:
-        """A few games from scratch, as the time of pre-training depends on the grammar."""
+        """A job of a few games from scratch, because the time of pre-training depends on the grammar."""
         games = tuple(
             Replicate(SCRATCH, r.seed) for r in self.replicates[: GAMES_ON_CPU if self.device == "cpu" else None]
         )
         return replace(self, replicates=games, settings=replace(self.settings, evaluation_size=2))
 
     def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the game of all pairs, without the first few, which are slower."""
+        """Return the seconds of one update of the game for all pairs. The first updates are slower and not timed."""
         if self.device != "cpu":
             from icy.training.cuda_graphs import WARM_UP  # imports torch
 
@@ -141,7 +141,7 @@ class PairJob(LanguageJob):
         return None if phase in ("", GAME) else f"pre-training {phase}s"
 
     def estimate_text(self, steps: str) -> str:
-        """Return a sentence on the assumptions of an estimate."""
+        """Return a sentence about the assumptions of an estimate of `steps` updates."""
         return f"This is an estimate for {steps} updates of every pair, including pre-training if there is any."
 
     def summary(self, record: Record) -> str:
@@ -151,7 +151,7 @@ class PairJob(LanguageJob):
         return f"end to end {record['end_to_end_accuracy']:.3f}{drift} after {counted(record['steps'], 'step')}"
 
     def explain(self, outcome: Outcome) -> str:
-        """Return the reason of a failure, in a sentence."""
+        """Return the reason for a failure, as a sentence without a full stop."""
         if outcome.reason != NOT_LEARNT:
             return super().explain(outcome)
         if outcome.extra.get("diverged"):

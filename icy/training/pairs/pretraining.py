@@ -28,7 +28,7 @@ class PretrainedSide:
         steps: updates until the target or the limit.
         accuracy: the last accuracy.
         diverged: whether training ended because the loss was not finite.
-        weights: weights of the model; None if it did not reach the target.
+        weights: weights of the model; None if the model did not reach the target.
         seconds: this replicate's share of the time.
     """
 
@@ -45,7 +45,7 @@ class Pretraining(Run):
     needs_baseline = False
 
     def go(self, report: Report | None) -> Iterator[Outcome]:
-        """Train as in other runs; `sides` has an entry for each replicate that has ended."""
+        """Train as in other runs, and add an entry to `sides` for each replicate that ends."""
         self.sides: dict[Replicate, PretrainedSide] = {}
         yield from super().go(report)
 

@@ -67,7 +67,7 @@ def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, li
 def _pretrained(
     job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None
 ) -> dict[Replicate, PretrainedSide]:
-    """Return one side of several pairs after pre-training here, or after training in a probe."""
+    """Return one side of several pairs: pre-trained now, or the saved models of a probe."""
     if not job.pretrained:
         return pretrain(job, side, replicates, report)
     saved = {replicate: job.saved_sides[side, replicate] for replicate in replicates}

@@ -52,7 +52,7 @@ class Runner(Protocol):
 
 
 def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = None) -> list[Record]:
-    """Train a job's replicates and record each as it ends. If training raises, unfinished replicates are failures.
+    """Train a job's replicates; record each replicate when it ends. After an exception, record the others as failed.
 
     A stack that does not fit in memory is trained in two halves, one after the other, with the same results.
 
@@ -132,7 +132,7 @@ def _results(job: Job, report: JobReport | None) -> Iterator[Result | Exception]
 def _in_halves(
     job: Job, remaining: Iterable[Replicate], records: Sequence[Record], report: JobReport | None, put: Recorder
 ) -> list[Record]:
-    """Train a stack that did not fit as two. A baseline is in the same half as its seed's replicates, or before."""
+    """Train a stack that does not fit in memory as two stacks: baselines with, or before, other runs of their seed."""
     ordered = sorted(remaining, key=lambda r: (r.seed, not job.is_baseline(r), r.condition))
     middle = (len(ordered) + 1) // 2
     log.warning("%s: %s replicates do not fit in memory; they are trained in two halves.", job.name, len(ordered))
@@ -205,7 +205,7 @@ class LocalRunner:
 def deal(replicates: Sequence[Replicate], workers: int, most: int) -> list[tuple[Replicate, ...]]:
     """Split replicates over workers, in stacks of at most `most`.
 
-    They are dealt in turn, ordered by grammar, so that grammars with long training are spread over all stacks.
+    Replicates are dealt in turn, ordered by grammar, so that grammars with long training are spread over all stacks.
     """
     if not replicates:
         return []

@@ -84,7 +84,7 @@ class LogForwarder(logging.Handler):
 
 
 def forward_log(content: Fields, logged: set[str]) -> None:
-    """Log a worker's line in this process, once even if several stacks log it.
+    """Log a worker's line in this process; if several stacks log the same line, only once.
 
     Args:
         content: the line, as from LogForwarder.

@@ -57,7 +57,7 @@ class Worker:
         self.future = self._process.submit(work.rest(), work.ticket, self._spool)
 
     def end(self) -> Submission:
-        """End the current job, and return it."""
+        """End the current job, and return its submission."""
         assert self.work is not None
         work, self.work, self.future = self.work, None, None
         return work

@@ -61,7 +61,7 @@ class Submission:
         return [record for record in records if record is not None]
 
     def rest(self) -> Job:
-        """Return the job with the unfinished replicates."""
+        """Return a job of only the unfinished replicates."""
         known = {**self.job.baselines, **self.job.baselines_in(self.records.values())}
         return replace(self.job, replicates=self.unfinished, baselines=known)
 
@@ -111,7 +111,7 @@ class RemoteRunner(ABC):
         return work.ticket
 
     def _note(self, work: Submission, record: Record) -> None:
-        """Add a stored record, and report it."""
+        """Add a stored record to its submission, and pass the record to `on_record`."""
         work.add_record(record)
         if self._on_record is not None:
             self._on_record(record)

@@ -277,7 +277,7 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
 
 
 def _chosen_places(index: list[Any], shape: torch.Size) -> dict[int, Any]:
-    """Return the places that an index takes from each axis, by axis, without axes that it takes whole."""
+    """Return the places that an index selects, by axis; axes that are selected completely are left out."""
     items = [one for one in index if one is not None]
     if ... in items:
         at = items.index(...)

@@ -158,8 +158,8 @@ def _attended(low: Lowering, asking: list[RowPanel], seen: list[RowPanel], heads
 
     Args:
         low: the lowering.
-        asking, seen: positions that ask and positions to attend to, each with a part for the queries, keys and values
-            of each head.
+        asking, seen: positions with the queries, and positions to attend to. Each has a part for the queries, keys and
+            values of each head.
         heads: number of heads.
     """
     if len(seen) > LONGEST:
@@ -215,8 +215,8 @@ def _gradients_of_attention(
 ) -> tuple[dict[RowPanel, list[Slab]], bool, bool]:
     """Return the targets of an attention's gradients, and whether to add to keys and values, and to queries.
 
-    A panel that only attentions read has no gradient of its queries until the last attention with these queries runs
-    its backward pass. That one need not add, so the steps of a sender clear no memory.
+    If only attentions read a panel, its queries have no gradient until the last attention with these queries runs its
+    backward pass. This attention writes the gradient instead of adding, so the steps of a sender clear no memory.
     """
     fresh = {p for p in seen if p.grads is None}
     grads = {p: low.builder.scratch(p)[0] for p in dict.fromkeys(seen)}

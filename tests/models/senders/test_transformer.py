@@ -165,7 +165,7 @@ def test_scores_do_not_depend_on_later_symbols_of_the_target(position: int) -> N
 
 def test_heads_must_divide_the_hidden_size() -> None:
     for make in (create_sender, create_receiver):
-        with pytest.raises(IncompatibleError, match="hidden size of 16 cannot be shared by 3 heads"):
+        with pytest.raises(IncompatibleError, match="3 heads do not divide a hidden size of 16"):
             make("Transformer", SPACE, L, V, E, heads=3)
         with pytest.raises(InvalidSettingError, match="heads must be a whole number of at least 1, not 0"):
             make("Transformer", SPACE, L, V, E, heads=0)

@@ -206,7 +206,7 @@ class Shouting(Player):
 def test_bad_input_raises_errors_with_clear_messages() -> None:
     with pytest.raises(UnknownNameError, match="did you mean hinge"):
         AcquisitionSettings(loss="hing")
-    with pytest.raises(InvalidSettingError, match="share between 0 and 1"):
+    with pytest.raises(InvalidSettingError, match="ratio must be above 0 and below 1"):
         AcquisitionSettings(ratio=1.0)
     with pytest.raises(InvalidSettingError, match="learning_rate must be a number above 0"):
         AcquisitionSettings(learning_rate=0.0)

@@ -326,7 +326,7 @@ def test_a_core_that_takes_parts_gets_no_joint_layers() -> None:
         ({"settings": {"updates": "many"}}, "updates cannot be 'many'"),
         ({"options": {"head": 2}}, "heads"),
         ({"game": {"querry": "tss"}}, "query"),
-        ({"game": {"shots": 2}}, "option of its own"),
+        ({"game": {"shots": 2}}, "separate option"),
         ({"preset": "metarg23"}, "preset"),
         ({"shots": "one"}, "whole number"),
         ({"learner": "pair", "most": 5, "game": {"vocab_size": 3}}, "token per dimension and value"),

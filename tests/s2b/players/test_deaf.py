@@ -130,7 +130,7 @@ def test_novelty_equals_a_loop_over_games() -> None:
 
 @pytest.mark.parametrize("listener", ["novelty", "novelty-meaning", "order"])
 def test_listeners_that_need_feedback_refuse_games_without_it(listener: str) -> None:
-    with pytest.raises(IncompatibleError, match="no feedback"):
+    with pytest.raises(IncompatibleError, match="a game with feedback=True"):
         evaluate("posdis", listener, feedback=False, episodes=1, seeds=1)
 
 

@@ -47,5 +47,5 @@ def test_players_without_privileges_cannot_use_the_game() -> None:
         def acting(self, seen: Any) -> Action:
             return Action(decision=self.game.answer)
 
-    with pytest.raises(IcyError, match="uses the game: set `privileged = True`"):
+    with pytest.raises(IcyError, match="uses the game; set `privileged = True`"):
         evaluate("posdis", Curious(), episodes=2, seeds=1)

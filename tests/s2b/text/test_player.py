@@ -101,7 +101,7 @@ class Answering(TextModel):
     ("answers", "said"),
     [
         ([], "mine left 2 of 2 requests unanswered"),
-        ([(0, TextReply(0)), (0, TextReply(0))], "mine answers request 0 of 2, which is not open"),
+        ([(0, TextReply(0)), (0, TextReply(0))], "mine answers request 0 of 2, which was answered before"),
         ([(2, TextReply(0))], "mine answers request 2 of 2"),
         ([(0, "0")], "mine must return a TextReply, not str"),
     ],

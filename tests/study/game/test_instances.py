@@ -101,7 +101,7 @@ def test_json_round_trip() -> None:
     ("preset", "held_out"), [("clean", ()), ("clean", (0, 1, 2)), ("clean", (0, 4)), ("published", (0, 4, 8))]
 )
 def test_instances_that_do_not_match_the_settings_are_refused(preset: str, held_out: tuple[int, ...]) -> None:
-    with pytest.raises(InvalidSettingError, match="An instance of these settings holds out"):
+    with pytest.raises(InvalidSettingError, match="With these settings, an instance needs"):
         StudyGame(StudyGameSettings.of(preset), Instance(0, 0, held_out), 0)
 
 

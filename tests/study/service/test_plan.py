@@ -63,7 +63,7 @@ def test_paths_that_are_not_settings_files_are_refused(tmp_path: Path, monkeypat
         "folder": "'folder' is a folder; name the settings file of a study, as in 'folder/pilot.toml'",
         ".": "'.' is a folder",
         "notes.txt": "'notes.txt' is not the settings file of a study",
-        "nothing": "The study 'nothing.toml' does not exist; `icy study new nothing.toml` makes it",
+        "nothing": "The study 'nothing.toml' does not exist; `icy study new nothing.toml` creates it",
     }.items():
         with pytest.raises(StoreError, match=re.escape(message)):
             read_plan(given)

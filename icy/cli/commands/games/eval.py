@@ -51,7 +51,7 @@ def eval_command(
     from icy.games.comparison import compare
     from icy.games.oracles import ORACLES
 
-    target = None if out is None else checked_rows_file(out)
+    target = checked_rows_file(out)
     set_up_log(stderr(), quiet, 0)
     due = every(SECONDS_A_LINE)
 
@@ -65,5 +65,4 @@ def eval_command(
         if place:
             click.echo()
         print_table(table, format_)
-    if target is not None:
-        write_rows(rows, target, quiet)
+    write_rows(rows, target, quiet)

@@ -6,21 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.cli.options import Assignment, Decorator, plugin_option, together
+from icy.cli.options import Assignment, agents_option, plugin_files, together
 from icy.core.registry import registry
 
 if TYPE_CHECKING:
     from icy.games.comparison import GameChanges
 
-where_option: Decorator = click.option(
-    "--where",
-    multiple=True,
-    type=Assignment(),
-    metavar="NAME=VALUE",
-    help="Use only matching trained agents of a folder, as in seed=124 or representation=qt; repeatable.",
-)
 game_options = together(
-    where_option,
+    agents_option("representation=qt"),
     click.option("--world", default=None, metavar="NAME",
                  help="World of agents that know the rules.  [default: the trained agents' world, or thing]"),
     click.option("--world-options", "world_options", multiple=True, type=Assignment(), metavar="NAME=VALUE",
@@ -28,7 +21,7 @@ game_options = together(
     click.option("--game", "turn", multiple=True, type=Assignment(), metavar="NAME=VALUE",
                  help="A setting of turns that replaces the agents' own, as in rule_length=4, targets=5, "
                       "distractor_kind=near; repeatable. See icy.games.TurnSettings."),
-    plugin_option,
+    plugin_files,
     click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
 )  # fmt: skip
 
@@ -37,7 +30,6 @@ def changes_of(given: dict[str, Any], count: int | None = None) -> GameChanges:
     """Take the options of the game out of a command's arguments, and load plug-in files."""
     from icy.games.comparison import GameChanges
 
-    for file in given.pop("plugin"):
-        registry.load_file(file)
+    registry.load_files(given.pop("plugin"))
     turns, options = (dict(given.pop(name)) for name in ("turn", "world_options"))
     return GameChanges(given.pop("world"), options, turns, count)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.options import Assignments, SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, print_table, write_rows
@@ -17,7 +16,7 @@ from icy.core.text import counted
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
 from icy.s2b.settings import GameSettings
 
-from .evaluations import counting, load, measured, output_options, plugins_and_quiet, progress
+from .evaluations import counting, measured, measuring, output_options, plugins_and_quiet
 from .game_options import SWEPT, as_published, game_options, settings_of
 from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
@@ -62,7 +61,6 @@ def eoa_command(
     format_: str,
     spread: str,
     out: str | None,
-    plugin: tuple[str, ...],
     quiet: bool,
     **given: Any,
 ) -> None:
@@ -72,8 +70,7 @@ def eoa_command(
     the support, and evaluated on the stimuli of the query. It plays without distractors, so a listener that hears
     nothing is right in half of all games.
     """
-    load(plugin)
-    target = None if out is None else checked_rows_file(out)
+    target = checked_rows_file(out)
     settings = AcquisitionSettings(**{name: given.pop(name) for name in LEARNING})
     numbers = seed_list(seeds)
     words = [word for given_at_once in speaker for word in given_at_once.split(",")]
@@ -84,18 +81,11 @@ def eoa_command(
 
     def show() -> None:
         _print_acquired(found, games, further, settings, spread, format_)
-        if target is not None:
-            write_rows(joined(found), target, quiet)
+        write_rows(joined(found), target, quiet)
 
-    try:
-        with progress(len(rows) * len(numbers) * episodes, quiet) as advance:
-            for (player,), game in rows:
-                found.append(_acquired(player, game, further, episodes, numbers, settings, advance))
-    except KeyboardInterrupt:
-        if found:
-            show()
-        raise Interrupted(f"{len(found)} of {counted(len(rows), 'row')} measured.") from None
-    show()
+    with measuring(found, len(rows), len(numbers) * episodes, show, quiet) as advance:
+        for (player,), game in rows:
+            found.append(_acquired(player, game, further, episodes, numbers, settings, advance))
 
 
 def _acquired(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from icy.cli import completion
-from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.options import Assignments, permutations_option, plot_option
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
@@ -19,7 +18,7 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .evaluations import chance_text, counting, floors, load, measured, output_options, plugins_and_quiet, progress
+from .evaluations import chance_text, counting, floors, measured, measuring, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, game_options, settings_of
 from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
@@ -58,7 +57,6 @@ def eval_command(
     format_: str,
     spread: str,
     out: str | None,
-    plugin: tuple[str, ...],
     quiet: bool,
     **given: object,
 ) -> None:
@@ -70,27 +68,21 @@ def eval_command(
     """
     from icy.analysis.tables.s2b import with_deaf
 
-    load(plugin)
-    target = None if out is None else checked_rows_file(out)
+    target = checked_rows_file(out)
     numbers = seed_list(seeds)
     pairs = product(players_of(speaker, SPEAKER, where), players_of(listener, LISTENER, where))
     tables = tables_of(pairs, settings_of(ctx, given), quiet)
     further = varying(tables)
     found: list[pd.DataFrame] = []
-    try:
-        with progress(len(tables) * len(numbers) * episodes, quiet) as advance:
-            for (speaks, listens), game in tables:
-                rows = _evaluated(speaks, listens, game, further, episodes, numbers, advance)
-                found.append(with_deaf(rows, floors(game, episodes, tuple(numbers))))
-    except KeyboardInterrupt:
-        if found:
-            _print_evaluation(found, further, spread, format_)
-            if target is not None:
-                write_rows(joined(found), target, quiet)
-        raise Interrupted(f"{len(found)} of {counted(len(tables), 'row')} measured.") from None
-    _print_evaluation(found, further, spread, format_)
-    if target is not None:
+
+    def show() -> None:
+        _print_evaluation(found, further, spread, format_)
         write_rows(joined(found), target, quiet)
+
+    with measuring(found, len(tables), len(numbers) * episodes, show, quiet) as advance:
+        for (speaks, listens), game in tables:
+            rows = _evaluated(speaks, listens, game, further, episodes, numbers, advance)
+            found.append(with_deaf(rows, floors(game, episodes, tuple(numbers))))
 
 
 def _names(names: Sequence[str], kind: str) -> list[str]:
@@ -160,7 +152,6 @@ def language_command(
     format_: str,
     spread: str,
     out: str | None,
-    plugin: tuple[str, ...],
     quiet: bool,
     **given: object,
 ) -> None:
@@ -168,8 +159,7 @@ def language_command(
     from icy.analysis.tables.s2b import scores_table
     from icy.s2b.language_probe import LANGUAGE, probe_language
 
-    load(plugin)
-    target = None if out is None else checked_rows_file(out)
+    target = checked_rows_file(out)
     metrics = _names(metric or LANGUAGE, "metric")
     tables = tables_of([(one,) for one in players_of(speaker, SPEAKER, where)], settings_of(ctx, given), quiet)
     further = varying(tables)
@@ -183,8 +173,7 @@ def language_command(
             found.append(rows.assign(speaker=", ".join([player.label, *facts])))
             advance(1)
     print_table(scores_table(joined(found), "speaker", metrics, spread, "languages of frozen speakers"), format_)
-    if target is not None:
-        write_rows(joined(found), target, quiet)
+    write_rows(joined(found), target, quiet)
 
 
 # -- stimuli -----------------------------------------------------------------------------------------------------------
@@ -218,7 +207,6 @@ def stimuli_command(
     plot: str | None,
     format_: str,
     spread: str,
-    plugin: tuple[str, ...],
     quiet: bool,
     **given: object,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from icy.cli.exit_codes import Interrupted
 from icy.cli.options import (
     FORMATS,
     SPREADS,
@@ -18,7 +19,6 @@ from icy.cli.options import (
     together,
 )
 from icy.cli.output import paper_options, stderr
-from icy.core.registry import registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def measured(episodes: int, seeds: int, row: str = "seed") -> Decorator:
-    """Add options for measurements over episodes and seeds: these defaults, and a file with one row per `row`."""
+    """Add the options of measurements: episodes and seeds, with these defaults, and a file with a row per `row`."""
     return together(
         click.option("--episodes", type=int, default=episodes, show_default=True, help="Number of episodes per seed."),
         click.option(
@@ -49,12 +49,6 @@ output_options = together(
 plugins_and_quiet = together(
     plugin_option, click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks.")
 )
-
-
-def load(plugin: Sequence[str]) -> None:
-    """Load plug-in files."""
-    for file in plugin:
-        registry.load_file(file)
 
 
 @contextlib.contextmanager
@@ -83,15 +77,30 @@ def counting(advance: Callable[[int], None]) -> Callable[[int, int], None]:
     return count
 
 
+@contextlib.contextmanager
+def measuring(
+    found: Sequence[object], rows: int, episodes: int, show: Callable[[], None], quiet: bool
+) -> Iterator[Callable[[int], None]]:
+    """Show the progress of measuring `rows` of some episodes each, then the rows; after Ctrl-C, the measured rows."""
+    try:
+        with progress(rows * episodes, quiet) as advance:
+            yield advance
+    except KeyboardInterrupt:
+        if found:
+            show()
+        raise Interrupted(f"{len(found)} of {counted(rows, 'row')} measured.") from None
+    show()
+
+
 @functools.cache
 def floors(game: GameSettings, episodes: int, seeds: tuple[int, ...]) -> pd.DataFrame:
-    """Return the scores in a game of listeners that never listen; see `icy.s2b.never_listening`."""
+    """Return the scores of listeners that never listen, in a game; see `icy.s2b.never_listening`."""
     from icy.s2b import never_listening
 
     return never_listening(game, episodes=episodes, seeds=seeds)
 
 
 def chance_text(rows: pd.DataFrame) -> str:
-    """Return a sentence on chance in the games of some rows, and on their number of episodes."""
+    """Return a sentence with the chance level of the games in `rows` and the number of episodes."""
     chance = ", ".join(f"{100 / n:.1f} % with {counted(n, 'answer')}" for n in sorted(rows["decisions"].unique()))
     return f"chance: {chance}; {counted(rows['episodes'].iloc[0], 'episode')} per seed"

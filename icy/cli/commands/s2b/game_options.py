@@ -41,7 +41,7 @@ class Values(click.ParamType):  # type: ignore[type-arg]
 
 
 class Ratio(click.ParamType):  # type: ignore[type-arg]
-    """A share from 0 to 1, or "even" for one over the number of decisions."""
+    """A share from 0 to 1, or "even" for 1 / (number of decisions)."""
 
     name = "ratio"
 

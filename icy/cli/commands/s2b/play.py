@@ -15,7 +15,7 @@ from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .evaluations import load, plugins_and_quiet
+from .evaluations import plugins_and_quiet
 from .game_options import game_options, settings_of
 from .players import ChosenPlayer, player_of, player_option, tables_of, where_option
 
@@ -50,7 +50,6 @@ def play_command(
     seed: int,
     pause: bool | None,
     latents: bool | None,
-    plugin: tuple[str, ...],
     quiet: bool,
     **given: object,
 ) -> None:
@@ -62,7 +61,6 @@ def play_command(
     from icy.s2b.players.interface import seated
     from icy.s2b.transcript import Transcript
 
-    load(plugin)
     names = {SPEAKER: speaker, LISTENER: listener}
     mine = [role for role in PLAYERS if names[role] == ME]
     chosen = tuple(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from icy.cli import completion
-from icy.cli.options import Assignment, Assignments, Decorator, choice_of
+from icy.cli.options import Assignments, Decorator, agents_option, choice_of
 from icy.cli.output import note
 from icy.core.errors import IncompatibleError
 from icy.core.fields import changed_fields
@@ -23,13 +23,7 @@ if TYPE_CHECKING:
     from icy.s2b.agents.saved_networks import SavedAgent
     from icy.s2b.players.interface import Player
 
-where_option: Decorator = click.option(
-    "--where",
-    multiple=True,
-    type=Assignment(),
-    metavar="NAME=VALUE",
-    help="Use only matching trained agents of a folder, as in seed=124 or model=pairs+ppo; repeatable.",
-)
+where_option = agents_option("model=pairs+ppo")
 
 
 def player_option(role: str, default: str, several: bool = False, trained: bool = True) -> Decorator:
@@ -50,7 +44,7 @@ class ChosenPlayer:
         label: name in tables.
         player: registered name, or a trained player.
         role: "speaker" or "listener".
-        game: the game in which it learned; None for a registered player.
+        game: the game in which a trained player learned; None for a registered player.
         partner: the speaker that a trained listener learned with; None for other players.
     """
 
@@ -65,7 +59,7 @@ Table = tuple[tuple[ChosenPlayer, ...], GameSettings]  # players, and the game t
 
 
 def players_of(names: Sequence[str], role: str, where: Assignments = ()) -> list[ChosenPlayer]:
-    """Return players of a role: registered ones by name, and trained ones from their files.
+    """Return players of a role: registered players by name, and trained players from their files.
 
     Raises:
         IcyError: an unknown name, or files without players of this role.
@@ -84,7 +78,7 @@ def players_of(names: Sequence[str], role: str, where: Assignments = ()) -> list
 
 
 def player_of(name: str, role: str, where: Assignments = ()) -> ChosenPlayer:
-    """Return the player with this name or file. Errors as for `players_of`, and if there are several."""
+    """Return the player with this name or file. Errors as for `players_of`; several players are an error too."""
     if not _is_saved(name, role):
         return ChosenPlayer(name, name, role)
     from icy.s2b.agents.saved_networks import one_agent  # imports torch
@@ -111,8 +105,8 @@ def tables_of(
 ) -> list[Table]:
     """Return the players of each table and their game: the game of a trained player, with the user's changes.
 
-    The listener's game has precedence over the speaker's. Registered players play the games of all trained ones.
-    Differences between a game and the one in which a trained player learned are printed.
+    The listener's game has precedence over the speaker's. Registered players play the games of all trained players.
+    If a trained player learned in a different game, the differences are printed.
 
     Args:
         groups: groups of players that play together.
@@ -141,7 +135,7 @@ def tables_of(
 
 
 def _require_playable(player: ChosenPlayer, game: GameSettings) -> None:
-    """Seat a player at an episode of a game, which raises an error if it cannot play it."""
+    """Raise an error if a player cannot play a game, by seating the player at an episode of the game."""
     from icy.s2b.game import BatchedGame
     from icy.s2b.players.interface import seated
 

@@ -11,7 +11,7 @@ from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
 
-from .evaluations import counting, load, plugins_and_quiet, progress
+from .evaluations import counting, plugins_and_quiet, progress
 from .game_options import game_options, settings_of
 from .players import player_of, player_option, tables_of, where_option
 
@@ -39,14 +39,12 @@ def record_command(
     episodes: int,
     seed: int,
     out: str,
-    plugin: tuple[str, ...],
     quiet: bool,
     **given: object,
 ) -> None:
     """Play episodes with two players, and write one row per game: stimuli, messages and decisions."""
     from icy.s2b.recorder import checked_target, record, write
 
-    load(plugin)
     target = checked_target(out)
     pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
     (((speaks, listens), game),) = tables_of([pair], settings_of(ctx, given), quiet)

@@ -23,7 +23,7 @@ from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.requests import CUT
 from icy.s2b.text.text_model import TextModel, TextSettings, is_address, text_model
 
-from .evaluations import chance_text, floors, load, measured, output_options, plugins_and_quiet, progress
+from .evaluations import chance_text, floors, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, as_published, game_options, games_of, settings_of
 from .players import player_option
 
@@ -106,7 +106,6 @@ def text_command(
     format_: str,
     spread: str,
     out: str | None,
-    plugin: tuple[str, ...],
     quiet: bool,
     **given: Any,
 ) -> None:
@@ -121,8 +120,7 @@ def text_command(
     from icy.s2b.text.cache import keeping
     from icy.s2b.text.text_evaluation import game_of_prompt
 
-    load(plugin)
-    target = None if out is None else checked_rows_file(out)
+    target = checked_rows_file(out)
     numbers = seed_list(seeds)
     settings = TextSettings(**{name: given.pop(name) for name in MODEL_SETTINGS} | {"body": dict(given.pop("body"))})
     prices = (_price(price_prompt), _price(price_answer))
@@ -146,7 +144,7 @@ def text_command(
         _print(run, games, spread, format_)
         raise
     finally:
-        if run.rows and target is not None:
+        if run.rows:
             write_rows(joined(run.rows), target, quiet)
     _print(run, games, spread, format_)
 
@@ -254,7 +252,7 @@ class _Run:
         return notes
 
     def _endings(self, total: Mapping[str, int]) -> list[str]:
-        """Return a sentence on answers that did not end by themselves, if there are any."""
+        """Return a sentence about answers that were cut or ended unusually; an empty list if there are none."""
         reasons = sum((Counter(one.finish_reasons) for one in self.found), Counter[str]())
         names = {name: name for name, _ in reasons.most_common(6) if name not in ENDS}
         names = ({CUT: "cut by --max-tokens"} if CUT in reasons else {}) | names

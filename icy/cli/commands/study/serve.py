@@ -33,7 +33,7 @@ study there, and confirm the received id. --skip-link-test marks the link as tes
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen at.")
 @click.option("--port", default=8000, show_default=True, help="Port to listen at.")
 @click.option("--base-url", default="", metavar="URL", help="Address that people use, as in https://study.example.")
-@click.option("--root-path", default="", metavar="PATH", help="Part of it before the study, as in /spy.")
+@click.option("--root-path", default="", metavar="PATH", help="Path before the study in this address, as in /spy.")
 @click.option("--behind-proxy", is_flag=True, help="Trust the client addresses from a proxy on this machine.")
 @click.option("--researcher", is_flag=True, help="Serve a page with the progress of every condition.")
 @click.option("--skip-link-test", is_flag=True, help="Open studies without a test of the platform's link.")

@@ -1,4 +1,4 @@
-"""Cores of agents that learn S2B: their memories of an episode. Each is imported on first use, like a plug-in."""
+"""Cores of agents that learn S2B: networks with a memory of the episode. Each is imported on first use."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The interface of cores, shared code of recurrent cores, and the creation of a core by name."""
+"""The interface of cores, the code that recurrent cores share, and the creation of a core by name."""
 
 import inspect
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ Traced: TypeAlias = tuple[Outputs, Float[Tensor, "step batch latent"], State]
 
 Device: TypeAlias = torch.device | str | None
 
-CAPACITY = 256  # steps; the longest measured episodes at V 2-5, O = 1 have 231 (s2b-facts 3)
+CAPACITY = 256  # steps; the longest measured episodes have 231 (2 to 5 values, 1 sample)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The widths of the first parts of an input, for cores that treat them differently. Other inputs follow them.
+    """Widths of the parts of an input, for cores that treat them differently; further numbers may follow.
 
     Attributes:
         vision: width of the encoded stimuli.
@@ -61,17 +61,17 @@ class Parts:
 
 
 class Core(nn.Module):
-    """Base class of cores: modules that read an episode step by step and keep their memory of it in a state.
+    """Base class of cores: modules that read an episode step by step and store their memory in a state.
 
-    A core implements `start`, `step` and `latent`. By default `unroll` and `trace` call `step` for every step; a core
-    may override `trace` with a faster method. The state holds the whole memory. So one module plays many episodes, and
-    a state can be stored and used again later.
+    A subclass implements `start`, `step` and `latent`. By default `unroll` and `trace` call `step` for every step; a
+    core may override `trace` with a faster method. The state is the whole memory. So one module can play many episodes,
+    and states can be stored and reused.
 
     Attributes:
         width: width of an input, D.
         output: width of an output.
         latent_width: width of the output of `latent`.
-        raw: whether it reads stimuli and messages directly. Networks then have no encoding layers before it.
+        raw: whether the core reads stimuli and messages directly; networks then have no encoding layers before it.
     """
 
     raw = False
@@ -91,20 +91,20 @@ class Core(nn.Module):
         raise NotImplementedError
 
     def step(self, x: Float[Tensor, "batch width"], state: State) -> tuple[Float[Tensor, "batch output"], State]:
-        """Read the next input of each episode, [B, D]; return outputs [B, `output`] and the new states."""
+        """Read the next input of each episode, [B, D], and return the outputs, [B, `output`], and the new state."""
         raise NotImplementedError
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
-        """Return the part of a state that the reconstruction loss uses (s2b-facts 10.4), [B, `latent_width`]."""
+        """Return the part of a state that the reconstruction loss uses, [B, `latent_width`]."""
         raise NotImplementedError
 
     def unroll(self, xs: Inputs, state: State, resets: Resets | None = None) -> tuple[Outputs, State]:
-        """Read several inputs; the result is the same as with `step` for each input.
+        """Read T inputs. The result is the same as with `step` for each input.
 
         Args:
             xs: inputs, [T, B, D].
             state: the state before the first input.
-            resets: inputs with which an episode begins, [T, B]. The state before them is reset to `start`.
+            resets: mask of inputs that begin an episode, [T, B]; before them, the state is reset to `start`.
 
         Returns:
             Outputs, [T, B, `output`], and the state after the last input.
@@ -113,7 +113,7 @@ class Core(nn.Module):
         return ys, state
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs like `unroll`; also return `latent` of the state after each step."""
+        """Read T inputs like `unroll`, and also return `latent` of the state after each step."""
         ys, latents, begins = [], [], beginnings(resets, len(xs))
         for t, x in enumerate(xs):
             if resets is not None and begins[t]:
@@ -135,25 +135,25 @@ class Core(nn.Module):
 
 
 class SequenceCore(Core):
-    """Base class of cores that read several inputs at once. They implement `trace`; `step` calls it for one input."""
+    """Base class of cores that read several inputs at once. Subclasses implement `trace`, which `step` calls."""
 
     def step(self, x: Float[Tensor, "batch width"], state: State) -> tuple[Float[Tensor, "batch output"], State]:
-        """Read the next input of each episode."""
+        """Read the next input of each episode; see Core."""
         ys, state = self.unroll(x[None], state)
         return ys[0], state
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs at once. Each subclass implements this."""
+        """Read T inputs; see Core. Subclasses implement this."""
         raise NotImplementedError
 
 
 def beginnings(resets: Resets | None, steps: int) -> list[bool]:
-    """Return for each step whether an episode begins in any row."""
+    """Return, for each step, whether an episode begins in any row."""
     return [False] * steps if resets is None else resets.any(1).tolist()
 
 
 def begun(state: State, start: State, which: Bool[Tensor, " batch"]) -> State:
-    """Return `state` with the rows in `which` replaced by `start`."""
+    """Reset the rows of a state in the mask `which` to `start`."""
     return tuple(
         torch.where(which.view(-1, *[1] * (now.dim() - 1)), first, now) for now, first in zip(state, start, strict=True)
     )
@@ -162,12 +162,12 @@ def begun(state: State, start: State, which: Bool[Tensor, " batch"]) -> State:
 def make_core(
     name: str, width: int, *, capacity: int = CAPACITY, parts: Parts | None = None, **options: object
 ) -> Core:
-    """Create a core by its name.
+    """Create a core by name.
 
     Args:
         name: name of a registered core (`icy list cores`).
         width: width of an input.
-        capacity: number of steps that a memory holds, for cores with this argument; new steps replace the oldest.
+        capacity: capacity of the memory in steps, for cores with this argument; new steps replace the oldest.
         parts: widths of the stimuli and the message in an input, for cores with this argument.
         **options: further options of the core.
 

@@ -1,6 +1,6 @@
-"""Dual-coding episodic memory (Hill et al. 2020), in the version of MetaRG22 (s2b-facts 10.5).
+"""Dual-coding episodic memory (Hill et al. 2020), in the version of MetaRG22.
 
-There is a memory of stimuli and a memory of messages, with one entry each per step. The current message is compared
+It has a memory of stimuli and a memory of messages, with one entry per step in each. The current message is compared
 with earlier messages and retrieves the stimuli of the same steps. The current stimulus is compared with earlier stimuli
 and retrieves the messages of the same steps.
 """
@@ -17,16 +17,16 @@ from .core import CAPACITY, Device, Inputs, Parts, Resets, SequenceCore, State, 
 from .entries import MemoryView, appended, remembered, view
 from .lstm import LSTMStack
 
-EPSILON = 1e-8  # of s2b-facts 10.5
-RANKED = 1e5  # cosines that agree to 5 digits count as equal; among equals the newest is first
+EPSILON = 1e-8  # keeps weights finite
+RANKED = 1e5  # cosines that agree to 5 digits count as equal, and the newest of them is first
 
 
 class Reader(nn.Module):
-    """Attention over the `nearest` entries of a memory: keys are from one memory, values from the other.
+    """Attention over the `nearest` entries: queries are compared with one memory and read the other.
 
     Args:
-        key: width of inputs and keys.
-        value: width of the values.
+        key: width of an input and of a key.
+        value: width of a value.
         heads: number of queries.
         nearest: number of entries that a query reads.
         hidden: size of the hidden layer between an input and its queries.
@@ -45,7 +45,7 @@ class Reader(nn.Module):
         values: Float[Tensor, "batch entry value"],
         seen: MemoryView,
     ) -> Float[Tensor, "step batch read"]:
-        """Read for inputs [T, B, key] from keys and values [B, C + T, ...]; return [T, B, heads * value]."""
+        """Read from keys and values [B, C + T, ...] for inputs [T, B, key], and return [T, B, heads * value]."""
         query = self.query(inputs.transpose(0, 1)).unflatten(-1, (self.heads, -1))  # [B, T, heads, key]
         cosines = (F.normalize(query, dim=-1).flatten(1, 2) @ F.normalize(keys, dim=-1).mT).unflatten(
             1, query.shape[1:3]
@@ -70,9 +70,9 @@ def nearest(
 ) -> tuple[
     Float[Tensor, "batch step head near"], Int[Tensor, "batch step head near"], Bool[Tensor, "batch step head near"]
 ]:
-    """Return the largest cosines of earlier entries, their positions, and a mask of the positions with an entry.
+    """Return the `count` largest cosines of earlier entries, their positions, and a mask of existing entries.
 
-    Equal cosines are common because messages repeat. Among equal cosines the newest entries are first.
+    Equal cosines are common because messages repeat. Among equal cosines, the newest entries come first.
     """
     places = cosines.shape[-1]
     rank = (cosines.detach() * RANKED).round().long() * places + torch.arange(places, device=cosines.device)
@@ -88,15 +88,15 @@ def weights(cosines: Float[Tensor, "*lead near"], there: Bool[Tensor, "*lead nea
 
 
 class DCEM(SequenceCore):
-    """LSTM with a memory of stimuli and a memory of messages; similar entries of one retrieve entries of the other.
+    """LSTM with two memories, of stimuli and of messages: similar stimuli retrieve messages, and vice versa.
 
-    The entries of both include the flags. The retrieved entries, the LSTM's output and the input go through an output
-    LSTM and two layers.
+    Entries include the flags. The retrieved entries, the LSTM's output and the input pass through an output LSTM and
+    two layers.
 
     Args:
         width: width of an input.
         parts: widths of stimuli, message and flags in the input; by default its two halves.
-        capacity: number of steps that the memory holds; new steps replace the oldest.
+        capacity: capacity of the memory in steps; new steps replace the oldest.
         heads: number of queries to each memory.
         nearest: number of entries that a query reads.
         hidden: size of both LSTMs, and of the first layer after them.
@@ -104,7 +104,7 @@ class DCEM(SequenceCore):
         output: width of an output.
 
     Raises:
-        InvalidSettingError: `parts` does not fit the input.
+        InvalidSettingError: the widths in `parts` exceed the input, or one of them is 0.
     """
 
     def __init__(
@@ -135,12 +135,12 @@ class DCEM(SequenceCore):
     def split(
         self, xs: Float[Tensor, "*lead width"]
     ) -> tuple[Float[Tensor, "*lead seen"], Float[Tensor, "*lead heard"]]:
-        """Return the stimuli and the messages of inputs, each with the flags."""
+        """Split inputs into stimuli and messages, each concatenated with the flags."""
         seen, heard, flags = xs[..., : self.parts.width].split(self.parts.sizes, -1)
         return torch.cat([seen, flags], -1), torch.cat([heard, flags], -1)
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return zeros for both LSTMs and the retrieved entries, and empty memories."""
+        """Return the initial state: zeros for both LSTMs and the retrieved entries, and empty memories."""
         like = self.zeros(episodes, self.width, device=device)
         memories = (like.new_zeros(episodes, self.capacity, part.shape[-1]) for part in self.split(like))
         count = torch.zeros(episodes, dtype=torch.int64, device=like.device)
@@ -151,7 +151,7 @@ class DCEM(SequenceCore):
         return torch.cat([state[0], state[4]], -1)
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs at once. This works because the memories depend on the inputs only."""
+        """Read T inputs at once, which is possible because the memories depend only on the inputs."""
         below, above, (_, old_seen, old_heard, count) = state[:2], state[2:4], state[4:]
         now = view(count, resets, len(xs), self.capacity)
         seen, heard = self.split(xs)

@@ -13,14 +13,14 @@ from .lstm import LSTMStack
 
 EPSILON = 1e-6  # keeps cosines and products of usages differentiable at zero
 RANKED = 1e4  # usages that agree to 4 digits count as equal: unused slots differ by rounding errors
-MODES = 3  # of reading: the slots written before, the slots similar to the key, the slots written after
+MODES = 3  # of a read head: the previous slot in writing order, slots similar to the key, the next slot
 
 
 class DNC(Core):
-    """LSTM with a memory that it addresses by content, by usage and by the order of writing.
+    """LSTM with a memory that is addressed by content, by usage and by the order of writing.
 
-    The default sizes are from MetaRG22, table of R2D2. The output is a linear map of the controller's layers and the
-    vectors that were read.
+    The default sizes are from MetaRG22, table of R2D2. The output is a linear map of the hidden states of the
+    controller (the LSTM) and the vectors that the heads read.
 
     Args:
         width: width of an input.
@@ -53,7 +53,7 @@ class DNC(Core):
         self.answer = nn.Linear(controller * layers + reads * slot, output)
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return zeros for the controller, memory, usage, precedence, link matrix, and read and write weights."""
+        """Return zeros: controller state, memory, usage, precedence, link matrix, write weights and read weights."""
         slots, reads = self.slots, self.reads
         shapes = [(slots, self.slot), (slots,), (slots,), (slots, slots), (slots,), (reads, slots)]
         controller = self.controller.start(self.zeros(episodes, 1, device=device))
@@ -64,7 +64,7 @@ class DNC(Core):
         return state[-6].flatten(1)
 
     def step(self, x: Float[Tensor, "batch width"], state: State) -> tuple[Float[Tensor, "batch output"], State]:
-        """Write to the memory, then read from it."""
+        """Write to the memory, then read from it; see Core."""
         *controller, memory, usage, precedence, link, writing, reading = state
         earlier = reading @ memory
         _, hidden, after = self.controller(torch.cat([x, earlier.flatten(1)], -1)[None], tuple(controller))
@@ -91,7 +91,7 @@ def content(
     keys: Float[Tensor, "batch head width"],
     strengths: Float[Tensor, "batch head"],
 ) -> Float[Tensor, "batch head slot"]:
-    """Return the softmax over slots of their cosine with keys times 1 + log(1 + e^x), where x is the key's strength."""
+    """Return the softmax over slots of cosine(key, slot) * (1 + log(1 + e^x)), where x is the key's strength."""
     cosines = F.normalize(keys, dim=-1, eps=EPSILON) @ F.normalize(memory, dim=-1, eps=EPSILON).mT
     return (cosines * (1 + F.softplus(strengths))[..., None]).softmax(-1)
 

@@ -1,8 +1,8 @@
-"""Append-only memories: the last entries of an episode, oldest first, and masks of the entries that a step may read.
+"""Append-only memories: the last C entries of an episode, and masks of the entries that a step may read.
 
 A memory is a tensor [B, C, ...] with the newest entry last, and a count of the steps of the episode so far. A step
-appends an entry at the end and drops the first. A sequence of T steps appends all entries to get [B, C + T, ...]. Masks
-then hide from each step the entries that are older than its window, later than the step, or from another episode.
+step appends an entry at the end and drops the first. A sequence of T steps appends all entries at once, to
+[B, C + T, ...]. Masks then hide entries from a step that are too old, not written yet, or from another episode.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class MemoryView:
     """Masks of the entries that each step of a sequence may read.
 
     Attributes:
-        earlier: mask of the entries that are earlier in the step's episode and still in memory, [B, T, C + T].
+        earlier: mask of earlier entries of the step's episode that are still in memory, [B, T, C + T].
         ages: number of steps of the episode before each step, [B, T].
         count: number of steps of the episode after the last step, [B].
         capacity: number of entries of the memory, C.
-        occupied: mask of positions with an entry after the last step, [B, C]; None if all others are zero already.
+        occupied: mask of positions with an entry after the last step, [B, C]; None if empty positions are already zero.
     """
 
     earlier: Bool[Tensor, "batch step entry"]
@@ -38,7 +38,7 @@ def view(
 
     Args:
         count: number of steps of each episode before the sequence.
-        resets: mask of the first steps of episodes; None if no episode begins in the sequence.
+        resets: mask of the first steps of episodes, [T, B]; None if no episode begins in the sequence.
         steps: number of steps, T.
         capacity: number of entries of the memory, C.
     """
@@ -59,11 +59,11 @@ def view(
 def appended(
     memory: Float[Tensor, "batch capacity *entry"], new: Float[Tensor, "step batch *entry"]
 ) -> Float[Tensor, "batch both *entry"]:
-    """Concatenate old and new entries, [B, C + T, ...]."""
+    """Append new entries [T, B, ...] to a memory [B, C, ...]; return [B, C + T, ...]."""
     return torch.cat([memory, new.transpose(0, 1)], 1)
 
 
 def remembered(entries: Float[Tensor, "batch both *entry"], seen: MemoryView) -> Float[Tensor, "batch capacity *entry"]:
-    """Return the memory after the last step. Empty positions are zero, as at the start."""
+    """Return the last C of the entries [B, C + T, ...]: the memory after the last step. Empty positions are zero."""
     last, occupied = entries[:, entries.shape[1] - seen.capacity :], seen.occupied
     return last if occupied is None else last * occupied.view(*occupied.shape, *[1] * (last.dim() - 2))

@@ -1,7 +1,7 @@
-"""Emergent symbol binding network (Webb, Sinha and Cohen 2021): the original, and the version of MetaRG22.
+"""Emergent symbol binding network (Webb, Sinha and Cohen 2021), in the original version and in MetaRG22's version.
 
-The memory holds a pair per step: a value, which is the input, and a key, which the controller produced. The current
-value is compared with earlier values and retrieves their keys, which the controller reads.
+The memory holds a pair for each step: the input as value, and a key from the controller. The current value is compared
+with earlier values and retrieves their keys, which the controller reads.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from .lstm import LSTMStack
 
 @dataclass(eq=False)
 class Reads:
-    """The reads of the steps of a sequence. They are computed step by step, as keys become available.
+    """The keys that the steps of a sequence read, computed step by step as new keys become available.
 
     Attributes:
         weights: weight of each entry for each step, [B, T, C + T].
         earlier: weighted sum of the keys before the sequence for each step, [B, T, key].
-        confidence: weighted mean of the confidences for each step, [B, T, 1].
+        confidence: weighted mean of the entries' confidences for each step, [B, T, 1].
         capacity: number of entries before the sequence.
-        keys: keys of the sequence so far, each [B, key].
+        keys: keys of the sequence's steps so far, each [B, key].
     """
 
     weights: Float[Tensor, "batch step entry"]
@@ -46,10 +46,10 @@ class Reads:
 
 
 class Binding(nn.Module):
-    """Reads the memory by the dot product of values, with a confidence.
+    """Attention by the dot product of values, with a confidence for each entry.
 
     Attributes:
-        gain, bias: parameters of the confidence, sigmoid(gain * product + bias).
+        gain, bias: parameters of the confidence, sigmoid(gain * dot product + bias).
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Binding(nn.Module):
         keys: Float[Tensor, "batch capacity key"],
         seen: MemoryView,
     ) -> Reads:
-        """Return the reads for values [T, B, v] from entries [B, C + T, v]. The first C entries have keys."""
+        """Return the reads of values [T, B, v] from entries [B, C + T, v]. The first C entries have keys."""
         alike = values.transpose(0, 1) @ entries.mT
         weights = alike.masked_fill(~seen.earlier, torch.finfo(alike.dtype).min).softmax(-1) * seen.earlier
         confidence = (weights * (self.gain * alike + self.bias).sigmoid()).sum(-1, keepdim=True)
@@ -71,7 +71,7 @@ class Binding(nn.Module):
 
 
 class _Bindings(SequenceCore):
-    """Shared code of both variants: a loop in which the controller reads keys and produces new keys."""
+    """Shared code of both versions: a loop over steps in which the controller reads and produces keys."""
 
     def __init__(self, width: int, output: int, latent: int, capacity: int, key: int, value: int) -> None:
         super().__init__(width, output, latent)
@@ -86,7 +86,7 @@ class _Bindings(SequenceCore):
         return keys, values, torch.zeros(episodes, dtype=torch.int64, device=keys.device)
 
     def bound(self, values: Tensor, memory: State, resets: Tensor | None, run: Callable[[Reads], None]) -> State:
-        """Call `run` with the reads for values [T, B, v]; it appends new keys. Return the new memory."""
+        """Call `run` with the reads of values [T, B, v], to which it appends keys, and return the new memory."""
         keys, old, count = memory
         seen = view(count, resets, len(values), self.capacity)
         entries = appended(old, values)
@@ -97,19 +97,19 @@ class _Bindings(SequenceCore):
 
 
 class StrictESBN(_Bindings):
-    """The original ESBN (Webb et al. 2021): the controller never sees an input, only the keys that inputs retrieve.
+    """The original ESBN (Webb et al. 2021): the controller sees only the keys that inputs retrieve, never an input.
 
-    The original runs one more step at the end, without an input, so that the controller can process its last read. Here
-    every step needs an output, so each step ends with this step of the controller. It is the same step with which the
-    next step would begin. The original normalizes over the whole sequence; this is left out, because an episode's later
-    inputs are not known yet.
+    The original runs one more step after the last input, so that the controller processes its last read. Here
+    every step has an output, so each step ends with this controller step. It is the step with which the next input
+    would begin. The original also normalizes inputs over the whole sequence, which is not possible here: later inputs
+    are unknown.
 
     Args:
         width: width of an input.
-        capacity: number of steps that the memory holds; new steps replace the oldest.
+        capacity: capacity of the memory in steps; new steps replace the oldest.
         value: width of the embedding of inputs.
         key: width of a key.
-        controller: size of the controller, an LSTM.
+        controller: size of the controller's LSTM.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class StrictESBN(_Bindings):
         self.to_key, self.gate = nn.Linear(controller, key), nn.Linear(controller, 1)
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return the controller's state after a read of zeros, and an empty memory."""
+        """Return the initial state: the controller's state after a read of zeros, and an empty memory."""
         h, c = self.controller(self.zeros(episodes, self.key + 1, device=device))
         return h, c, *self.nothing(episodes, device)
 
@@ -130,7 +130,7 @@ class StrictESBN(_Bindings):
         return state[0]
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs. Only the controller needs a loop over steps."""
+        """Read T inputs; only the controller needs a loop over steps."""
         h, c, *memory = state
         begins, ys = beginnings(resets, len(xs)), []
 
@@ -149,16 +149,16 @@ class StrictESBN(_Bindings):
 
 
 class ESBN(_Bindings):
-    """ESBN of MetaRG22: the controller also sees the input, and an LSTM computes the output (s2b-facts 10.5).
+    """ESBN of MetaRG22: the controller also sees the input, and an LSTM computes the output.
 
-    The value of a step is its input without an embedding, and keys are linear. The output LSTM gets the input, the
-    controller's output and the key that was read, with its confidence.
+    Values are inputs without an embedding, and keys have no ReLU. The output LSTM gets the input, the controller's
+    output, and the retrieved key with its confidence.
 
     Args:
         width: width of an input.
-        capacity: number of steps that the memory holds; new steps replace the oldest.
+        capacity: capacity of the memory in steps; new steps replace the oldest.
         key: width of a key.
-        controller: size of the controller, an LSTM.
+        controller: size of the controller's LSTM.
         hidden: size of the output LSTM.
         output: width of an output.
     """
@@ -179,17 +179,17 @@ class ESBN(_Bindings):
         self.answer = nn.Sequential(nn.Linear(hidden, output), nn.ReLU())
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return zeros for the controller, its last read and the output LSTM, and an empty memory."""
+        """Return the initial state: zeros for the controller, its last read and the output LSTM; an empty memory."""
         like = self.zeros(episodes, 1, device=device)
         controller = [like.new_zeros(episodes, size) for size in 2 * [self.controller.hidden_size] + [self.key + 1]]
         return *controller, *self.above.start(like), *self.nothing(episodes, device)
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
-        """Return the controller's hidden state, and the key that was read."""
+        """Return the controller's hidden state, and the retrieved key."""
         return torch.cat([state[0], state[2]], -1)
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs. Only the controller needs a loop over steps."""
+        """Read T inputs; only the controller needs a loop over steps."""
         (h, c, read), above, memory = state[:3], state[3:5], state[5:]
         begins, latents = beginnings(resets, len(xs)), []
 

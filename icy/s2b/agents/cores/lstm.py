@@ -13,7 +13,7 @@ from .core import Device, Inputs, Resets, SequenceCore, State, Traced, beginning
 
 
 class LSTMStack(nn.Module):
-    """LSTM layers of given sizes. The state holds h and c of the first layer, then of the next, and so on.
+    """Stacked LSTM layers. The state has h and c of the first layer, then of the second, and so on.
 
     Args:
         width: width of an input.
@@ -33,7 +33,7 @@ class LSTMStack(nn.Module):
     def forward(
         self, xs: Inputs, state: State, resets: Resets | None = None
     ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch hidden"], State]:
-        """Read inputs [T, B, D]; return outputs, the concatenated h of all layers, and the state after the last."""
+        """Read inputs [T, B, D]; return the outputs, the concatenated h of all layers, and the final state."""
         begins = [t for t, some in enumerate(beginnings(resets, len(xs))) if some]
         cuts = sorted({0, *begins})
         ys, hs = [], []
@@ -56,7 +56,7 @@ class LSTMStack(nn.Module):
 
 
 class LSTM(SequenceCore):
-    """LSTM of several layers (MetaRG22, table of R2D2: two, 256 and 128, ReLU).
+    """LSTM of several layers; by default two, of 256 and 128, with ReLU (MetaRG22, table of R2D2).
 
     As in the authors' program, a ReLU follows every layer, including the last. It is not applied to the states.
 
@@ -74,7 +74,7 @@ class LSTM(SequenceCore):
         self.stack = LSTMStack(self.width, sizes, relu)
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return zeros."""
+        """Return the initial state, zeros."""
         return self.stack.start(self.zeros(episodes, 1, device=device))
 
     def latent(self, state: State) -> Float[Tensor, "batch latent"]:
@@ -82,13 +82,13 @@ class LSTM(SequenceCore):
         return torch.cat(state[::2], -1)
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read all inputs between two resets at once."""
+        """Read T inputs, with one call of PyTorch's LSTM between two resets; see Core."""
         ys, latents, state = self.stack(xs, state, resets)
         return ys, latents, state
 
 
 class LSTM512(LSTM):
-    """LSTM of one layer of 512 (the authors' later program, s2b-facts 10.1)."""
+    """LSTM of one layer of 512, as in the authors' later program."""
 
     def __init__(self, width: int, sizes: Sequence[int] = (512,), relu: bool = False) -> None:
         super().__init__(width, sizes, relu)

@@ -1,7 +1,7 @@
-"""Memory of pairs of a stimulus component and a token, with the interface of cores.
+"""A core with a memory of pairs of a stimulus component and a token.
 
-An entry joins the stimulus of a step with the message of the step before: at the end of a game, the target and its
-message. At each step the memory scores whether the current stimulus matches the current message.
+An entry joins the stimulus of a step with the message of the previous step: at the end of a game, the target with its
+message. At each step, the memory scores whether the current stimulus matches the current message.
 """
 
 import torch
@@ -33,16 +33,16 @@ class PairMemory(SequenceCore):
 
     Args:
         width: width of an input.
-        parts: widths of stimuli, message and flags in the input, and numbers of stimuli and tokens; by default its two
-            halves. Networks without encoding layers pass them (`stimulus=(), message=(), joint=()`).
-        capacity: number of earlier steps that the memory holds.
+        parts: widths of stimuli, message and flags in the input, and numbers of stimuli and tokens; by default, the
+            halves of the input. Networks without encoding layers pass them (`stimulus=(), message=(), joint=()`).
+        capacity: capacity of the memory in steps.
         heads: number of attention heads.
         size: width of a head's queries and keys.
-        hidden: width of the layers that score what attention returned.
+        hidden: width of the layers that score the result of attention.
         output: width of an output.
 
     Raises:
-        InvalidSettingError: `parts` does not fit the input.
+        InvalidSettingError: the widths in `parts` exceed the input or cannot be divided.
     """
 
     raw = True
@@ -72,7 +72,7 @@ class PairMemory(SequenceCore):
         self.answer = nn.Sequential(nn.Linear(scores + width, output), nn.ReLU())
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return an empty memory, a step count of 0, and zeros for the last message and the last output."""
+        """Return the initial state: an empty memory, a step count of 0, and zeros for the last message and output."""
         held = self.dimensions + self.parts.language + self.parts.flags
         memory = self.zeros(episodes, self.capacity, held, device=device)
         count = torch.zeros(episodes, dtype=torch.int64, device=memory.device)
@@ -83,7 +83,7 @@ class PairMemory(SequenceCore):
         return state[-1]
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs in one parallel pass."""
+        """Read T inputs in one parallel pass."""
         memory, count, heard, _ = state
         seen = view(count, resets, len(xs), self.capacity)
         stimuli, words, flags = xs[..., : self.parts.width].split(self.parts.sizes, -1)
@@ -104,13 +104,13 @@ class PairMemory(SequenceCore):
     def _agreement(
         self, stimuli: Tensor, words: Tensor, flags: Tensor, stored: Tensor, earlier: Tensor
     ) -> Float[Tensor, "batch dimension step"]:
-        """Return how well a stimulus matches the tokens in each dimension."""
+        """Score how well a stimulus matches the tokens in each dimension."""
         scores: Tensor = self.lookup(self._pairs(stimuli, words, flags), stored, earlier[:, None])
         if self.parts.tokens == 1:
             return scores
         return by_dimension(scores, self.alignment.softmax(1))
 
     def _pairs(self, stimuli: Tensor, words: Tensor, flags: Tensor) -> Float[Tensor, "batch pair step entry"]:
-        """Return an entry for each pair of a dimension and a token; stimuli are [B, T, dimensions]."""
+        """Create an entry for each pair of a dimension and a token, from stimuli [B, T, dimensions]."""
         tokens = self.embedding(words.unflatten(-1, (self.parts.tokens, -1)))
         return paired(features(stimuli), tokens, flags).transpose(1, 2)

@@ -32,10 +32,10 @@ class Layer(nn.Module):
     def forward(
         self, x: Float[Tensor, "step batch size"], old: Float[Tensor, "batch capacity both"], seen: MemoryView
     ) -> tuple[Float[Tensor, "step batch size"], Float[Tensor, "batch entry both"]]:
-        """Attend from x [T, B, size] to the keys and values of old steps [B, C, 2 * size] and of x.
+        """Attend from inputs [T, B, size] to the keys and values of earlier steps [B, C, 2 * size] and of the inputs.
 
         Returns:
-            The outputs, and the keys and values of all these steps.
+            The outputs, and the keys and values of earlier and new steps.
         """
         query, key, value = self.project(self.before(x)).chunk(3, -1)
         angles = rotations(seen.ages.T, query.shape[-1] // self.heads).to(x.dtype)
@@ -50,27 +50,27 @@ class Layer(nn.Module):
         return x + self.neurons(self.between(x)), entries
 
     def _rotated(self, x: Tensor, angles: Tensor) -> Tensor:
-        """Rotate pairs of components of each head by angles [T, B, size / 2]."""
+        """Rotate pairs of each head's components by angles [T, B, head size / 2]."""
         one, other = x.unflatten(-1, (self.heads, -1)).chunk(2, -1)
         cos, sin = angles.cos()[:, :, None], angles.sin()[:, :, None]
         return torch.cat([one * cos - other * sin, one * sin + other * cos], -1).flatten(-2)
 
 
 def rotations(ages: Int[Tensor, "*lead"], size: int) -> Float[Tensor, "*lead half"]:
-    """Return the rotation angles of steps, so that products of keys and queries depend on the distance of steps."""
+    """Return the rotation angles of steps, with which attention scores depend only on the distance of steps."""
     speed = SLOWEST ** (-torch.arange(size // 2, dtype=torch.float64, device=ages.device) / (size // 2))
     return ages[..., None] * speed
 
 
 class TransformerCore(SequenceCore):
-    """Causal Transformer: every step attends to itself and to the earlier steps of its episode in the window.
+    """Causal Transformer: a step attends to itself and to the last `capacity` steps of its episode.
 
-    Positions are encoded as rotations (Su et al. 2021), so only distances between steps matter. The state caches the
-    keys and values of the window, so earlier steps are not computed again.
+    Positions are encoded as rotations (Su et al. 2021), so only distances between steps matter. The state caches keys
+    and values, so earlier steps are not computed again.
 
     Args:
         width: width of an input.
-        capacity: number of earlier steps in the window.
+        capacity: number of earlier steps that a step attends to.
         size: width of the layers.
         layers: number of layers.
         heads: number of heads of a layer.
@@ -88,7 +88,7 @@ class TransformerCore(SequenceCore):
         self.layers = nn.ModuleList(Layer(size, heads) for _ in range(whole_number("number of layers", layers)))
 
     def start(self, episodes: int, device: Device = None) -> State:
-        """Return empty windows, a step count of 0, and zeros for the last output."""
+        """Return the initial state: empty caches, a step count of 0, and zeros for the last output."""
         windows = [self.zeros(episodes, self.capacity, 2 * self.size, device=device) for _ in self.layers]
         count = torch.zeros(episodes, dtype=torch.int64, device=windows[0].device)
         return *windows, count, self.zeros(episodes, self.size, device=device)
@@ -98,7 +98,7 @@ class TransformerCore(SequenceCore):
         return state[-1]
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
-        """Read several inputs in one parallel pass."""
+        """Read T inputs in one parallel pass."""
         *windows, count, _ = state
         seen = view(count, resets, len(xs), self.capacity)
         x, after = self.embed(xs), []

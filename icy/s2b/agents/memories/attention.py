@@ -1,8 +1,8 @@
 """Episodic attention memories: listeners that attend to earlier games of the episode.
 
-They do not know how many values a dimension has, or which position of a message describes which dimension. They do not
-see results or rewards. So their decisions do not depend on their earlier decisions, and a whole episode is one parallel
-pass with the same result as playing it step by step.
+The listeners do not know how many values a dimension has, or which position of a message describes which dimension.
+They do not see results or rewards, so a decision does not depend on earlier decisions. A whole episode is then one
+parallel pass, with the same result as playing it step by step.
 """
 
 import math
@@ -19,7 +19,7 @@ from icy.s2b.agents.dealt import DealtGames
 from icy.s2b.settings import GameSettings
 
 KINDS = ("pairs", "joint")
-OCTAVES = 6
+OCTAVES = 6  # number of frequencies of a number's sines and cosines
 TOKEN = 16  # width of a token's embedding
 NUMBER = 1 + 2 * OCTAVES  # width of a number's features
 
@@ -29,16 +29,16 @@ class MemorySettings:
     """Settings of an attention memory.
 
     Attributes:
-        kind: "pairs": one memory, shared by all pairs of a dimension and a position of the message; "joint": one memory
-            of whole games.
+        kind: "pairs": a memory that all pairs of a dimension and a message position share; "joint": a memory of whole
+            games.
         heads: number of attention heads.
         width: width of a head's queries and keys.
         hidden: width of the layers of the perceptron.
         waves: whether numbers are encoded with sines and cosines; otherwise they are used directly.
-        difference: whether the perceptron also gets the absolute difference between the query and what attention
-            returned.
+        difference: whether the perceptron also gets the absolute difference between the query and the result of
+            attention.
         aligned: whether position d of a message is fixed to dimension d; otherwise the alignment is learned.
-        deaf: whether messages are replaced by silence.
+        deaf: whether messages are replaced by empty messages.
     """
 
     kind: str = "pairs"
@@ -60,7 +60,7 @@ class MemorySettings:
 
 
 def features(numbers: Float[Tensor, "*lead"], waves: bool = True) -> Float[Tensor, "*lead feature"]:
-    """Return each number with its sines and cosines, with periods 4, 2, 1 and so on."""
+    """Return the features of each number: itself, and its sines and cosines with periods 4, 2, 1, ..."""
     x = numbers.unsqueeze(-1)
     if not waves:
         return x
@@ -72,7 +72,7 @@ class Lookup(nn.Module):
     """Attention over earlier entries, and a perceptron that compares the result with the query entry.
 
     Args:
-        entry: width of entries, also of query entries.
+        entry: width of an entry and of a query entry.
         settings: heads and widths.
     """
 
@@ -95,7 +95,7 @@ class Lookup(nn.Module):
         entries: Float[Tensor, "*lead stored entry"],
         known: Bool[Tensor, "*#lead #query stored"],
     ) -> Float[Tensor, "*lead query"]:
-        """Return a score for each query entry, from the stored entries that its mask `known` allows."""
+        """Score each query entry by comparison with the stored entries in its mask `known`."""
         query = self.query(inputs).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
         key = self.key(entries).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
         scores = query @ key.mT / math.sqrt(self.width)
@@ -112,7 +112,7 @@ class Lookup(nn.Module):
 
 
 class MemoryListener(nn.Module):
-    """Listener that scores each slot with an attention memory of the episode's finished games.
+    """Listener that scores each slot with an attention memory of the earlier games of the episode.
 
     Args:
         game: settings of the game.
@@ -135,9 +135,9 @@ class MemoryListener(nn.Module):
     def entries(
         self, stimuli: Float[Tensor, "*lead dimension"], messages: Shaped[Tensor, "*said"]
     ) -> Float[Tensor, "*lead pair entry"]:
-        """Return the entries of stimuli with messages: one per pair of dimension and token, or one per game.
+        """Create memory entries from stimuli and messages: one per pair of dimension and token, or one per game.
 
-        Messages may also be one-hots over 0..V, [..., token, V + 1], which pass gradients.
+        Messages may also be one-hots over 0..V, [..., token, V + 1], through which gradients pass.
         """
         if self.settings.deaf:
             messages = torch.zeros(*stimuli.shape[:-1], self.tokens, dtype=torch.long, device=stimuli.device)
@@ -149,7 +149,7 @@ class MemoryListener(nn.Module):
         return paired(numbers, tokens)
 
     def forward(self, games: DealtGames) -> Float[Tensor, "batch game decision"]:
-        """Return the logits of all decisions of whole episodes."""
+        """Return the logits of all decisions in whole episodes."""
         count = games.there.shape[1]
         earlier = torch.ones(count, count, dtype=torch.bool, device=games.there.device).tril(-1)
         stored = self.entries(games.shown, games.messages).transpose(1, 2)  # [B, pairs, G, entry]
@@ -163,14 +163,14 @@ class MemoryListener(nn.Module):
         known: Bool[Tensor, "*#lead #query stored"],
         descriptive: bool | None = None,
     ) -> Float[Tensor, "batch query decision"]:
-        """Return the logits of decisions about stimuli, from the stored entries.
+        """Return the logits of decisions about stimuli, given the stored entries.
 
         Args:
-            stimuli: the stimuli to decide on.
+            stimuli: the listener's stimuli.
             messages: the message received in each game.
-            stored: the entries.
+            stored: the stored entries.
             known: mask of the entries that each decision may use.
-            descriptive: whether "none" is a decision; by default as in the game that the memory was created for.
+            descriptive: whether "none" is a decision; by default as in the memory's game.
         """
         scores = []
         for slot in range(stimuli.shape[2]):
@@ -181,7 +181,7 @@ class MemoryListener(nn.Module):
         return torch.stack(scores, -1)
 
     def _pooled(self, agree: Float[Tensor, "batch pair query"]) -> Float[Tensor, "batch query"]:
-        """Return the log-odds that a stimulus is the target: it must match in every dimension."""
+        """Return the log-odds that a stimulus has the target's meaning, i.e. matches in every dimension."""
         if self.settings.kind == "joint":
             return agree.squeeze(1)
         if self.settings.aligned:
@@ -196,7 +196,7 @@ def paired(
     tokens: Float[Tensor, "*lead token embedding"],
     flags: Float[Tensor, "*lead flag"] | None = None,
 ) -> Float[Tensor, "*lead pair entry"]:
-    """Return an entry for every pair of a dimension and a token: their features, and the flags."""
+    """Create an entry for every pair of a dimension and a token: the features of both, and the flags."""
     of_pair = (*numbers.shape[:-1], tokens.shape[-2])
     parts = [numbers.unsqueeze(-2).expand(*of_pair, -1), tokens.unsqueeze(-3).expand(*of_pair, -1)]
     if flags is not None:
@@ -207,7 +207,7 @@ def paired(
 def by_dimension(
     of_pairs: Float[Tensor, "batch pair query"], weights: Float[Tensor, "dimension token"]
 ) -> Float[Tensor, "batch dimension query"]:
-    """Return the score of each dimension: the weighted sum over its pairs with tokens."""
+    """Return a score per dimension: the weighted sum over the dimension's pairs."""
     scores: Tensor = (of_pairs.unflatten(1, weights.shape) * weights[..., None]).sum(2)
     return scores
 

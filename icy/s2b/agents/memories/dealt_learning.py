@@ -1,6 +1,6 @@
 """Train a listener on dealt episodes: from rewards only (PPO), or from the right decisions (supervised).
 
-Decisions do not change later inputs, so the return of a decision is its own reward (a discount of 0), and a whole
+Decisions do not change later inputs. So the return of a decision is its own reward (a discount of 0), and a whole
 episode is one pass.
 """
 
@@ -27,8 +27,8 @@ from .attention import MemoryListener
 from .memory_players import MemoryPlayer
 
 LEARNERS = ("ppo", "supervised")
-READ_AT_ONCE = 64
-ALIGNMENT = "alignment"  # name of a parameter
+READ_AT_ONCE = 64  # episodes in a batch of the evaluation
+ALIGNMENT = "alignment"  # name of the parameter with its own learning rate
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class DealtLearningSettings:
     """Settings of training on dealt episodes.
 
     Attributes:
-        learner: "ppo": from the rewards of its own decisions only; "supervised": from the right decisions.
+        learner: "ppo": from the rewards of the listener's own decisions; "supervised": from the right decisions.
         updates: number of batches of new episodes.
         episodes: number of episodes in a batch.
         epochs: number of passes of PPO over a batch.
         minibatch: number of episodes in one step of the optimizer.
         clip: clipping range of PPO's probability ratio.
-        entropy: weight of the entropy of decisions in PPO. With distractors `usual` gives a higher default.
+        entropy: weight of the entropy of decisions in PPO. Games with distractors have a higher default, see `usual`.
         learning_rate: learning rate of Adam.
         alignment_rate: learning rate of the alignment, as a multiple of `learning_rate`.
         warm_up: number of updates in which the learning rate rises to `learning_rate`.
-        decay: fraction of the updates at the end in which the learning rate falls to 0.
+        decay: fraction of the updates, at the end, in which the learning rate falls to 0.
         clip_norm: largest norm of a gradient.
-        query: which games of the query training episodes include; see `icy.s2b.agents.schedule.practice`.
+        query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
     """
 
     learner: str = "ppo"
@@ -79,10 +79,10 @@ class DealtLearningSettings:
 
     @classmethod
     def usual(cls, game: GameSettings) -> Self:
-        """Return the defaults for a game. With distractors the weight of the entropy is higher.
+        """Return the default settings for a game. With distractors, the entropy has a higher weight.
 
-        With distractors "none" is right in half of the games and each stimulus in few of them. With the lower entropy
-        weight, training would end with a listener that always decides "none".
+        With distractors, "none" is right in half of the games, and each stimulus only in a few. With the lower weight,
+        the listener would end up deciding "none" in every game.
         """
         return cls(entropy=0.1) if game.distractors else cls()
 
@@ -93,10 +93,10 @@ class DealtLearningSettings:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """Sampled decisions of whole episodes, from which PPO learns.
+    """Sampled decisions in whole episodes: the training data of PPO.
 
     Attributes:
-        drawn: the decisions.
+        drawn: the sampled decisions.
         log: log-probability of each decision when it was sampled.
         gain: normalized advantage of each decision.
     """
@@ -106,13 +106,13 @@ class Sampled:
     gain: Float[Tensor, "batch game"]
 
     def take(self, rows: Int[Tensor, " some"], games: DealtGames) -> Self:
-        """Return the decisions of some episodes, cut to the length of their games."""
+        """Select episodes by index, cut to the number of games in `games`."""
         length = games.there.shape[1]
         return type(self)(**{f.name: getattr(self, f.name)[rows, :length] for f in fields(self)})
 
 
 class DealtLearning(DealtTraining):
-    """Training of a listener with a speaker that does not learn.
+    """Training of a listener on dealt episodes, with a speaker that does not learn.
 
     Args:
         model: maps dealt games to the logits of decisions, [B, G, decisions].
@@ -152,11 +152,11 @@ class DealtLearning(DealtTraining):
         return {"listener": self.model}
 
     def listener(self) -> Player:
-        """Return a player with the current listener."""
+        """Return a player with the listener in its current state."""
         return MemoryPlayer(cast(MemoryListener, self.model))
 
     def speaker(self) -> str | Player:
-        """Return the speaker."""
+        """Return the speaker, or the name of a registered speaker."""
         return self._speaker if isinstance(self._speaker, str) else self._speaker()
 
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
@@ -164,12 +164,12 @@ class DealtLearning(DealtTraining):
         return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
     def update(self) -> float:
-        """Learn from a batch of new episodes; return the mean loss of the optimizer's steps."""
+        """Train on a batch of new episodes, and return the mean loss of the optimizer's steps."""
         losses = list(self._steps())
         return sum(losses) / len(losses)
 
     def _steps(self) -> Iterator[float]:
-        """Make the optimizer's steps of an update; yield the loss of each."""
+        """Make the optimizer's steps of an update, and yield the loss of each."""
         batch = self._batch(self.updates)
         for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(self.updates) * group["times"]
@@ -187,7 +187,7 @@ class DealtLearning(DealtTraining):
         self._observations += batch.steps(self.game.rounds)
 
     def _batch(self, update: int) -> DealtGames:
-        """Return the episodes of an update. They depend only on its number."""
+        """Return the episodes of an update, which depend only on the seed and the update's number."""
         (games,) = self._batches[update]
         return cast(DealtGames, games)
 
@@ -195,7 +195,7 @@ class DealtLearning(DealtTraining):
         return (deal_games(self.practice, seeds, self.speaker()),)
 
     def _loss(self, games: DealtGames, sampled: Sampled | None) -> Tensor:
-        """Return the loss of some episodes: supervised, or of PPO if there are sampled decisions."""
+        """Return the loss: PPO's for sampled decisions, otherwise the supervised loss."""
         logs = decide(self.model, games)
         return self._supervised(games, logs) if sampled is None else self._ppo(games, logs, sampled)
 
@@ -210,7 +210,7 @@ class DealtLearning(DealtTraining):
         return Sampled(drawn, log_of(logs, drawn), normalised(gain, games))
 
     def _drawn(self, games: DealtGames) -> tuple[Tensor, Tensor]:
-        """Return the log-probabilities of all decisions, and decisions sampled from them."""
+        """Sample decisions; return the log-probabilities of all decisions, and the sampled decisions."""
         logs = decide(self.model, games)
         drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
         return logs, drawn
@@ -226,7 +226,7 @@ class DealtLearning(DealtTraining):
 def read(
     model: nn.Module, game: GameSettings, speaker: str | Player = "posdis", episodes: int = 200, seed: int = 123
 ) -> dict[str, float]:
-    """Return the accuracies of a model's most likely decisions: means over episodes, the same as from `evaluate`.
+    """Evaluate a model's most likely decisions: accuracies as in `evaluate`, averaged over episodes.
 
     Args:
         model: maps dealt games to logits of decisions.
@@ -236,7 +236,7 @@ def read(
         seed: seed of the evaluation.
 
     Returns:
-        `zsct` in the query, and `support`.
+        The accuracies `zsct`, in the query, and `support`.
     """
     dealt = deal_games(game, episode_seeds(seed, episodes), speaker)
     parts = []

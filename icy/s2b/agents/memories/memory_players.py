@@ -1,4 +1,4 @@
-"""Players with trained attention memories: a listener and a speaker that act step by step."""
+"""Players that act step by step with trained attention memories: a listener and a speaker."""
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ Which = Bool[NDArray[np.bool_], " batch"]
 
 
 class EpisodeMemory:
-    """The games of B episodes so far, each with a stimulus and a message.
+    """The earlier games of B episodes, each with a stimulus and a message.
 
     Args:
         batch: number of episodes.
@@ -33,7 +33,7 @@ class EpisodeMemory:
         self.known = torch.zeros(batch, 0, dtype=torch.bool, device="cpu")
 
     def forget(self, which: Which) -> None:
-        """Forget the games of the episodes that begin again."""
+        """Remove the games of the episodes in the mask `which`."""
         if which.any():
             self.known[torch.as_tensor(which)] = False
             some = self.known.any(0)
@@ -47,7 +47,7 @@ class EpisodeMemory:
         messages: Int[Tensor, "batch token"],
         which: Which,
     ) -> None:
-        """Store a game of the episodes in `which`."""
+        """Add a game to the episodes in the mask `which`."""
         if which.any():
             self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
             self.messages = torch.cat([self.messages, messages[:, None]], 1)
@@ -55,20 +55,20 @@ class EpisodeMemory:
 
 
 class MemoryPlayer(Decider):
-    """Listener that decides with an attention memory of the episode's games so far.
+    """Listener that decides with an attention memory of the episode's earlier games.
 
-    It plays games with any number of stimuli, because the memory scores each stimulus in the same way.
+    It can play games with any number of stimuli, because the memory scores each stimulus in the same way.
 
     Args:
-        model: the memory.
-        sampled: whether decisions are sampled; otherwise the most likely decision is taken.
+        model: the attention memory.
+        sampled: whether decisions are sampled; otherwise the most likely decisions are taken.
     """
 
     def __init__(self, model: MemoryListener, sampled: bool = False) -> None:
         self.model, self.sampled = model.eval(), sampled
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. The game must have the sizes that the memory was created for, and end with feedback."""
+        """Prepare for a batch of episodes. The game must have feedback, and the sizes of the memory's game."""
         super().begin(seat)
         settings, model = seat.settings, self.model
         shape = settings.width, settings.rounds * settings.length
@@ -81,12 +81,15 @@ class MemoryPlayer(Decider):
                 )
             )
         if not settings.feedback or settings.listener_messages:
-            raise IncompatibleError("A memory needs games that end with feedback and without listener messages.")
+            raise IncompatibleError(
+                "An attention memory needs games with feedback and without messages of the listener (feedback=True, "
+                "listener_messages=False)."
+            )
         self.memory = EpisodeMemory(seat.episodes, settings.width, model.tokens)
 
     @torch.no_grad()
     def decide(self, seen: Seen) -> Decisions:
-        """Return decisions from the memory."""
+        """Return the memory's decisions; see Decider."""
         if not seen.may_decide.any():
             return np.zeros(self.seat.episodes, dtype=np.int64)
         logits = self._logits(torch.as_tensor(seen.stimulus))
@@ -96,7 +99,7 @@ class MemoryPlayer(Decider):
         return np.asarray(pick(logits.softmax(-1), uniform))
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, decide, and store the target at the end of a game; see Decider."""
+        """Record the message, decide, and store the target at the end of a game; see Decider."""
         self.memory.forget(seen.fresh)
         action = super().acting(seen)
         self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.words), seen.feedback)
@@ -115,27 +118,28 @@ class TrainedSpeaker(Player):
 
     Args:
         network: the speaker.
-        sampled: whether tokens and the dimension of each position are sampled; otherwise the most likely are taken.
+        sampled: whether tokens and the dimensions of positions are sampled; otherwise the most likely are taken.
     """
 
     def __init__(self, network: MemorySpeaker, sampled: bool = False) -> None:
         self.network, self.sampled = network, sampled
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. Length and vocabulary must be the speaker's, and games must have one round."""
+        """Prepare for a batch of episodes. The game must have one round, and the speaker's length and vocabulary."""
         super().begin(seat)
         settings, network = seat.settings, self.network
         if (settings.vocab_size, settings.length) != (network.vocab, network.positions) or settings.rounds != 1:
             raise IncompatibleError(
                 f"This speaker was trained for one round with {network.positions} tokens from a vocabulary of "
-                f"{network.vocab}; the game has other values of rounds, length or vocab_size."
+                f"{network.vocab}; the game has rounds={settings.rounds}, length={settings.length} and "
+                f"vocab_size={settings.vocab_size}."
             )
         self.memory = EpisodeMemory(seat.episodes, settings.width, settings.length)
         self.dimensions = torch.zeros(seat.episodes, settings.length, dtype=torch.long, device="cpu")
 
     @torch.no_grad()
     def acting(self, seen: Seen) -> Action:
-        """Send a message for the target and store both."""
+        """Send a message about the target, and store the target and the message."""
         if seen.fresh.any():
             self.memory.forget(seen.fresh)
             self.dimensions = torch.where(torch.as_tensor(seen.fresh)[:, None], self._dimensions(), self.dimensions)
@@ -150,7 +154,7 @@ class TrainedSpeaker(Player):
 
     @torch.no_grad()
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return the most likely message for each stimulus; see Player."""
+        """Return the most likely message about each stimulus; see Player."""
         inputs = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))[None]
         tokens = self._chances(inputs, slice(episode, episode + 1))[0].argmax(-1)
         return np.asarray(tokens.T.numpy() + 1)

@@ -1,7 +1,7 @@
 """Train a speaker and a listener together, from rewards only, on whole dealt episodes.
 
-The players do not see rewards or results while they play, so an episode is two passes: the speaker chooses its tokens
-game by game, and the listener decides all games at once. `memory_players` has players that do the same step by step.
+The players do not see rewards or results while they play. So an episode takes two passes: the speaker chooses tokens
+game by game, and the listener decides all games at once. The players in `memory_players` do the same step by step.
 """
 
 from dataclasses import dataclass, field, replace
@@ -35,8 +35,8 @@ from .memory_players import MemoryPlayer, TrainedSpeaker
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 
 ESTIMATORS = ("reinforce", "gumbel")
-SHARP = ("sharpness", "new")  # parameters of the speaker that determine which numbers count as the same
-EVALUATED_AT_ONCE = 4_000_000  # pairs of games in all episodes of a batch
+SHARP = ("sharpness", "new")  # parameters of the speaker that determine which numbers it treats as equal
+EVALUATED_AT_ONCE = 4_000_000  # limit of pairs of games in a batch of the evaluation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,21 +47,21 @@ class PairSettings:
         speaker: settings of the speaker.
         listener: settings of the listener.
         estimator: "reinforce": both learn from rewards only; "gumbel": the listener learns from the right decisions,
-            and gradients pass from it to the speaker (an upper reference).
+            and gradients pass through the messages to the speaker (an upper reference).
         episodes: number of episodes in an update.
         updates: number of updates.
-        rate: learning rate.
+        rate: learning rate of Adam.
         warmup: number of updates in which the learning rate rises.
-        decay: fraction of the updates at the end in which the learning rate falls.
-        clip: largest norm of the gradients of a player.
+        decay: fraction of the updates, at the end, in which the learning rate falls.
+        clip: largest norm of a player's gradients.
         entropy: weight of the entropy of tokens and decisions.
-        discount: discount of later rewards per game, for the speaker.
+        discount: the speaker's discount per game of later rewards.
         speaker_weight: weight of the speaker's reward.
         alignment_rate: learning rate of both players' alignments, as a multiple of `rate`.
         memory_rate: learning rate of the speaker's sharpness of attention and of its score for a new number, as a
             multiple of `rate`.
         temperature: temperature of straight-through tokens.
-        query: which games of the query training episodes include; see `icy.s2b.agents.schedule.practice`.
+        query: query games in training episodes; see `icy.s2b.agents.schedule.practice`.
         seed: seed of weights, episodes and draws.
     """
 
@@ -130,7 +130,7 @@ class PairLearning(DealtTraining):
     # -- training ------------------------------------------------------------------------------------------------------
 
     def update(self) -> float:
-        """Play a batch of episodes, learn from it, and return the loss."""
+        """Train on a batch of new episodes, and return the loss."""
         settings = self.settings
         games, heard = self._batches[self.updates]
         learn = self._straight if settings.estimator == "gumbel" else self._reinforced
@@ -200,16 +200,16 @@ class PairLearning(DealtTraining):
         return {"speaker": self.speaking, "listener": self.listening}
 
     def listener(self) -> Player:
-        """Return a player with the current listener."""
+        """Return a player with the listener in its current state."""
         return MemoryPlayer(self.listening)
 
     def speaker(self) -> Player:
-        """Return a player with the current speaker."""
+        """Return a player with the speaker in its current state."""
         return TrainedSpeaker(self.speaking)
 
     @torch.no_grad()
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return the accuracies of players that take the most likely choices; see AgentTraining."""
+        """Evaluate the most likely choices of both players; see AgentTraining."""
         games, heard = deal_silent(game or self.game, episode_seeds(seed, episodes))
         longest = games.there.shape[1]
         means = []
@@ -224,17 +224,17 @@ class PairLearning(DealtTraining):
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def state(self) -> SavedState:
-        """Return all that training continues from."""
+        """Return the state to resume from."""
         return super().state() | {"settings": self._settings()}
 
     def load(self, state: SavedState) -> None:
-        """Continue from a state.
+        """Resume from a state of `state`.
 
         Raises:
             IncompatibleError: the state is from a training with other settings.
         """
         if state["settings"] != self._settings():
-            raise IncompatibleError("The state is from a training with other settings.")
+            raise IncompatibleError("The state is from a training with other settings; this training cannot resume it.")
         super().load(state)
 
     def _settings(self) -> str:
@@ -247,7 +247,7 @@ class PairLearning(DealtTraining):
 def hear(
     tokens: Int[Tensor, "batch position game"], heard: Int[Tensor, "batch vocab"]
 ) -> Int[Tensor, "batch game position"]:
-    """Return the messages that the listener receives for the speaker's tokens, counted from 0."""
+    """Return the messages that the listener receives, for the speaker's tokens without the end token, from 0."""
     said = tokens.mT + 1
     return heard[:, None].expand(-1, said.shape[1], -1).gather(2, said)
 
@@ -255,6 +255,6 @@ def hear(
 def hear_straight(
     said: Float[Tensor, "batch position game token"], heard: Int[Tensor, "batch vocab"]
 ) -> Float[Tensor, "batch game position vocab"]:
-    """Return the messages that the listener receives as one-hots over 0..V, which pass gradients."""
+    """Return the messages that the listener receives, as one-hots over 0..V through which gradients pass."""
     renamed = F.one_hot(heard[:, 1:], heard.shape[1]).to(said.dtype)
     return torch.einsum("blgv,bvw->bglw", said, renamed)

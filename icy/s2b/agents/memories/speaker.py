@@ -1,8 +1,8 @@
-"""A speaker that learns from rewards only. Each position of its messages has an attention memory of its earlier tokens.
+"""A speaker that learns, with an attention memory of the earlier tokens of each message position.
 
-A position describes one dimension during a whole episode. It attends to earlier games with similar numbers, repeats
-their tokens, and picks an unused token for a new number. It does not see answers or results. So its attention weights
-depend on the stimuli only, and only the tokens are computed game by game.
+A position describes one dimension in a whole episode. It attends to earlier games with similar numbers, repeats their
+tokens, and picks an unused token for a new number. The speaker does not see answers or results. So its attention
+weights depend only on the stimuli, and only the tokens are computed game by game.
 """
 
 import math
@@ -22,12 +22,12 @@ from .attention import NUMBER, features
 
 KINDS = ("positions", "whole")
 ATTENTIONS = ("auto", "distance", "near", "square", "dot")
-NEARNESS = ("near", "square")  # attention by the distance of the numbers themselves
+NEARNESS = ("near", "square")  # attention by the distance of numbers, without an embedding
 ALIGNMENTS = ("drawn", "soft", "fixed")
 SHARPNESS = {"distance": 4.0, "near": 10.0, "square": 200.0}  # initial sharpness of attention by distance
 NEW = {"distance": -2.0, "near": -2.0, "square": -5.0, "dot": -2.0}  # initial score of "no earlier game"
 FRESH = 2.0  # weight of a token's earlier use in the choice of a new token
-FRESH_WIDTH = 32
+FRESH_WIDTH = 32  # hidden width of the network that scores earlier use
 SLIP = 1e-4  # lower bound of the odds of a token
 
 
@@ -36,17 +36,17 @@ class SpeakerSettings:
     """Settings of a speaker that learns.
 
     Attributes:
-        kind: "positions": a position sees the number of one dimension; "whole": every position sees the whole stimulus
-            and its own index.
-        memory: whether the speaker attends to its own earlier games.
+        kind: "positions": each position sees the number of one dimension; "whole": each position sees the whole
+            stimulus and its own index.
+        memory: whether the speaker attends to earlier games.
         attention: score of an earlier game: "distance": squared distance of learned embeddings of both numbers; "near":
             distance of the numbers; "square": squared distance of the numbers; "dot": dot product of queries and keys;
             "auto": "square" if a meaning has several samples, otherwise "distance".
         alignment: the dimension that a position describes: "drawn": sampled in every episode from learned
-            probabilities; "soft": the mean of all dimensions, weighted with these probabilities; "fixed": in order.
+            probabilities; "soft": a mean over dimensions with these probabilities; "fixed": dimension i at position i.
         heads: number of attention heads.
         width: width of a head.
-        hidden: width of the hidden layer that scores new tokens.
+        hidden: width of the hidden layer of the network that scores new tokens.
         scale: factor of the scores of new tokens; with a larger factor the initial choices are less random.
     """
 
@@ -72,15 +72,16 @@ class SpeakerSettings:
         real_number("setting scale of the speaker", self.scale)
         if self.kind == "whole" and self.attention in NEARNESS:
             raise InvalidSettingError(
-                f"attention='{self.attention}' compares single numbers, and kind='whole' has several per stimulus."
+                f"attention='{self.attention}' compares single numbers, and kind='whole' has several per stimulus; "
+                "take attention 'distance' or 'dot'."
             )
 
 
 class Recall(NamedTuple):
-    """Attention weights and token scores of all games of whole episodes.
+    """Attention weights and token scores for all games of whole episodes.
 
     Attributes:
-        weights: attention weights from each game to the other games, [B, L, G, G]; 0 for games that are not earlier.
+        weights: attention weights from each game to the other games, [B, L, G, G]; 0 except for earlier games.
         guess: scores of new tokens, [B, L, G, V].
     """
 
@@ -91,8 +92,8 @@ class Recall(NamedTuple):
 class MemorySpeaker(nn.Module):
     """Speaker that reuses its earlier tokens for similar numbers and picks an unused token for a new number.
 
-    All positions share all parameters except the alignment. Tokens are counted from 0 here, without the end token, so a
-    message is these tokens plus 1. The speaker never uses the end token.
+    All positions share all parameters except the alignment. Here tokens count from 0 and have no end token, so a
+    message consists of these tokens plus 1. The speaker never uses the end token.
 
     Args:
         game: settings of the game.
@@ -131,13 +132,13 @@ class MemorySpeaker(nn.Module):
     # -- inputs of a position ------------------------------------------------------------------------------------------
 
     def draw_dimensions(self, uniform: Float[Tensor, "batch position"]) -> Int[Tensor, "batch position"]:
-        """Sample the dimension that each position describes in an episode, from uniform random numbers."""
+        """Sample the dimension that each position describes in an episode, with uniform random numbers."""
         if self.settings.alignment == "fixed":
             return (torch.arange(self.positions, device="cpu") % self.dimensions).expand(len(uniform), -1)
         return pick(self.alignment.detach().softmax(1).expand(len(uniform), -1, -1), uniform)
 
     def likeliest_dimensions(self, batch: int) -> Int[Tensor, "batch position"]:
-        """Return the most likely dimension of each position."""
+        """Return the most likely dimension of each position, for `batch` episodes."""
         if self.settings.alignment == "fixed":
             return self.draw_dimensions(torch.zeros(batch, self.positions, dtype=torch.float32, device="cpu"))
         return self.alignment.argmax(1).expand(batch, -1)
@@ -145,7 +146,7 @@ class MemorySpeaker(nn.Module):
     def see(
         self, stimuli: Float[Tensor, "batch game dimension"], dimensions: Int[Tensor, "batch position"]
     ) -> Float[Tensor, "batch position game feature"]:
-        """Return the input features of each position."""
+        """Compute the input features of each position."""
         batch, games = stimuli.shape[:2]
         if self.settings.kind == "whole":
             seen = features(stimuli).flatten(-2)[:, None].expand(-1, self.positions, -1, -1)
@@ -165,12 +166,12 @@ class MemorySpeaker(nn.Module):
         stored: Float[Tensor, "batch position stored feature"],
         known: Bool[Tensor, "..."],
     ) -> Float[Tensor, "batch position query stored"]:
-        """Return the attention weights of earlier games. One minus their sum is the weight of "new number".
+        """Compute the attention weights of earlier games. One minus their sum is the weight of "new number".
 
         Args:
             inputs: features of the current game.
             stored: features of earlier games.
-            known: mask of games that may be used; it broadcasts against [batch, position, head, query, stored].
+            known: mask of the games that may be used; it broadcasts to [batch, position, head, query, stored].
         """
         scores = self._scores(inputs, stored).masked_fill(~known, -math.inf)
         new = self.new.view(-1, 1, 1).expand(*scores.shape[:-1], 1)
@@ -200,11 +201,11 @@ class MemorySpeaker(nn.Module):
         attended: Float[Tensor, "*lead"],
         guess: Float[Tensor, "*lead token"],
     ) -> Float[Tensor, "*lead token"]:
-        """Return the probability of every token.
+        """Compute the probability of every token.
 
         Args:
             read: sum of the earlier games' one-hot tokens, weighted by attention, [..., V].
-            used: 1 for tokens that were used before, [..., V].
+            used: 1 for tokens used before in the episode, [..., V].
             attended: sum of the attention weights of earlier games, [...].
             guess: score of each token for the current input, [..., V].
         """
@@ -221,7 +222,7 @@ class MemorySpeaker(nn.Module):
     def recall(
         self, stimuli: Float[Tensor, "batch game dimension"], dimensions: Int[Tensor, "batch position"]
     ) -> Recall:
-        """Return the attention weights and token scores of whole episodes, which do not depend on tokens."""
+        """Compute the attention weights and token scores of whole episodes. They do not depend on tokens."""
         seen = self.see(stimuli, dimensions)
         games = seen.shape[2]
         if not self.settings.memory:
@@ -233,7 +234,7 @@ class MemorySpeaker(nn.Module):
     def speak(
         self, recall: Recall, uniform: Float[Tensor, "batch position game"] | None = None
     ) -> Int[Tensor, "batch position game"]:
-        """Return the tokens of whole episodes: sampled from `uniform` random numbers, or the most likely without."""
+        """Choose the tokens of whole episodes: sampled with `uniform` random numbers, or the most likely if None."""
         weights, guess = recall
         attended, said = weights.sum(-1), torch.zeros_like(guess)
         tokens, used = torch.zeros(guess.shape[:3], dtype=torch.long, device="cpu"), torch.zeros_like(guess[:, :, 0])
@@ -257,12 +258,12 @@ class MemorySpeaker(nn.Module):
     def speak_straight(
         self, recall: Recall, noise: Float[Tensor, "batch position game token"], temperature: float = 1.0
     ) -> tuple[Float[Tensor, "batch position game token"], Float[Tensor, "batch position game token"]]:
-        """Return sampled tokens as one-hots that pass gradients, and the log-probabilities of all tokens.
+        """Sample tokens as one-hots through which gradients pass; also return the log-probabilities of all tokens.
 
         Args:
             recall: attention weights and token scores of the episodes.
             noise: Gumbel noise.
-            temperature: temperature of the Gumbel softmax, which gives the gradient of a sampled token.
+            temperature: temperature of the Gumbel softmax, which gives a sampled token's gradient.
         """
         weights, guess = recall
         attended, used = weights.sum(-1), torch.zeros_like(guess[:, :, 0])
@@ -289,7 +290,7 @@ class MemorySpeaker(nn.Module):
 
 
 def pick(chances: Float[Tensor, "*lead choice"], uniform: Float[Tensor, "*lead"]) -> Int[Tensor, "*lead"]:
-    """Sample choices from uniform random numbers in [0, 1): the first choice with a cumulative probability above it."""
+    """Sample choices with uniform numbers in [0, 1): the first with a cumulative probability above the number."""
     sums = chances.cumsum(-1)
     at = uniform.unsqueeze(-1).to(sums.dtype) * sums[..., -1:]
     return (sums <= at).sum(-1).clamp(max=chances.shape[-1] - 1)

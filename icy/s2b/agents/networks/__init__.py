@@ -1,1 +1,1 @@
-"""The papers' networks for S2B: observations, actions, players and training."""
+"""Networks for S2B as in the papers: observations, actions, players and training."""

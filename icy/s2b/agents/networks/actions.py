@@ -1,4 +1,4 @@
-"""The choices of players at a step, as numbers for networks."""
+"""A player's choices at a step, as numbered options for networks."""
 
 from dataclasses import dataclass
 from typing import Literal, Self, get_args
@@ -15,22 +15,22 @@ from icy.s2b.turn import Seen
 
 Form = Literal["decision", "sentence", "tokens", "both"]
 FORMS: tuple[str, ...] = get_args(Form)
-NEVER = -1  # the previous choice at the beginning of an episode
-OTHER = (0.0, 1.0)  # one-hot code: the other player made the choice
+NEVER = -1  # value of the previous choice at the beginning of an episode
+OTHER = (0.0, 1.0)  # one-hot code of "the other player made this choice"
 
 
 @dataclass(frozen=True)
 class Actions:
-    """The choices that a player makes at a step, each among numbered options.
+    """The options of a player at a step. A choice is the number of an option.
 
-    In a step without a message or decision, only the last option, "none", is legal. It means an empty message and no
-    decision. With the form "tokens" the end token is then the only legal option.
+    If no message and no decision is expected, only the last option, "none", is legal: an empty message and no
+    decision. In the form "tokens", only the end token is legal then.
 
     Attributes:
         game: settings of the game.
         form: "decision": one choice among decisions; "sentence": one choice among the regular sentences, by their
             number (`icy.s2b.channel.sentences`); "tokens": a choice per token; "both": one choice among combinations of
-            a decision and a sentence, numbered as in the authors' program (s2b-facts 6.2).
+            a decision and a sentence, numbered as in the authors' program.
 
     Example:
         >>> from icy.s2b import GameSettings
@@ -49,14 +49,14 @@ class Actions:
 
     @classmethod
     def of_role(cls, game: GameSettings, role: str) -> Self:
-        """Return the actions of a speaker or a listener, as one choice."""
+        """Return the actions of a speaker or a listener, in a form with one choice per step."""
         if role == LISTENER:
             return cls(game, "both" if game.listener_messages else "decision")
         return cls(game, "sentence")
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of options of each choice."""
+        """Number of options of each choice at a step."""
         if self.form == "tokens":
             return (self.game.vocab_size + 1,) * self.game.length
         decisions = self.game.decisions if self.form != "sentence" else 1
@@ -72,11 +72,11 @@ class Actions:
         return 1 if self.form == "decision" else sentence_count(self.game.vocab_size, self.game.length)
 
     def legal(self, seen: Seen, device: torch.device | str | None = None) -> Bool[Tensor, "batch option"]:
-        """Return the mask of legal options: all options except "none" if a decision or a message is expected."""
+        """Return the mask of legal options for a player's observation."""
         return self.legal_where(*(torch.as_tensor(x, device=device) for x in (seen.may_speak, seen.may_decide)))
 
     def legal_where(self, speak: Bool[Tensor, "*lead"], decide: Bool[Tensor, "*lead"]) -> Bool[Tensor, "*lead option"]:
-        """Return the mask of legal options, given whether a message (`speak`) or a decision (`decide`) is expected."""
+        """Return the mask of legal options, given masks of expected messages (`speak`) and decisions (`decide`)."""
         speak, decide = speak[..., None], decide[..., None]
         if self.form == "tokens":
             first = torch.arange(self.width, device=decide.device) % self.sizes[0] == 0
@@ -87,7 +87,7 @@ class Actions:
         return torch.cat([expected & (first | decide) & (silent | speak), ~expected], -1)
 
     def taken(self, chosen: Int[Array, "batch choice"]) -> tuple[Array | None, Array | None]:
-        """Return the message [B, L] and the decision [B] of choices; None for a part that this form does not have.
+        """Convert choices to messages [B, L] and decisions [B]; None for a part that this form does not have.
 
         Args:
             chosen: the chosen option of each choice, a NumPy array or a tensor.
@@ -108,7 +108,7 @@ class Actions:
         )
 
     def one_hot(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead option"]:
-        """Return the choices as concatenated one-hot blocks; NEVER is a block of zeros."""
+        """Encode choices as concatenated one-hot blocks; NEVER becomes a block of zeros."""
         blocks = zip(self.sizes, chosen.unbind(-1), strict=True)
         return torch.cat([one_hot(choice, size) for size, choice in blocks], -1)
 
@@ -118,7 +118,7 @@ class Actions:
         return self.width + len(OTHER)
 
     def shared(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead shared"]:
-        """Return a greedy choice as the other player sees it: one-hots and `OTHER`; zeros without a choice."""
+        """Encode a greedy choice as the other player sees it: one-hots and `OTHER`; zeros without a choice."""
         block = self.one_hot(chosen)
         there = block.any(-1, keepdim=True)
         return torch.cat([block, there * torch.tensor(OTHER, device=block.device, dtype=torch.float32)], -1)
@@ -126,7 +126,7 @@ class Actions:
     def masked(
         self, scores: Float[Tensor, "*lead option"], legal: Bool[Tensor, "*lead option"]
     ) -> Float[Tensor, "*lead option"]:
-        """Return scores with the lowest finite value for illegal options."""
+        """Replace the scores of illegal options by the lowest finite value."""
         return scores.masked_fill(~legal, torch.finfo(scores.dtype).min)
 
     def best(
@@ -145,5 +145,5 @@ class Actions:
 
 
 def one_hot(numbers: Int[Tensor, "*lead"], size: int) -> Float[Tensor, "*lead size"]:
-    """Return numbers as one-hot blocks; numbers outside 0..size-1 become blocks of zeros."""
+    """Encode numbers as one-hot blocks; numbers outside 0..size-1 become blocks of zeros."""
     return (numbers[..., None] == torch.arange(size, device=numbers.device)).float()

@@ -1,4 +1,4 @@
-"""Train a listener with a core on dealt episodes, by recurrent PPO or supervised (an upper reference for the core)."""
+"""Train a listener with a core on dealt episodes, by recurrent PPO or supervised (an upper reference)."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,10 +22,10 @@ BASELINES = ("phase", "value")
 
 @dataclass(frozen=True)
 class CoreLearningSettings(DealtLearningSettings):
-    """Settings of the training of a listener with a core; see DealtLearningSettings for the other settings.
+    """Settings for training a listener with a core. They add to DealtLearningSettings.
 
     Attributes:
-        baseline: baseline of PPO: "phase": the mean reward of the phase; "value": the state value that the network
+        baseline: baseline of PPO: "phase": the mean reward of the phase; "value": a state value that the network
             learns.
         discount: discount of later rewards per decision in PPO, with the baseline "value".
         trace: lambda of generalized advantage estimation, with the baseline "value".
@@ -50,7 +50,7 @@ class CoreLearningSettings(DealtLearningSettings):
 
 @dataclass(frozen=True)
 class SupervisedCoreSettings(CoreLearningSettings):
-    """Settings with defaults for supervised learning: small batches, because cores then learn more per game."""
+    """Settings with defaults for supervised learning. Batches are small, because cores then learn more per game."""
 
     learner: str = "supervised"
     updates: int = 6000
@@ -62,7 +62,7 @@ class SupervisedCoreSettings(CoreLearningSettings):
 
 @dataclass(frozen=True, eq=False)
 class Valued(Sampled):
-    """Sampled decisions with their returns, from which the network learns state values.
+    """Sampled decisions with their returns, the targets of the state values.
 
     Attributes:
         returned: the return of each decision.
@@ -72,7 +72,7 @@ class Valued(Sampled):
 
 
 class CoreLearning(DealtLearning):
-    """Training of a listener with a core; see DealtLearning.
+    """Training of a listener with a core on dealt episodes; see DealtLearning.
 
     Args:
         model: the listener.
@@ -90,11 +90,11 @@ class CoreLearning(DealtLearning):
         super().__init__(model, game, settings or CoreLearningSettings.usual(game), **options)
 
     def listener(self) -> Player:
-        """Return a player with the current listener."""
+        """Return a player with the listener in its current state."""
         return self.model.player()
 
     def _decided(self, games: DealtGames) -> tuple[Tensor, Tensor]:
-        """Return the scores of whole episodes, [B, G, decisions + 1], and decisions sampled from them."""
+        """Sample decisions; return the scores of whole episodes, [B, G, decisions + 1], and the decisions, [B, G]."""
         if self.model.own:
             return self.model.play(games, self.random)
         scores = self.model.scored(games)
@@ -117,7 +117,7 @@ class CoreLearning(DealtLearning):
         return Valued(drawn, log, normalised(gain - gain[games.there].mean(), games), gain + values)
 
     def _loss(self, games: DealtGames, sampled: Sampled | None) -> Tensor:
-        """Return the loss of some episodes. The listener groups episodes of similar length itself."""
+        """Return the loss; see DealtLearning. The listener itself groups episodes of similar length."""
         scores = self.model.scored(games if sampled is None else replace(games, decided=sampled.drawn))
         logs = scores[..., :-1].log_softmax(-1)
         if sampled is None:

@@ -1,10 +1,10 @@
-"""Networks with a core as listeners of dealt episodes: all steps of an episode in one pass.
+"""Listeners with a network, for dealt episodes: all steps of an episode in one pass.
 
-A listener with a network gets N + 2 observations per game: rounds 0..N, and the feedback with the speaker's stimuli.
-They are known when an episode is dealt, except for the listener's own choices and their results and rewards. These add
-no information to the other observations, so by default the listener does not see them. Then its observations do not
-depend on its decisions, and supervised learning and PPO both need one pass. A listener that sees them decides game by
-game, and then learns from these decisions in one pass.
+In each game, the listener gets N + 2 observations: rounds 0..N, and the feedback with the speaker's stimuli. They are
+known when an episode is dealt, except for the listener's own choices and their results and rewards. These add no
+information to the other observations, so by default the listener does not see them. Then its observations do not
+depend on its decisions, and supervised learning and PPO need one pass. A listener that sees its own choices (`own`)
+decides game by game, and then learns from these decisions in one pass.
 """
 
 from dataclasses import replace
@@ -25,21 +25,21 @@ from .network_player import NetworkPlayer
 from .observations import Observation
 
 READ_TOGETHER = 32  # episodes; larger groups are not faster and need more padding
-# The smaller of the papers' LSTMs after the smaller of their encoders: of their combinations it learns most per minute.
+# The smaller LSTM with the smaller encoder of the papers: of the papers' combinations, it learns most per minute.
 DEFAULTS = NetworkSettings.preset("near32", core="LSTM", head="policy", mask="none")
 
 
 class CoreListener(nn.Module):
-    """Listener with a network, for dealt episodes.
+    """Listener with a network, which decides about dealt episodes.
 
     Args:
         game: settings of the game.
-        settings: settings of the network; by default an LSTM of 256 and 128 after the encoders of the
-            authors' later program.
+        settings: settings of the network; by default an LSTM of 256 and 128 after the encoders of the authors' later
+            program.
         own: whether the listener sees its previous choice and the result and reward of its previous decision.
 
     Raises:
-        IncompatibleError: the listener receives messages that dealt games do not hold, or the network has extra input.
+        IncompatibleError: the rule of legal actions is not "paper", or the network has extra input.
     """
 
     def __init__(self, game: GameSettings, settings: NetworkSettings | None = None, own: bool = False) -> None:
@@ -55,13 +55,13 @@ class CoreListener(nn.Module):
             raise IncompatibleError("Dealt games have no values for extra input of a network; take extra=0.")
 
     def forward(self, games: DealtGames) -> Float[Tensor, "batch game decision"]:
-        """Return the logits of all decisions of whole episodes; see `scored`."""
+        """Return the logits of all decisions in whole episodes; see `scored`."""
         return self.scored(games)[..., :-1]
 
     def scored(self, games: DealtGames) -> Float[Tensor, "batch game score"]:
-        """Return the logits of all decisions of whole episodes, followed by the value of the state.
+        """Return the logits of all decisions in whole episodes, followed by the state value in the last column.
 
-        A listener with `own` sees the decisions in `games.decided`. If they are None, it takes the most likely
+        A listener with `own` sees the decisions in `games.decided`. If this is None, it takes the most likely
         decisions.
         """
         if self.own and games.decided is None:
@@ -79,10 +79,10 @@ class CoreListener(nn.Module):
     def play(
         self, games: DealtGames, random: torch.Generator | None = None
     ) -> tuple[Float[Tensor, "batch game score"], Int[Tensor, "batch game"]]:
-        """Decide game by game; return the scores (see `scored`) and the decisions.
+        """Decide game by game, and return the scores (see `scored`) and the decisions.
 
         Args:
-            games: the games. Their `decided` is not used.
+            games: the games. The field `decided` is not used.
             random: generator to sample decisions with; by default the most likely decision is taken.
         """
         state = self.network.start(len(games))
@@ -102,15 +102,15 @@ class CoreListener(nn.Module):
         return NetworkPlayer(self.network, own=self.own)
 
     def observations(self, games: DealtGames, first: int = 0, end: int | None = None) -> Observation:
-        """Return the listener's observations at every step of some games, up to the last decision, [T, B].
+        """Return the listener's observations at all steps of games first..end - 1, up to the last decision, [T, B].
 
-        The listener sees the speaker's stimuli after its decision. So the steps of a game begin with the feedback on
-        the previous game, if there is one.
+        A game's steps begin with the feedback on the previous game, if there is one, because the listener sees it after
+        its decision.
 
         Args:
             games: dealt games.
             first: number of the first game.
-            end: number after the last game; by default the end of the longest episode.
+            end: number after the last game; None: the end of the longest episode.
         """
         game, actions = self.game, self.network.actions
         part = _Part(game.rounds, first, end)
@@ -135,7 +135,7 @@ class CoreListener(nn.Module):
 
 
 class _Part:
-    """The steps of some games: for each game the feedback on the previous game, then rounds 0..N.
+    """Arranges values per game as values per step. A game's steps are the previous game's feedback and rounds 0..N.
 
     Args:
         rounds: number of messages in a game, N.
@@ -148,16 +148,16 @@ class _Part:
         self.steps = torch.arange(rounds + 2, device="cpu") - 1  # -1: feedback on the previous game
 
     def before(self, of_games: Tensor, nothing: float = 0) -> Tensor:
-        """Return for each game the value of the previous game, [B, g, ...]; `nothing` before the first game."""
+        """Shift values by one game: each game gets the previous game's value, [B, g, ...], the first `nothing`."""
         return torch.cat([torch.full_like(of_games[:, :1], nothing), of_games[:, :-1]], 1)[:, self.games]
 
     def spread(self, before: Tensor, now: Tensor) -> Tensor:
-        """Return `before` for the feedback step and `now` for all rounds, [B, g, N + 2, ...]."""
+        """Combine values for the feedback step (`before`) and for all rounds (`now`), [B, g, N + 2, ...]."""
         rounds = now[:, :, None].expand(-1, -1, self.rounds + 1, *[-1] * (now.dim() - 2))
         return torch.cat([before[:, :, None], rounds], 2)
 
     def rows(self, of_steps: Tensor) -> Tensor:
-        """Return steps of games as steps of episodes, [T, B, ...]. The first game has no feedback step before it."""
+        """Concatenate the steps of games, [T, B, ...]. The first game has no feedback step."""
         return of_steps.flatten(1, 2).transpose(0, 1)[self.first == 0 :]
 
     def own(self, games: DealtGames, none: int) -> dict[str, Tensor]:

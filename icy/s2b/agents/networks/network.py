@@ -1,4 +1,4 @@
-"""The networks of the papers: an encoder of observations, a core and a head (s2b-facts 10.2)."""
+"""The networks of the papers: an encoder of observations, a core and a head."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,20 +23,20 @@ HEADS = ("dueling", "policy")
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSettings:
-    """Settings of a network; the defaults are the papers'.
+    """Settings of a network, with the papers' defaults.
 
     Attributes:
         core: name of the core (`icy list cores`).
         options: further options of the core.
-        capacity: number of steps that a memory of the core holds.
+        capacity: capacity of the core's memory in steps.
         stimulus: sizes of the layers that encode the stimuli.
-        message: sizes of the layers that encode the message; () to use its one-hot tokens directly.
-        joint: sizes of the layers that encode all inputs together; () to only concatenate them.
-        mask: where the mask of legal options is an input: "input": of the joint layers; "head": of the head; "none".
+        message: sizes of the layers that encode the message; () to use one-hot tokens directly.
+        joint: sizes of the layers that encode all inputs together; () to concatenate them only.
+        mask: the layers that get the mask of legal options as input: "input", the joint layers; "head"; or "none".
         head: "dueling": scores are action values, computed from a state value and advantages; "policy": scores are
             logits, and the value is separate.
-        deaf: whether messages are replaced by silence.
-        hold: whether the last message is shown again at the end of a game without a new message (see `observe`).
+        deaf: whether messages are replaced by empty messages.
+        hold: whether the input at a game's end repeats the last message if no new message arrives (see `observe`).
         extra: width of extra input, such as the partner's choice.
 
     Raises:
@@ -71,8 +71,8 @@ class NetworkSettings:
         """Return the settings of a preset, with changes.
 
         Args:
-            name: "metarg22" or "metarg24": as printed in both papers; "near32": as in the authors' later program, which
-                does not mix its encodings of stimuli and messages; "pairs": icy's memory of pairs, without encoding
+            name: "metarg22" or "metarg24": as printed in these papers; "near32": as in the authors' later program,
+                which does not mix the encodings of stimuli and messages; "pairs": icy's PairMemory, without encoding
                 layers.
             **changes: settings by name.
 
@@ -93,11 +93,11 @@ PRESETS: Mapping[str, NetworkSettings] = {
 
 
 class Scored(NamedTuple):
-    """Output of a network for a step.
+    """Output of a network at each step.
 
     Attributes:
-        scores: the value or logit of each option of each choice; illegal options are not masked.
-        value: value of the state.
+        scores: the action value or logit of each option of each choice, also of illegal options.
+        value: state value.
     """
 
     scores: Float[Tensor, "*lead option"]
@@ -105,7 +105,7 @@ class Scored(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Maps an observation to the input of a core, with perceptrons.
+    """Perceptrons that map an observation to the input of a core.
 
     Attributes:
         width: width of the output.
@@ -149,12 +149,12 @@ class Encoder(nn.Module):
 
 
 class Head(nn.Module):
-    """One layer from the output of a core to scores and a value.
+    """A linear layer that maps the core's output to scores and a state value.
 
     Args:
         width: width of the core's output.
-        actions: the options.
-        settings: the kind of head, and whether the mask of legal options is an input.
+        actions: the player's options.
+        settings: settings of the network.
     """
 
     def __init__(self, width: int, actions: Actions, settings: NetworkSettings) -> None:
@@ -174,10 +174,10 @@ class Head(nn.Module):
 
 
 class Network(nn.Module):
-    """A player's network: encoder, core and head.
+    """Network of a player: encoder, core and head.
 
     Args:
-        actions: the player's options; also holds the settings of the game.
+        actions: the player's options, with the settings of the game.
         settings: settings of the network.
 
     Raises:
@@ -219,26 +219,26 @@ class Network(nn.Module):
         return self.core.start(episodes, device)
 
     def step(self, seen: Observation, state: State) -> tuple[Scored, State]:
-        """Score the options at a step of B episodes; return the scores and the new state."""
+        """Score the options at one step of B episodes, and return the scores and the new state."""
         y, state = self.core.step(self.encoder(seen), state)
         return self.head(y, seen.legal), state
 
     def unroll(self, seen: Observation, state: State) -> tuple[Scored, State]:
-        """Score the options at T steps of B episodes; return the scores and the state after the last step.
+        """Score the options at T steps of B episodes, and return the scores and the state after the last step.
 
-        The state is reset where an observation is `fresh`, because an episode begins there.
+        The state is reset before a `fresh` observation, which begins an episode.
         """
         ys, state = self.core.unroll(self.encoder(seen), state, seen.fresh)
         return self.head(ys, seen.legal), state
 
     def trace(self, seen: Observation, state: State) -> tuple[Scored, Float[Tensor, "step batch latent"], State]:
-        """Score the options like `unroll`; also return the input of the reconstruction loss after each step."""
+        """Score the options like `unroll`, and also return the core's latents after each step (see `Core.latent`)."""
         ys, latents, state = self.core.trace(self.encoder(seen), state, seen.fresh)
         return self.head(ys, seen.legal), latents, state
 
 
 class Perceptron(nn.Sequential):
-    """Linear layers, each followed by a ReLU. Without layers it returns its input.
+    """Linear layers, each followed by a ReLU. Without layers, the output is the input.
 
     Attributes:
         width: width of the output.

@@ -1,4 +1,4 @@
-"""Networks as players that act greedily, step by step."""
+"""Players with a network, which act greedily, step by step."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,21 +21,21 @@ from .network import Network
 from .observations import Observation, observe
 from .reconstruction import ReconstructionHead
 
-# Settings of a game that the sizes of a network depend on.
+# Settings of a game that determine the sizes of a network.
 LOOKS = ("width", "slots", "length", "rounds", "decisions", "representation", "listener_messages")
 
 
 class NetworkPlayer(Player):
-    """Player with a network that takes the best legal option at every step.
+    """Player that takes its network's best legal option at every step.
 
     Args:
         network: the network, on any device.
         role: "speaker" or "listener".
-        reconstruction: head that predicts stimuli from the core's state, if reconstruction is to be measured.
+        reconstruction: head that predicts stimuli from the core's state, to measure reconstruction; None: not measured.
         own: whether the player sees its previous choice and the result and reward of its previous decision.
 
     Attributes:
-        partner: the other player, if this network sees its greedy choices (SAD); None if it does not.
+        partner: the other player, if this network sees its greedy choices (SAD); otherwise None.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class NetworkPlayer(Player):
         self.acts = 0  # steps played, in all games
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat. Observations and actions of the game must have the sizes that the network was created for."""
+        """Prepare for a batch of episodes. The game must have observations and actions of the network's sizes."""
         super().begin(seat)
         self._right, self._count = 0.0, 0
         check_game(self.network.actions, seat.settings, self.role)
@@ -65,7 +65,7 @@ class NetworkPlayer(Player):
 
     @torch.no_grad()
     def acting(self, seen: Seen) -> Action:
-        """Score the options and take the best."""
+        """Score the options, and take the best legal option."""
         network, actions = self.network, self.network.actions
         observed = self._observe(seen)
         if observed.fresh.any():
@@ -84,7 +84,7 @@ class NetworkPlayer(Player):
 
     @torch.no_grad()
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return the speaker's message for each stimulus in round 0 of a game that begins now; see Player."""
+        """Return the speaker's message about each stimulus in round 0 of a new game; see Player."""
         if self.role != SPEAKER:
             return super().utter(stimuli, meanings, episode)
         actions, count = self.network.actions, len(stimuli)
@@ -116,7 +116,7 @@ class NetworkPlayer(Player):
         return observed if self.own else observed.without_own()
 
     def _partner_choice(self) -> Float[Tensor, "batch shared"] | None:
-        """Return the partner's choice at the previous step, if it is an input of this network."""
+        """Return the encoded choice of the partner at the previous step; None if this network does not see it."""
         if not self.network.settings.extra:
             return None
         partner = self.partner
@@ -131,7 +131,7 @@ class NetworkPlayer(Player):
 
     @property
     def reconstructed(self) -> float:
-        """Fraction of stimulus components predicted from the core's state since the player took its seat."""
+        """Fraction of stimulus components predicted from the core's state since `begin`."""
         return self._right / max(self._count, 1)
 
     def _measure_reconstruction(self, observed: Observation, seen: Seen) -> None:
@@ -144,23 +144,26 @@ class NetworkPlayer(Player):
 
 
 def linked(speaker: NetworkPlayer, listener: NetworkPlayer) -> tuple[NetworkPlayer, NetworkPlayer]:
-    """Connect two players so that each sees the other's choices, if its network has an input for them."""
+    """Connect two players for SAD: each sees the other's greedy choices, if its network has this input."""
     for player, other in ((speaker, listener), (listener, speaker)):
         if player.network.settings.extra:
             if player.network.settings.extra != other.network.actions.shared_width:
-                raise IncompatibleError("These networks were not created for each other's choices (SAD).")
+                raise IncompatibleError(
+                    "These networks cannot see each other's choices (SAD), because their options have other sizes; "
+                    "give two players of one training."
+                )
             player.partner = other
     return speaker, listener
 
 
 def check_game(actions: Actions, game: GameSettings, role: str) -> None:
-    """Check that a game's observations and actions have the sizes that a network was created for.
+    """Check that a network has the sizes of a game's observations and actions.
 
-    Numbers of values may differ, because a network does not depend on them. For a listener without messages of its own,
-    the game may have a smaller vocabulary than the network.
+    Numbers of values may differ, because a network does not depend on them. If a listener sends no messages, the game
+    may have a smaller vocabulary than the network.
 
     Raises:
-        IncompatibleError: they do not.
+        IncompatibleError: the sizes differ.
     """
     own = actions.game
     differences = [name for name in LOOKS if getattr(own, name) != getattr(game, name)]

@@ -1,4 +1,4 @@
-"""Observations: the input of a network at a step."""
+"""Observations: the inputs of a network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -22,18 +22,18 @@ class Observation:
     """Observations of one player in B episodes, or at T steps of B episodes.
 
     Attributes:
-        stimulus: the numbers of all slots, concatenated; zeros for slots that the player does not see.
+        stimulus: the stimuli of all slots, concatenated; zeros for slots that the player does not see.
         message: the tokens that the player receives.
         speaks: whether the player is the speaker.
         query: whether the game is in the query phase.
-        round: 0..N, and N + 1 at the feedback, when the listener sees the speaker's stimuli.
+        round: number of the round, 0..N; N + 1 at the feedback, when the listener sees the speaker's stimuli.
         result: result of the previous game: unknown (0), failure (1) or success (2).
         reward: reward of the previous game.
         earned: reward of the previous step; 0 at the beginning of an episode.
         previous: the player's choice at the previous step; NEVER (-1) at the beginning of an episode.
         legal: mask of the legal options.
         extra: extra input, such as the partner's choice in SAD; its width is `NetworkSettings.extra`.
-        fresh: whether an episode begins: the `resets` of cores. It is not an input of networks.
+        fresh: whether an episode begins, for the `resets` of cores. It is not an input of the network.
     """
 
     stimulus: Float[Tensor, "*lead stimulus"]
@@ -50,21 +50,21 @@ class Observation:
     fresh: Bool[Tensor, "*lead"]
 
     def __getitem__(self, which: Array) -> "Observation":
-        """Return some steps or episodes."""
+        """Select steps or episodes."""
         return Observation(**{f.name: getattr(self, f.name)[which] for f in fields(self)})
 
     def on(self, device: Device) -> "Observation":
-        """Return the observation on a torch device."""
+        """Move the observation to a torch device."""
         return Observation(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
     def without_own(self) -> "Observation":
-        """Return the observation without the player's previous choice and the previous result and rewards."""
+        """Remove the player's previous choice, and the previous result and rewards."""
         nothing = {name: torch.zeros_like(getattr(self, name)) for name in ("result", "reward", "earned")}
         return replace(self, **nothing, previous=torch.full_like(self.previous, NEVER))
 
     @classmethod
     def stack(cls, steps: Sequence["Observation"]) -> "Observation":
-        """Return the observations of several steps as one, with the step as the first axis."""
+        """Stack the observations of several steps along a new first axis."""
         return cls(**{f.name: torch.stack([getattr(step, f.name) for step in steps]) for f in fields(cls)})
 
 
@@ -78,22 +78,23 @@ def observe(
     device: Device = None,
     last_message: Int[Tensor, "batch token"] | None = None,
 ) -> Observation:
-    """Return the observation for a network from a player's view of the game.
+    """Convert a player's view of the game to the input of a network.
 
     A previous choice belongs to the episode in which it was played, so the first observation of an episode has none.
-    With autoreset the game ignores the actions of the step that begins the next episode: the choice just before a fresh
-    observation was never played, and the choice before it belongs to the last episode.
+    With autoreset, the game ignores the actions of the step that begins the next episode, so the choice before a fresh
+    observation was not played.
 
     Args:
-        seen: the player's view of the game, in NumPy arrays or tensors.
+        seen: the player's view of the game, as NumPy arrays or tensors.
         role: "speaker" or "listener".
         actions: the player's actions.
         previous: the player's choice at the previous step, [B, choices]; None if there was none.
         earned: the reward of the previous step, `Turn.reward`, [B].
         extra: extra input, [B, extra]; it is set to 0 at the beginning of an episode.
         device: torch device; by default the device of the arrays.
-        last_message: the message of the previous step, shown again if a game ends without a new message. With the
-            default masks the speaker is silent at the feedback, while the listener sees the stimulus of this message.
+        last_message: the message of the previous step, to repeat if a game ends without a new message; None: not
+            repeated. With the default masks, the speaker is silent at the feedback, when the listener sees the stimulus
+            that the message describes.
     """
     fresh = torch.as_tensor(seen.fresh, device=device)
     count, here = len(fresh), fresh.device
@@ -133,6 +134,6 @@ def _message(message: Tensor, feedback: Tensor, last_message: Tensor | None) -> 
 
 
 def _all_slots(stimuli: Tensor, game: GameSettings) -> Tensor:
-    """Concatenate the stimuli of all slots, with zeros for slots that a speaker with a partial view does not see."""
+    """Concatenate the stimuli of all slots, with zeros for slots that the player does not see."""
     row = stimuli.flatten(1)
     return F.pad(row, (0, game.slots * game.width - row.shape[1]))

@@ -1,4 +1,4 @@
-"""The reconstruction loss: predict the stimulus and the message from the core's state (s2b-facts 10.4)."""
+"""The reconstruction loss: predict the stimulus and the message from the core's state (MetaRG22)."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class ReconstructionSettings:
 
     Attributes:
         weight: weight of the reconstruction loss relative to the loss of values.
-        period: the loss is used in every `period`-th update.
+        period: number of updates from one use of the loss to the next.
         hidden: size of the predictor's hidden layer.
         message: whether the tokens of the message are predicted as well.
         near: largest absolute error of a prediction that counts as right.
@@ -40,7 +40,7 @@ class ReconstructionSettings:
 
 
 class ReconstructionHead(nn.Module):
-    """Predicts the stimulus of a step, and optionally its message, from the core's state after the step.
+    """Predicts the stimulus of a step, and optionally the message, from the core's state after the step.
 
     Args:
         latent: width of the core's latent state.
@@ -64,7 +64,7 @@ class ReconstructionHead(nn.Module):
     def loss(
         self, latents: Float[Tensor, "*lead latent"], seen: Observation, counted: Bool[Tensor, "*lead"]
     ) -> Float[Tensor, ""]:
-        """Return the weighted loss: mean squared error of stimuli plus mean cross-entropy of tokens, over `counted`."""
+        """Return the weighted loss over steps in `counted`: squared error of stimuli plus cross-entropy of tokens."""
         predicted, some = self(latents[counted]), seen[counted]
         loss = F.mse_loss(predicted[:, : self.stimulus], some.stimulus)
         if self.settings.message:
@@ -75,7 +75,7 @@ class ReconstructionHead(nn.Module):
 
     @torch.no_grad()
     def right(self, latents: Float[Tensor, "*lead latent"], seen: Observation) -> Float[Tensor, "*lead"]:
-        """Return the fraction of a step's stimulus components that are predicted with an error below `near`."""
+        """Return, for each step, the fraction of stimulus components with an error below `near`."""
         predicted = self(latents)[..., : self.stimulus]
         close: Tensor = (predicted - seen.stimulus).abs() < self.settings.near
         return close.float().mean(-1)

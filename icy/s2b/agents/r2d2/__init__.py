@@ -1,1 +1,1 @@
-"""R2D2: action values learned from a replay buffer of sequences, by one player or by both (VDN)."""
+"""R2D2: one or both players (VDN) learn action values from a replay buffer of sequences."""

@@ -1,4 +1,4 @@
-"""A network that acts in many episodes at once, for one role or both, and the records that it learns from."""
+"""A network that plays one or both roles in many episodes at once, and records data for the replay buffer."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -27,10 +27,10 @@ class Step:
     """An agent's choices at a step, and the data for the replay buffer.
 
     Attributes:
-        chosen: the choices, by role.
+        chosen: the choices that are played, by role.
         greedy: the best options, by role.
         recorded: data of the step for the replay buffer, by name.
-        states: the core's states before the step, by name.
+        states: the core's states before the step, by name; empty unless requested.
     """
 
     chosen: dict[str, Int[Tensor, "episode choice"]]
@@ -40,16 +40,16 @@ class Step:
 
 
 class Agent:
-    """A network that plays some roles in E episodes at once, in one batch, and its target network.
+    """A network that plays one or both roles in a batch of E episodes, and its target network.
 
-    Names of recorded data begin with the role.
+    The names of recorded data begin with the role, as in "listener.message".
 
     Args:
         network: the network.
-        roles: the roles that it plays.
+        roles: the roles to play.
         episodes: number of episodes, E.
-        partner: for each role, the actions of the other role, if the network sees its greedy choices (SAD); otherwise
-            empty.
+        partner: for each role, the actions of the other role, if the network sees the other's greedy choices (SAD);
+            otherwise empty.
     """
 
     def __init__(self, network: Network, roles: Sequence[str], episodes: int, partner: Mapping[str, Actions]) -> None:
@@ -81,14 +81,14 @@ class Agent:
     def act(
         self, turn: Turn, greedy: Choices, explores: Bool[Tensor, "role episode"], random: torch.Generator, keep: bool
     ) -> Step:
-        """Choose in all roles and episodes: the best option, or a random legal option if it explores.
+        """Choose an option for every role and episode: the best, or a random legal option to explore.
 
         Args:
             turn: the observations.
             greedy: the greedy choices of the previous step, by role.
-            explores: mask of the choices that explore, by role and episode.
+            explores: mask of exploring choices, [roles, E].
             random: generator for exploration.
-            keep: whether to return the states before the step.
+            keep: whether to return the core's states before the step.
         """
         by_role = {role: self._observe(turn, role, greedy) for role in self.roles}
         seen = _side_by_side(list(by_role.values()))
@@ -146,7 +146,7 @@ class Agent:
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def observation(self, steps: Recorded) -> Observation:
-        """Return the observations of recorded steps, one role after the other, [T, roles * B]."""
+        """Return the observations of recorded steps, with the roles concatenated, [T, roles * B]."""
         return _side_by_side([self._recorded(steps, role) for role in self.roles]).on(self.device)
 
     def _recorded(self, steps: Recorded, role: str) -> Observation:
@@ -162,7 +162,7 @@ class Agent:
         )
 
     def choices(self, steps: Recorded) -> Int[Tensor, "step batch choice"]:
-        """Return the choices of recorded steps, one role after the other, [T, roles * B, choices]."""
+        """Return the choices of recorded steps, with the roles concatenated, [T, roles * B, choices]."""
         return torch.cat([steps[f"{role}.chosen"] for role in self.roles], 1).to(self.device)
 
     def states(self, recorded: Recorded) -> State:
@@ -173,7 +173,7 @@ class Agent:
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def saved_state(self) -> SavedState:
-        """Return the state to resume from."""
+        """Return the state for `load`."""
         return {
             "network": _copied(self.network.state_dict()),
             "target": _copied(self.target.state_dict()),
@@ -183,7 +183,7 @@ class Agent:
         }
 
     def load(self, saved: SavedState) -> None:
-        """Load a state of `saved_state`."""
+        """Resume from a state of `saved_state`."""
         self.network.load_state_dict(saved["network"])
         self.target.load_state_dict(saved["target"])
         self.state = tuple(part.to(self.device) for part in saved["state"])

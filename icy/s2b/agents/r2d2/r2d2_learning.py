@@ -1,7 +1,7 @@
-"""R2D2 (Kapturowski et al. 2019), the learner of the papers: action values learned from a replay buffer.
+"""R2D2 (Kapturowski et al. 2019), the learner of the papers: Q-learning from a replay buffer of sequences.
 
 If both players learn, their values are summed (VDN; Sunehag et al. 2018), and each may see the other's greedy choice
-(SAD). Actors step in lockstep; each plays the episodes of its seed, one after the other.
+(SAD). Actors step in lockstep; each plays one episode after another.
 """
 
 from dataclasses import dataclass, replace
@@ -38,17 +38,17 @@ Flags = Bool[Tensor, "step batch"]
 
 
 class R2D2Learning(AgentTraining):
-    """Training of one player or both by R2D2.
+    """Training of the listener, or of both players, by R2D2.
 
     Args:
         game: settings of the game.
         settings: settings of the training.
         seed: seed of weights, episodes and random choices.
-        device: torch device of the networks; games and the replay buffer are on the CPU.
+        device: torch device of the networks; games and the replay buffer stay on the CPU.
 
     Attributes:
-        agents: the networks that learn, each with its actors.
-        players: the same networks as greedy players that are linked with each other: the speaker if it learns, and the
+        agents: the networks that learn, with their actors.
+        players: greedy players with these networks, linked with each other: the speaker if it learns, then the
             listener.
 
     Example:
@@ -123,32 +123,32 @@ class R2D2Learning(AgentTraining):
         return self._steps * self.settings.actors
 
     def update(self) -> float:
-        """Play until the next update is due, then learn; return the loss of the values."""
+        """Play until the next update is due, make it, and return the loss of the values."""
         while self.observations < self._due:
             self.step()
         return self.learn()
 
     @property
     def _due(self) -> int:
-        """Number of observations before the next update."""
+        """Number of observations at which the next update is made."""
         return self.settings.first_update + self.updates * self.settings.observations_per_update
 
     def networks(self) -> dict[str, nn.Module]:
-        """Return the network of each agent, by its roles."""
+        """Return the networks by role, as in "speaker_listener" for a shared network."""
         return {"_".join(agent.roles): agent.network for agent in self.agents}
 
     def listener(self) -> NetworkPlayer:
-        """Return the listener. It shares its weights with this training, so it changes if training continues."""
+        """Return the listener as a player. It shares its weights with the training, so further updates change it."""
         return self.players[-1]
 
     def speaker(self) -> str | Player:
-        """Return the name of the speaker that does not learn, or the speaker that learns."""
+        """Return the speaker: the player that learns, or the name of a speaker that does not learn."""
         return self.settings.speaker if self.settings.players == LISTENER else self.players[0]
 
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return accuracies of the best decisions, `zsct` and `support`; see `AgentTraining`.
+        """Evaluate the best decisions: `zsct` and `support`; see `AgentTraining`.
 
-        With the reconstruction loss also return `reconstructed`, the fraction of the listener's stimulus components
+        With a reconstruction loss, also return `reconstructed`, the fraction of the listener's stimulus components
         that the reconstruction head predicts from the core's state.
         """
         listener = self.listener()
@@ -210,7 +210,7 @@ class R2D2Learning(AgentTraining):
     # -- acting --------------------------------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Let all actors act once and record the step."""
+        """Play one step in all actors, and record it in the replay buffer."""
         turn, keep = self._turn, self.replay.begins
         explores = (
             torch.rand(
@@ -248,7 +248,7 @@ class R2D2Learning(AgentTraining):
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def learn(self) -> float:
-        """Make one update on sequences from the replay buffer; return the loss of the values."""
+        """Make one update on sequences from the replay buffer, and return the loss of the values."""
         drawn = self.replay.draw(self.settings.batch, self.random)
         errors, counted, others = self._errors(drawn)
         weighed = 0.5 * drawn.weights.to(errors.device) * counted * errors.square()
@@ -263,7 +263,7 @@ class R2D2Learning(AgentTraining):
         return float(loss.detach())
 
     def _errors(self, drawn: Sequences) -> tuple[Float[Tensor, "step batch"], Bool[Tensor, "step batch"], list[Tensor]]:
-        """Return the errors of the players' summed values, a mask of the errors that count, and other losses."""
+        """Return the TD errors of the players' summed values, a mask of the errors that count, and other losses."""
         s, burn = self.settings, self.settings.burn_in
         device = self.agents[0].device
         gained, ends, counts = (drawn.steps[name][burn:].to(device) for name in ("gained", "ends", "counts"))
@@ -274,13 +274,13 @@ class R2D2Learning(AgentTraining):
             worth = worth + _summed(agent, outputs.worth(s.double, s.greedy))
             if predictor is not None and self.updates % predictor.settings.period == 0:
                 others.append(predictor.loss(outputs.latents, outputs.seen, counts.repeat(1, len(agent.roles))))
-        # Each player gets the reward, and the target is the sum over the players (s2b-facts 10.6).
+        # Each player gets the reward, and the target is the sum over the players.
         targets = n_step_targets(gained * len(s.roles), ends, worth, s.steps, s.discount)
         counted = counts & complete_targets(ends, s.steps if s.tail == "masked" else 1)
         return targets - values, counted, others
 
     def _unroll(self, agent: Agent, drawn: Sequences) -> "_Outputs":
-        """Unroll an agent's networks from the recorded states."""
+        """Run an agent's networks over sequences, from the recorded states."""
         seen, start, burn = agent.observation(drawn.steps), agent.states(drawn.states), self.settings.burn_in
         with torch.no_grad():
             state = agent.network.unroll(seen[:burn], start)[1] if burn else start
@@ -290,7 +290,7 @@ class R2D2Learning(AgentTraining):
 
     @torch.no_grad()
     def _follow(self) -> None:
-        """Update the target networks."""
+        """Update the target networks, if they are due."""
         soft = self.settings.target == "soft"
         if not soft and self.updates % self.settings.target_interval:
             return
@@ -303,7 +303,7 @@ class R2D2Learning(AgentTraining):
 
 @dataclass(frozen=True, eq=False)
 class _Outputs:
-    """Outputs of an agent's network and target network for sequences after the burn-in, and the latent states."""
+    """Outputs of an agent's network and target network after the burn-in, and the latents of the core."""
 
     agent: Agent
     seen: Observation
@@ -312,12 +312,12 @@ class _Outputs:
     targets: Tensor
 
     def values(self, chosen: Tensor) -> Tensor:
-        """Return the values of the choices, [T, roles * B]."""
+        """Return the values of the choices that were played, [T, roles * B]."""
         return self.agent.actions.chosen_scores(self.scores, chosen).sum(-1)
 
     @torch.no_grad()
     def worth(self, double: bool, greedy: str) -> Tensor:
-        """Return the values of the states from the target network, [T, roles * B]."""
+        """Return the target network's values of the states, [T, roles * B]."""
         actions = self.agent.actions
         legal = self.seen.legal if greedy == "legal" else torch.ones_like(self.seen.legal)
         best = actions.best(self.scores if double else self.targets, legal)
@@ -325,16 +325,16 @@ class _Outputs:
 
 
 def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "step batch"]:
-    """Return the sum over the roles of an agent."""
+    """Sum values over the roles of an agent."""
     by_role: Tensor = values.unflatten(1, (len(agent.roles), -1))
     return by_role.sum(1)
 
 
 def n_step_targets(rewards: OfSteps, ends: Flags, worth: OfSteps, steps: int, discount: float) -> OfSteps:
-    """Return n-step targets: the discounted sum of the next n rewards and of the value of the state after them.
+    """Return n-step targets: the discounted sum of the next n rewards and the value of the state after them.
 
-    The sum ends with the episode. Close to the end of a sequence it has fewer rewards and then the value of the
-    sequence's last state. The target of the last step is its own value, unless an episode ends there.
+    The sum ends with the episode. Near the end of a sequence, it has fewer rewards and then the value of the sequence's
+    last state. The target of the last step is its own value, unless an episode ends there.
 
     Args:
         rewards: reward of the action of each step.
@@ -351,7 +351,7 @@ def n_step_targets(rewards: OfSteps, ends: Flags, worth: OfSteps, steps: int, di
 
 
 def complete_targets(ends: Flags, steps: int) -> Flags:
-    """Return a mask of the steps for which the sequence has the next `steps` rewards or the end of the episode."""
+    """Return a mask of steps that are followed by `steps` rewards, or by the episode's end, in their sequence."""
     complete = torch.ones_like(ends)
     for _ in range(steps):
         complete = ends | torch.cat([complete[1:], torch.zeros_like(complete[:1])])

@@ -18,40 +18,42 @@ TAILS = ("masked", "short")
 
 @dataclass(frozen=True, kw_only=True)
 class R2D2Settings:
-    """Settings of R2D2. The defaults follow MetaRG22 where it gives them.
+    """Settings of R2D2. Defaults are from MetaRG22 where it gives them.
 
     Attributes:
         network: settings of the networks.
         players: the players that learn: "listener" or "both".
-        shared: whether both players share one network. Its input includes the role, and it has the options of both.
+        shared: whether both players share one network. The network gets the role as input, and has the options of both
+            players.
         sad: whether each player sees the other's greedy choice, if both learn.
-        speaker: name of the speaker if only the listener learns; the speaker must not have a memory.
+        speaker: name of the speaker if only the listener learns; this speaker must not have a memory.
         reconstruction: settings of the reconstruction loss; None to train without it.
-        observations: number of observations of the training: steps, summed over all episodes.
+        observations: length of the training in observations: steps, summed over all episodes.
         observations_per_update: number of observations from one update to the next.
         least: number of observations before the first update.
         actors: number of episodes that are played at once.
         length: number of steps of a sequence, including the burn-in.
-        overlap: number of steps that two consecutive sequences share.
-        burn_in: number of steps at the start of a sequence that only update the state.
+        overlap: number of steps that consecutive sequences share.
+        burn_in: number of steps at the start of a sequence that only update the core's state.
         steps: number of rewards in a target, n.
         capacity: capacity of the replay buffer in observations.
         batch: number of sequences in an update.
         priority: exponent of priorities.
         importance: exponent of importance weights.
-        eta: weight of the highest error in a priority; the mean error has the rest of the weight.
+        eta: weight of a sequence's highest error in its priority; the mean error has weight 1 - eta.
         discount: discount of later rewards.
         double: double Q-learning: the network selects the next option, and the target network gives its value.
-        greedy: options for this selection: "legal": legal options only; "raw": all options, as in the authors' program.
-        tail: steps near the end of a sequence with fewer than n following rewards: "masked": they are left out;
-            "short": their targets have fewer rewards. The last step has no reward and is always left out.
+        greedy: the options that this selection considers: "legal": legal options only; "raw": all options, as in the
+            authors' program.
+        tail: treatment of steps with fewer than n following rewards in their sequence: "masked": left out; "short":
+            their targets have fewer rewards. A sequence's last step is always left out.
         rate: learning rate of Adam.
         adam_epsilon: epsilon of Adam.
         clip: largest norm of a gradient.
-        target: update of the target network: "hard": a copy every `target_interval` updates; "soft": it moves by
-            1 / `target_interval` at every update.
-        target_interval: see `target`.
-        explore: probability x that the first actor explores. Actor i of A explores with probability
+        target: update of the target network: "hard": a copy every `target_interval` updates; "soft": a step towards the
+            network by 1 / `target_interval` at every update.
+        target_interval: number of updates, see `target`.
+        explore: probability x with which the first actor explores. Actor i of A explores with probability
             x^(1 + e i / (A - 1)).
         explore_exponent: the exponent e in this probability.
 
@@ -109,7 +111,8 @@ class R2D2Settings:
             whole_number(f"setting {name}", getattr(self, name), least=0)
         if not self.burn_in < self.length - 1:
             raise InvalidSettingError(
-                f"A burn-in of {self.burn_in} leaves no step to learn from in a sequence of {self.length} steps."
+                f"A burn-in of {self.burn_in} leaves no step to learn from in a sequence of {self.length} steps; take "
+                "a shorter burn_in, or a longer length."
             )
         for name in ("eta", "discount", "explore"):
             real_number(f"setting {name}", getattr(self, name), most=1)

@@ -1,6 +1,6 @@
-"""Prioritized replay buffer of sequences: the last steps of some actors, and the core's state at each sequence's start.
+"""Prioritized replay buffer of sequences of steps, with the core's state at the start of each sequence.
 
-Each actor plays one episode after the other, so its steps are a stream. In each stream a sequence begins every `stride`
+Each actor plays one episode after another, so its steps are a stream. In each stream, a sequence begins every `stride`
 steps and may continue across ends of episodes. A step is stored once, even if it belongs to several sequences.
 """
 
@@ -14,20 +14,20 @@ from torch import Tensor
 from icy.core.errors import InvalidSettingError
 from icy.s2b.episode_streams import SavedState
 
-LEAST = 1e-6  # lowest priority, so that every sequence can be drawn
+LEAST = 1e-6  # lowest priority; a positive value lets every sequence be drawn
 
 OfActors = Mapping[str, Shaped[Tensor, "actor ..."]]
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences from a replay buffer.
+    """A batch of sequences from a replay buffer.
 
     Attributes:
-        steps: recorded data of their steps, by name, [T, B, ...].
-        states: states of the core at their first step, by name, [B, ...].
+        steps: recorded data of the steps, by name, [T, B, ...].
+        states: states of the core before the first step, by name, [B, ...].
         weights: importance weights with a maximum of 1, [B].
-        places: indices in the replay buffer, [B].
+        places: indices of the sequences in the replay buffer, [B].
     """
 
     steps: dict[str, Shaped[Tensor, "step batch ..."]]
@@ -37,19 +37,19 @@ class Sequences:
 
 
 class Replay:
-    """Replay buffer with the last steps of some actors; sequences are drawn by priority.
+    """Replay buffer with the last steps of several actors, from which sequences are drawn by priority.
 
     Args:
-        actors: number of actors, which step together.
+        actors: number of actors, which step in lockstep.
         capacity: largest number of stored steps, summed over actors.
         length: number of steps of a sequence.
-        overlap: number of steps that two consecutive sequences share.
+        overlap: number of steps that consecutive sequences share.
         priority: exponent of priorities.
         importance: exponent of importance weights.
 
     Attributes:
-        stride: number of steps between the beginnings of two consecutive sequences.
-        count: number of steps of each actor so far.
+        stride: number of steps between the starts of consecutive sequences.
+        count: number of steps that each actor has made.
 
     Raises:
         InvalidSettingError: the capacity is too small for a sequence of each actor, or the overlap is not less than the
@@ -60,40 +60,43 @@ class Replay:
         self, actors: int, capacity: int, length: int, overlap: int, priority: float = 0.9, importance: float = 0.6
     ) -> None:
         if not 0 <= overlap < length:
-            raise InvalidSettingError(f"Sequences of {length} steps cannot overlap by {overlap}.")
+            raise InvalidSettingError(
+                f"Sequences of {length} steps cannot overlap by {overlap}; take an overlap from 0 to {length - 1}."
+            )
         self.actors, self.length, self.stride = actors, length, length - overlap
         self.priority, self.importance = priority, importance
         self.steps_per_actor = capacity // actors // self.stride * self.stride
         if self.steps_per_actor < length:
             raise InvalidSettingError(
-                f"A replay of {capacity:,} observations of {actors} actors has no room for sequences of {length}."
+                f"A replay buffer of {capacity:,} observations of {actors} actors has no room for sequences of "
+                f"{length} steps; raise its capacity."
             )
         self.count = 0
         self._steps: dict[str, Tensor] = {}
         self._states: dict[str, Tensor] = {}
         self._chances = torch.zeros(
             self.steps_per_actor // self.stride, actors, dtype=torch.float64, device="cpu"
-        )  # priorities to the power of their exponent
+        )  # priorities to the power `priority`
         self._highest = 1.0  # highest priority so far
 
     @property
     def begins(self) -> bool:
-        """Whether a sequence begins with the next step, so that `add` needs states."""
+        """Whether a sequence begins with the next step; `add` then needs states."""
         return self.count % self.stride == 0
 
     @property
     def ready(self) -> bool:
-        """Whether it holds a complete sequence."""
+        """Whether the buffer has a complete sequence."""
         return self.count >= self.length
 
     def add(self, step: OfActors, states: OfActors | None = None) -> None:
-        """Add a step of every actor, by name; it replaces the oldest step if the buffer is full.
+        """Add a step of every actor. If the buffer is full, it replaces the oldest step.
 
         New sequences get the highest priority so far.
 
         Args:
-            step: recorded data of the step.
-            states: states of the core before the step, if a sequence begins with it.
+            step: recorded data of the step, by name.
+            states: states of the core before the step, by name, if a sequence begins with it.
         """
         place = self.count % self.steps_per_actor
         if states is not None:
@@ -112,7 +115,7 @@ class Replay:
             into[name][place] = value
 
     def draw(self, count: int, random: torch.Generator) -> Sequences:
-        """Draw sequences by their priorities, with replacement."""
+        """Draw `count` sequences by priority, with replacement."""
         chances = self._chances.flatten()
         places = torch.multinomial(chances, count, replacement=True, generator=random)
         begun, actor = places // self.actors, places % self.actors
@@ -126,13 +129,13 @@ class Replay:
         )
 
     def set_priorities(self, places: Int[Tensor, " batch"], priorities: Float[Tensor, " batch"]) -> None:
-        """Set the priorities of sequences that were drawn."""
+        """Set the priorities of the sequences at `places`, see `Sequences.places`."""
         clipped = priorities.detach().cpu().double().clamp(min=LEAST)
         self._highest = max(self._highest, float(clipped.max()))
         self._chances.view(-1)[places] = clipped**self.priority
 
     def state(self) -> SavedState:
-        """Return the content."""
+        """Return the content and the priorities, for `load`."""
         return {
             "count": self.count,
             "highest": self._highest,
@@ -154,8 +157,8 @@ def mixed_priority(
     """Return the priorities of sequences: eta * highest error + (1 - eta) * mean error (Kapturowski et al. 2019).
 
     Args:
-        errors: temporal-difference errors.
-        counted: mask of the steps that count.
+        errors: temporal-difference errors, [T, B].
+        counted: mask of the steps that count, [T, B].
         eta: weight of the highest error.
     """
     size = errors.abs() * counted

@@ -1,1 +1,1 @@
-"""Agents of the recall task: training, floors and kind of job."""
+"""Agents of the recall task: their training, baselines and kind of job."""

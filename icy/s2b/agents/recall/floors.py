@@ -1,4 +1,4 @@
-"""Accuracies in the recall task of agents with little memory: references for trained agents."""
+"""Accuracies of agents with little memory in the recall task: baselines for trained agents."""
 
 import functools
 from dataclasses import replace
@@ -8,13 +8,13 @@ import numpy as np
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.recall import BatchedRecall, RecallDeal, RecallSettings
 
-TRAINING_EPISODES, TRAINING_SEED = 4000, 77  # to learn the best answer to a number; separate from evaluations
-BINS = 400  # for numbers from -1 to 1
+TRAINING_EPISODES, TRAINING_SEED = 4000, 77  # for estimating the best answer to a number; not used in evaluations
+BINS = 400  # bins of numbers from -1 to 1
 
 
 @functools.cache
 def recall_floors(settings: RecallSettings, episodes: int = 250, seed: int = 123) -> dict[str, float]:
-    """Return the last-shot accuracies of two agents that do not remember earlier games.
+    """Return the accuracies in the last shot of two agents that do not remember earlier games.
 
     Args:
         settings: settings of the task.
@@ -22,9 +22,10 @@ def recall_floors(settings: RecallSettings, episodes: int = 250, seed: int = 123
         seed: seed of the evaluation, see `icy.s2b.evaluate`.
 
     Returns:
-        `no_memory`: an agent that does not remember the current stimulus either, and always gives the answer that is
-        right most often; `one_game`: an agent that remembers the stimulus of the current game, and gives the answer
-        that is right most often for its number in the requested dimension.
+        `no_memory`: an agent that does not remember the current stimulus either, and always gives the most frequent
+        right
+            answer; `one_game`: an agent that remembers the current stimulus, and gives the answer that is most often
+            right for the stimulus's number in the queried dimension.
 
     Example:
         >>> floors = recall_floors(RecallSettings(representation="ohe"), episodes=50)
@@ -55,5 +56,5 @@ def _bins(dealt: RecallDeal) -> np.ndarray:
 
 
 def _mean(right: np.ndarray, dealt: RecallDeal) -> np.ndarray:
-    """Return the mean over episodes of the fraction of right answers in the last shot."""
+    """Return the fraction of right answers in the last shot, averaged over episodes."""
     return np.asarray(((right & dealt.last).sum(-1) / dealt.last.sum(-1)).mean(-1))

@@ -24,11 +24,11 @@ from icy.s2b.turn import Turn
 
 from .table import RecallTable, recall_scores
 
-GROUPS = 8  # of episodes of similar length
+GROUPS = 8  # number of groups of episodes with similar length
 
 
 class RecallR2D2(R2D2Learning):
-    """Training of an agent of the recall task by R2D2; see R2D2Learning."""
+    """Training of an agent by R2D2 in the recall task; see R2D2Learning."""
 
     def _make_game(self) -> RecallTable:
         return RecallTable(cast(Any, self.game), self.settings.actors, autoreset=True)
@@ -41,11 +41,11 @@ class RecallR2D2(R2D2Learning):
         return None, agent.actions.taken(step.chosen[LISTENER].numpy())[1], None
 
     def speaker(self) -> str:
-        """Return an empty name: the task has no speaker."""
+        """Return "", because the task has no speaker."""
         return ""
 
     def read(self, episodes: int = 200, seed: int = 123, game: Any = None) -> dict[str, float]:
-        """Return the accuracies of the best answers; see `recall_scores`."""
+        """Evaluate the best answers; see `recall_scores`."""
         return recall_scores(self.listener(), cast(Any, game or self.game), episodes, seed)
 
 
@@ -54,7 +54,7 @@ class RecallR2D2(R2D2Learning):
 
 @dataclass(frozen=True, eq=False)
 class RecallGames:
-    """The games of B episodes as tensors; see `icy.s2b.recall.RecallDeal`. The last shot is the "query" here."""
+    """The games of B episodes as tensors; see `icy.s2b.recall.RecallDeal`. `query` marks the last shot."""
 
     numbers: Float[Tensor, "batch game number"]
     dimension: Int[Tensor, "batch game"]
@@ -64,7 +64,7 @@ class RecallGames:
 
     @classmethod
     def deal(cls, settings: RecallSettings, seeds: Iterable[int]) -> Self:
-        """Deal the episodes of some seeds."""
+        """Deal one episode per seed."""
         numbers = [int(seed) for seed in seeds]
         task = BatchedRecall(settings, episodes=len(numbers))
         task.reset(seeds=numbers)
@@ -78,25 +78,25 @@ class RecallGames:
         return self.take(which)
 
     def take(self, which: Any) -> Self:
-        """Return some of the episodes, without unnecessary padding."""
+        """Select episodes by index or mask, and drop unnecessary padding."""
         games = int(self.there[which].sum(1).max())
         return replace(self, **{f.name: getattr(self, f.name)[which][:, :games] for f in fields(self)})
 
     def steps(self, rounds: int) -> int:
-        """Return the number of steps of all games. A game has two."""
+        """Return the number of steps in all games. A game has two steps."""
         return 2 * int(self.there.sum())
 
 
 class RecallMemory(nn.Module):
     """Attention memory of pairs of a number and an answer, each with the result of the answer.
 
-    It has the same inputs as the listener's memory of pairs: the current stimulus's number in the requested dimension,
-    and all earlier numbers of this dimension with the memory's answers and their results. It does not know the number
-    of values of a dimension or the value of a number.
+    The memory has the inputs of the listener's memory of pairs: the stimulus's number in the queried dimension, and all
+    earlier numbers of this dimension with the memory's answers and their results. It does not know the number of values
+    of a dimension or the value of a number.
 
     Args:
         task: settings of the task.
-        settings: heads and widths; `kind` is "pairs".
+        settings: settings of the memory; `kind` is "pairs".
     """
 
     def __init__(self, task: RecallSettings, settings: MemorySettings | None = None) -> None:
@@ -108,7 +108,7 @@ class RecallMemory(nn.Module):
         self.lookup = Lookup(number + TOKEN + 1, self.settings)
 
     def _pairs(self, numbers: Tensor, answers: Tensor, result: Tensor) -> Tensor:
-        """Return entries of numbers [..., w], answers [...] and results [...]: 1 right, -1 wrong, 0 unknown."""
+        """Create entries from numbers [..., w], answers [...] and results [...] (1 right, -1 wrong, 0 unknown)."""
         encoded = numbers if self.raw else features(numbers[..., 0])
         return torch.cat([encoded, self.embedding(answers), result[..., None]], -1)
 
@@ -123,7 +123,7 @@ class RecallMemory(nn.Module):
         return self._pairs(games.numbers, decided, result)
 
     def forward(self, games: RecallGames, decided: Int[Tensor, "batch game"]) -> Float[Tensor, "batch game answer"]:
-        """Return the logits of all answers of whole episodes, given the earlier answers `decided`."""
+        """Return the logits of all answers in whole episodes, given the answers to earlier games (`decided`)."""
         count = games.there.shape[1]
         same = games.dimension[:, :, None] == games.dimension[:, None]
         known = same & torch.ones(count, count, dtype=torch.bool, device=same.device).tril(-1)
@@ -136,10 +136,10 @@ class RecallMemory(nn.Module):
     def play(
         self, games: RecallGames, random: torch.Generator | None = None
     ) -> tuple[Int[Tensor, "batch game"], Float[Tensor, "batch game answer"]]:
-        """Answer game by game: sample the answers with the generator, or take the most likely without.
+        """Answer game by game; answers are sampled with `random`, or the most likely if it is None.
 
         Returns:
-            The answers and the log-probabilities of all answers.
+            The answers, and the log-probabilities of all possible answers.
         """
         count = games.there.shape[1]
         decided, queries, logs = torch.zeros_like(games.answers), self._queries(games), []
@@ -158,7 +158,7 @@ class RecallMemory(nn.Module):
 
 @dataclass(frozen=True)
 class RecallLearningSettings(DealtLearningSettings):
-    """Settings of the training of the attention memory; see DealtLearningSettings for the other settings.
+    """Settings for training the attention memory. They add to DealtLearningSettings.
 
     Attributes:
         games_per_shot: largest number of games in a shot of a training episode; None for all stimuli of the space.
@@ -171,7 +171,7 @@ class RecallLearningSettings(DealtLearningSettings):
 
     @classmethod
     def usual(cls, game: Any) -> Self:
-        """Return the defaults, which do not depend on the task."""
+        """Return the default settings, which do not depend on the task."""
         return cls()
 
 
@@ -179,7 +179,7 @@ class RecallMemoryLearning(DealtLearning):
     """Training of the recall task's attention memory from the rewards of its own answers (PPO).
 
     Args:
-        model: the memory.
+        model: the attention memory.
         task: settings of the task.
         settings: settings of the training.
         seed: seed of the episodes and of the sampled answers.
@@ -206,7 +206,7 @@ class RecallMemoryLearning(DealtLearning):
         raise NotImplementedError
 
     def speaker(self) -> str:
-        """Return an empty name: the task has no speaker."""
+        """Return "", because the task has no speaker."""
         return ""
 
     @torch.no_grad()
@@ -222,7 +222,7 @@ class RecallMemoryLearning(DealtLearning):
 
     @torch.no_grad()
     def read(self, episodes: int = 200, seed: int = 123, game: Any = None) -> dict[str, float]:
-        """Return the accuracies of the most likely answers; see `recall_scores`."""
+        """Evaluate the most likely answers; see `recall_scores`."""
         games = RecallGames.deal(game or self.task, episode_seeds(seed, episodes))
         right = of_like_length(lambda some: self._right(cast(Any, some)), cast(Any, games), GROUPS)
         return accuracies(phase_means(right, cast(Any, games)))

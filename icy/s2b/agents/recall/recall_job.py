@@ -1,4 +1,4 @@
-"""Jobs that train agents of the recall task: one task, at several seeds."""
+"""Jobs that train agents of the recall task: one task with several seeds."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -28,12 +28,15 @@ from .spec import RecallSpec
 
 @dataclass(frozen=True)
 class RecallJob(AgentJob):
-    """Training of one task in the recall task at several seeds, one after the other; see AgentJob."""
+    """A job that trains one agent of the recall task with several seeds; see AgentJob."""
 
     kind = "recall"
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change a training's results. Default settings appear in `settings` only."""
+        """Return the configuration of a replicate: all choices that can change its results.
+
+        `options` has the settings that differ from their defaults, and `settings` all of them.
+        """
         task = self.task
         return {
             "model": self.name,
@@ -50,12 +53,12 @@ class RecallJob(AgentJob):
         }
 
     def summary(self, record: Record) -> str:
-        """Return a short text with the result of an agent."""
+        """Return a short text with the result of a replicate."""
         return f"second shot {record['accuracy']:.3f} after {counted(record['steps'], 'update')}"
 
 
 def _changes(task: RecallSettings) -> Choices:
-    """Return the settings that differ from the defaults, or from a `compat` if this needs fewer settings."""
+    """Return the shortest description of the task: a `compat`, if any, and the settings that differ from it."""
     candidates = []
     for compat in (None, *RecallSettings.compats):
         usual = RecallSettings.of(compat=compat, representation=task.representation, most=task.most)
@@ -105,7 +108,7 @@ def _jobs(spec: RecallSpec) -> list[RecallJob]:
 
 
 class RecallRun(AgentRun):
-    """One training in the recall task; see AgentRun."""
+    """The run of one training in the recall task; see AgentRun."""
 
     def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
         task = cast(RecallSettings, self.job.task.game_settings())
@@ -115,11 +118,11 @@ class RecallRun(AgentRun):
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
-    """Train the agents of a job one after the other; see Job."""
+    """Train the replicates of a job one after the other, and yield their outcomes; see Job.train."""
     yield from train_courses(job, report, RecallRun)
 
 
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
-    """Return the trained networks of a record, by their names."""
+    """Load the trained networks of a record."""
     task = RecallTask.of_config(record["config"]["settings"]["setup"])
     return restored(task, record["seed"], weights).module

@@ -1,4 +1,4 @@
-"""Tasks and learners of the recall task: complete configurations of its trainings."""
+"""Learners of the recall task, and the complete configurations of trainings."""
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -32,9 +32,9 @@ PRESETS = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class RecallTask(AgentTask):
-    """Everything that can change the results of a training in the recall task, except its seed; see AgentTask.
+    """Everything except the seed that can change the results of a training in the recall task; see AgentTask.
 
-    `game` holds the settings of the task.
+    The field `game` has the settings of the task.
     """
 
     speaker: str = ""
@@ -50,7 +50,7 @@ class RecallTask(AgentTask):
 
 
 def core_and_learner(given: str) -> tuple[str, str]:
-    """Return the exact name of a core and its learner. Upper and lower case are not distinguished.
+    """Find a core by name, ignoring case; return its exact name and its learner.
 
     Raises:
         UnknownNameError: no core has this name.
@@ -63,7 +63,7 @@ def core_and_learner(given: str) -> tuple[str, str]:
 
 
 def make_memory(task: AgentTask, seed: int) -> RecallMemoryLearning:
-    """Create the training of the attention memory."""
+    """Create a task's training of the attention memory by PPO."""
     game: Any = task.game_settings()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_key(seed, "weights") % 2**63)
@@ -73,7 +73,7 @@ def make_memory(task: AgentTask, seed: int) -> RecallMemoryLearning:
 
 
 def make_r2d2(task: AgentTask, seed: int) -> RecallR2D2:
-    """Create the training of a core by R2D2."""
+    """Create a task's training of a core by R2D2."""
     settings, game = task.learner_settings(), task.game_settings()
     network = network_settings(task, settings.network)
     return RecallR2D2(game, replace(settings, network=network), seed)

@@ -1,4 +1,4 @@
-"""The options of jobs of the kind "recall": agents to train in the recall task."""
+"""Options of the kind of job "recall": agents to train in the recall task."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ class RecallSpec(RunSpec):
     """Agents to train in the recall task, one row per combination of values.
 
     Attributes:
-        core: the agent's memory: "pairs", icy's attention memory, which learns from rewards by PPO;
-            or a core of `icy list cores`, which learns by R2D2 with the reconstruction loss, as in the papers.
-        stimuli: "ohe", one-hot, or "scs", continuous; one or several.
-        compat: "near32" for the task of the authors' program; "" for the task of the paper.
+        core: the agent's memory: "pairs", icy's attention memory, which learns from rewards by PPO; or a core of `icy
+            list cores`, which learns by R2D2 with the reconstruction loss, as in the papers.
+        stimuli: "ohe", one-hot, or "scs", continuous; one value or several.
+        compat: "near32" for the task as in the authors' program; "" for the task as in the paper.
         task: further settings of the task, for example shots=3; see icy.s2b.RecallSettings.
         seeds: number of seeds, counted from 123, or a list: [1, 2], "1,2", "123-127".
         preset: settings of a paper, for cores that learn by R2D2; or "default", the same as MetaRG22.

@@ -1,4 +1,4 @@
-"""The recall task with the interface of the referential game: a listener decides, without a speaker."""
+"""The recall task with the interface of the referential game, for a listener without a speaker."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -17,12 +17,12 @@ AT_ONCE = 250  # episodes of an evaluation
 
 
 class RecallTable:
-    """The recall task for B episodes, with the turns of the referential game.
+    """The recall task for B episodes, which returns turns of the referential game.
 
     Args:
         settings: settings of the task.
         episodes: number of episodes, B.
-        autoreset: begin the next episode at the step after one has ended.
+        autoreset: begin the next episode at the step after an episode ends.
     """
 
     def __init__(self, settings: RecallSettings, episodes: int, autoreset: bool = False) -> None:
@@ -30,12 +30,12 @@ class RecallTable:
         self._idle = np.zeros(episodes, dtype=bool)
 
     def reset(self, seeds: Iterable[int]) -> Turn:
-        """Begin an episode of each seed."""
+        """Begin one episode per seed."""
         self._idle[:] = False
         return self._turned(self.task.reset(seeds=seeds))
 
     def step(self, said: Any = None, decided: Any = None, answered: Any = None) -> Turn:
-        """Answer in all episodes, [B]. Messages, and answers in steps without a question, are ignored."""
+        """Play one step with answers `decided`, [B]. Messages, and answers without a question, are ignored."""
         now = self._require_turn()
         has_question = (now.asked == ASKED) & ~now.done
         turn = self.task.step(np.where(has_question, decided, self.task.settings.nothing))
@@ -47,7 +47,7 @@ class RecallTable:
         return {"task": self.task.state(), "idle": self._idle.tolist()}
 
     def load(self, state: Mapping[str, Any]) -> Turn:
-        """Load a state and return its turn."""
+        """Load a state, and return its turn."""
         self._idle = np.array(state["idle"], dtype=bool)
         return self._turned(self.task.load(state["task"]))
 
@@ -77,18 +77,18 @@ class RecallTable:
 
 
 def recall_scores(player: NetworkPlayer, settings: RecallSettings, episodes: int, seed: int) -> dict[str, float]:
-    """Return the accuracies of a player in the recall task: means over episodes of a seed.
+    """Evaluate a player in the recall task: accuracies, averaged over the episodes of a seed.
 
     Args:
-        player: plays as a listener that decides.
+        player: the agent, as a listener.
         settings: settings of the task.
         episodes: number of episodes.
         seed: seed of the evaluation, see `icy.s2b.evaluate`.
 
     Returns:
-        `zsct`, the accuracy in the last shot, and `support`, the accuracy in the first; trainings use these names. With
-        a reconstruction head also `reconstructed`, the fraction of stimulus components that it predicts from the core's
-        state.
+        `zsct`, the accuracy in the last shot, and `support`, the accuracy in the first, under the names that trainings
+        use. With a reconstruction head, also `reconstructed`, the fraction of stimulus components that the head
+        predicts from the core's state.
     """
     seeds = episode_seeds(seed, episodes)
     scores: dict[str, list[Any]] = {"zsct": [], "support": [], "reconstructed": []}

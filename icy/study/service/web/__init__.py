@@ -1,1 +1,1 @@
-"""The pages of the service, on Starlette; all that needs the extra "study" is here."""
+"""The web pages of the service, on Starlette. Only this package needs the extra "study"."""

@@ -45,10 +45,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(studies: Sequence[Study], web: Web, hosts: Sequence[str] = ("*",)) -> ASGIApp:
-    """Return the web application for studies.
+    """Create the web application for studies.
 
     Args:
-        studies: open studies; the name of a study is part of its address.
+        studies: the studies to serve; a study's name is part of its address.
         web: settings of the web service.
         hosts: host names that requests may use.
     """
@@ -94,10 +94,10 @@ def _routes(desks: dict[str, Desk]) -> list[Route]:
 
 
 def _desk(desks: dict[str, Desk], request: Request) -> Desk:
-    """Return the study of an address.
+    """Return the study in the address of a request.
 
     Raises:
-        HTTPException: the address does not belong to a study.
+        HTTPException: no study has this name.
     """
     if (desk := desks.get(request.path_params["study"])) is None:
         raise HTTPException(404)
@@ -124,13 +124,13 @@ def _post_endpoint(desks: dict[str, Desk], action: FormAction) -> Endpoint:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Return the text fields of a form; files are ignored."""
+    """Return the text fields of a form, and ignore files."""
     async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BODY) as form:
         return {name: value for name, value in form.multi_items() if isinstance(value, str)}
 
 
 def _front(desks: dict[str, Desk]) -> Endpoint:
-    """Redirect to the study if there is only one; otherwise answer 404, so that names of studies stay private."""
+    """Return the endpoint of "/": it redirects to the only study. With several it answers 404, to hide their names."""
 
     async def endpoint(request: Request) -> Response:
         if len(desks) != 1:
@@ -154,10 +154,10 @@ async def _static(request: Request) -> Response:
 
 
 def _researcher(attempts: Limit) -> View:
-    """Return the view of the researcher's page, which shows the progress of a study after a password check.
+    """Create the view of the researcher's page: the progress of a study, after a password check.
 
     Args:
-        attempts: limit on wrong passwords.
+        attempts: rate limit on wrong passwords.
     """
 
     def view(desk: Desk, request: Request) -> Response:
@@ -179,7 +179,7 @@ def _researcher(attempts: Limit) -> View:
 
 
 def is_local(request: Request) -> bool:
-    """Return whether a request comes from this machine, and not through a proxy."""
+    """Return whether a request comes directly from this machine, not through a proxy."""
     client = request.client.host if request.client else ""
     return (
         client in LOOPBACK
@@ -220,7 +220,7 @@ async def _error_page(request: Request, error: Exception) -> Response:
 
 
 def _back(desk: Desk, request: Request) -> str:
-    """Return the address on this server for "Try again": the page itself, or the page of a form."""
+    """Return the address of the link "Try again": the requested page, or the page with the form."""
     if request.method == "GET":
         own, query = desk.web.address(request.url.path.lstrip("/")), request.url.query
         return f"{own}?{query}" if query else own
@@ -232,7 +232,7 @@ def _back(desk: Desk, request: Request) -> str:
 
 
 def _hourly_cleanup(studies: Sequence[Study]) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
-    """Return a lifespan handler that deletes old ids every hour while the service runs."""
+    """Create a lifespan handler that deletes old ids every hour while the service runs."""
 
     async def clean_up() -> None:
         while True:

@@ -1,4 +1,4 @@
-"""The context of the pages of a study: the study, its texts, addresses and templates."""
+"""The context of a study's pages: texts, addresses and templates."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Web:
     """Settings of the web service.
 
     Attributes:
-        base_url: address that people use, as in "https://study.example"; "" for the host of each request.
+        base_url: public address, as in "https://study.example"; "" for the host of each request.
         root_path: path before the names of studies, as in "/spy", if a proxy adds one.
         researcher: whether to serve a page for the researcher.
-        password: password of this page; without a password, only this machine can open it.
-        person: limit on the requests of one person.
-        newcomers: limit on consents of all new people together.
+        password: password of this page; without one, only this machine can open it.
+        person: rate limit on the requests of one person.
+        newcomers: rate limit on the consents of all new people together.
     """
 
     base_url: str = ""
@@ -48,7 +48,7 @@ class Web:
         return "/".join([self.root_path.rstrip("/"), *parts])
 
     def static(self, file: str) -> str:
-        """Return the path of the URL of a static file; it changes with the content of the file."""
+        """Return the path of the URL of a static file, which changes with the file's content."""
         return f"{self.address('static', file)}?v={digest_of(file)}"
 
 
@@ -60,7 +60,7 @@ def digest_of(file: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates."""
+    """Create the Jinja environment of the templates."""
     found = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -81,7 +81,7 @@ def environment() -> Environment:
 
 @dataclass(frozen=True)
 class Desk:
-    """A study with the context of its pages.
+    """A study, with the context of its pages.
 
     Attributes:
         study: the open study.
@@ -101,20 +101,20 @@ class Desk:
         return self.web.address(self.study.name, *parts)
 
     def private(self, token: str, *parts: str) -> str:
-        """Return the path of the URL of a page that belongs to one participant."""
+        """Return the path of the URL of a participant's private page."""
         return self.address("p", token, *parts)
 
     def money(self, cents: int) -> str:
-        """Return an amount in the currency of the study."""
+        """Format an amount in the currency of the study."""
         return money(cents, self.study.plan.people.currency)
 
     def page(self, template: str, fields: Mapping[str, object], status: int = 200, **directives: str) -> HTMLResponse:
-        """Return a page.
+        """Render a page of the study.
 
         Args:
-            template: file of the template, without suffix.
+            template: name of the template file, without suffix.
             fields: variables of the template.
-            status: status of the reply.
+            status: HTTP status of the reply.
             **directives: directives of the content security policy that replace the defaults.
         """
         plan = self.study.plan
@@ -126,6 +126,6 @@ class Desk:
 
 
 def render(template: str, web: Web, t: SimpleNamespace, language: str, name: str, fields: Mapping[str, object]) -> str:
-    """Return the HTML of a page."""
+    """Render the HTML of a page."""
     page = environment().get_template(f"{template}.html")
     return page.render({"t": t, "language": language, "name": name, "static": web.static, "pilot": False, **fields})

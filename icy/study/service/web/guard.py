@@ -1,4 +1,4 @@
-"""Checks of requests and headers of replies: same site, form tokens, hosts, security headers (spycodes-facts 15)."""
+"""Checks of requests (site, form tokens, hosts), and security headers of replies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icy.study.service.sites import site_of
 from icy.study.service.studies import Study
 
 MOST_BODY = 16_384  # maximum size of a request in bytes
-MOST_FIELDS = 40
+MOST_FIELDS = 40  # maximum number of fields of a form
 LONGEST_READ = timedelta(hours=24)  # longest time from the information page to consent
 
 POLICY = {
@@ -41,7 +41,7 @@ HEADERS = {
 
 
 def policy(**changes: str) -> str:
-    """Return the content security policy, with changed directives.
+    """Return the content security policy, with changes to directives.
 
     Example:
         >>> "frame-ancestors https://x.example" in policy(frame_ancestors="https://x.example")
@@ -52,13 +52,13 @@ def policy(**changes: str) -> str:
 
 
 class Headers:
-    """Add default headers to every reply, without replacing existing headers."""
+    """Middleware that adds default headers to every reply, without replacing existing headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Pass a request to the application, and add the headers to its reply."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -71,7 +71,7 @@ class Headers:
 
 
 class Hosts:
-    """Answer only requests to the host names of this service.
+    """Middleware that refuses requests to host names that do not belong to the service.
 
     Args:
         app: the web application.
@@ -83,7 +83,7 @@ class Hosts:
         self.names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Pass a request to the application, or refuse it with status 400."""
         if scope["type"] == "http" and "*" not in self.names:
             site = site_of(f"http://{RequestHeaders(scope=scope).get('host', '')}")
             if site is None or site.host not in self.names:
@@ -96,7 +96,7 @@ class Hosts:
 
 
 def is_same_site(headers: Mapping[str, str], base_url: str = "") -> bool:
-    """Return whether a form was sent from a page of this site, according to the browser's headers.
+    """Return whether a form was sent from a page of this site, by the browser's headers.
 
     Args:
         headers: headers of the request.
@@ -112,23 +112,23 @@ def is_same_site(headers: Mapping[str, str], base_url: str = "") -> bool:
 
 
 def form_token(study: Study, person: str) -> str:
-    """Return the token for the forms of a person's pages."""
+    """Return the token of the forms on a person's pages."""
     return study.key.mark("form", study.name, person)
 
 
 def is_form_token(study: Study, person: str, token: str) -> bool:
-    """Return whether a token is valid for the forms of a person's pages."""
+    """Return whether a token is that of the forms on a person's pages."""
     return study.key.matches(token, "form", study.name, person)
 
 
 def entry_token(study: Study) -> str:
-    """Return the token of the information page, which contains the time of the page."""
+    """Return the token of the information page, which includes the current time."""
     time = study.time
     return f"{time} {study.key.mark('entry', study.name, time)}"
 
 
 def first_seen(study: Study, token: str) -> str | None:
-    """Return the time of the information page from its token; None if the token is invalid or too old."""
+    """Return the time in a token of the information page; None if the token is invalid or too old."""
     time, _, mark = token.partition(" ")
     if not study.key.matches(mark, "entry", study.name, time):
         return None
@@ -136,10 +136,10 @@ def first_seen(study: Study, token: str) -> str | None:
 
 
 def seconds_since(study: Study, time: str) -> float:
-    """Return the seconds since a time."""
+    """Return the seconds since a timestamp."""
     return (moment(stamp(study.now())) - moment(time)).total_seconds()
 
 
 def is_password(password: str, expected: str) -> bool:
-    """Return whether a password is right; the time of the comparison does not depend on the password."""
+    """Return whether a password is right, in constant time."""
     return hmac.compare_digest(password.encode(), expected.encode())

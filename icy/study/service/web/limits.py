@@ -1,4 +1,4 @@
-"""A rate limit per person, in memory, without addresses of people."""
+"""A rate limit per person, stored in memory, without people's addresses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-MOST_KEPT = 10_000
+MOST_KEPT = 10_000  # maximum number of buckets
 
 
 @dataclass
 class Limit:
-    """A token-bucket rate limit: each request takes a token, and tokens are added at a constant rate.
+    """A token-bucket rate limit: a request takes a token, and tokens are added at a constant rate.
 
     Attributes:
         rate: tokens added per second.
@@ -28,7 +28,7 @@ class Limit:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def allows(self, name: str) -> bool:
-        """Take a token from the bucket of a name; return whether the bucket had one.
+        """Take a token from the bucket of a name, and return whether the bucket had one.
 
         Example:
             >>> limit = Limit(rate=1, burst=2, clock=lambda: 0.0)

@@ -1,4 +1,4 @@
-"""The pages of a person, one per stage. They show the content of `StudyGame.shown`, and opaque picture addresses."""
+"""The pages of a person, one per stage. They show `StudyGame.shown`, and pictures with opaque addresses."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .desk import Desk
 from .guard import form_token
 from .words import block, counted, fill
 
-EXAMPLE = "kobadefumiro"  # its first letters are the code of the star, which is not a code of any language
+EXAMPLE = "kobadefumiro"  # its first letters are the code of the star in the instructions, which no language has
 ACTIONS = ("tab", "answer", "next", "view", "add", "remove", "display")
 NOTICES = ("stale", "empty", "long", "letters")
 
 
 def person_page(desk: Desk, person: Person, notice: str = "") -> Response:
-    """Return the current page of a person.
+    """Render the current page of a person.
 
     Args:
         desk: the study.
@@ -39,13 +39,13 @@ def person_page(desk: Desk, person: Person, notice: str = "") -> Response:
         return _end(desk, person, stage)
     with desk.study.database.reading() as connection:
         saved = load(connection, person.id)
-    if stage == "game" and saved.is_closed:  # after a crash between the last answer and the next page
+    if stage == "game" and saved.is_closed:  # possible after a crash between the last answer and the next page
         return person_page(desk, end_game(desk.study, person))
     return _STAGES[stage](desk, person, saved, notice)
 
 
 def _common(desk: Desk, person: Person, stage: str) -> dict[str, str]:
-    """Return the template variables of all pages before the end."""
+    """Return the template variables that all pages before the end have in common."""
     return {
         "action": desk.private(person.token, stage),
         "token": form_token(desk.study, person.token),
@@ -106,7 +106,7 @@ def _colours(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Respo
 
 
 def _game(desk: Desk, person: Person, saved: SavedGame, notice: str) -> Response:
-    """Return the page of the game, or the start page before the game."""
+    """Render the page of the game, or the start page of a new game."""
     common = _common(desk, person, "game")
     if saved.state.phase == "new":
         return desk.page("start", common | {"rule": _rule(desk, saved.game)})
@@ -159,7 +159,7 @@ _STAGES: Mapping[str, Stage] = {
 
 
 def _end(desk: Desk, person: Person, stage: str) -> Response:
-    """Return the page of a person who has finished, has withdrawn, or has failed the questions."""
+    """Render the page of a person who has finished, has withdrawn, or has failed the questions."""
     study, outcome = desk.study, outcome_of(stage)
     with study.database.reading() as connection:
         row = connection.execute("SELECT * FROM external_id WHERE person = ?", (person.id,)).fetchone()
@@ -197,13 +197,13 @@ def _end_texts(desk: Desk, stage: str, deleted: bool) -> tuple[str, list[str]]:
 def end_page(
     desk: Desk, heading: str, texts: list[str], address: str = "", code: str = "", label: str = "", status: int = 200
 ) -> Response:
-    """Return a final page with texts, a completion code, and a link with a label to an address."""
+    """Render a final page with texts, a completion code, and a link to an address."""
     fields = {"heading": heading, "texts": texts, "address": address, "code": code, "leave_label": label}
     return desk.page("end", fields, status)
 
 
 def link_page(desk: Desk, parameters: Mapping[str, str]) -> Response:
-    """Return the page that shows a researcher the parameters in the link from the platform."""
+    """Render the page that shows the researcher the parameters in the platform's link."""
     recruiting, t = desk.study.plan.platform, desk.words.link
     visit, known = recruiting.visit(parameters), PLATFORMS[recruiting.name]
     results = {recruiting.parameter: visit.fault or ("good" if visit.external else "missing")}
@@ -227,17 +227,17 @@ def link_page(desk: Desk, parameters: Mapping[str, str]) -> Response:
 
 
 def _mark(desk: Desk, person: Person, saved: SavedGame, *of: str | int) -> str:
-    """Return the opaque last part of a picture's address; it changes with the display settings."""
+    """Return the opaque last part of a picture's address, which changes with the display settings."""
     return desk.study.key.mark("picture", person.token, *of, saved.row["palette"], saved.row["patterns"])
 
 
 def test_mark(desk: Desk, person: Person, saved: SavedGame) -> str:
-    """Return the last part of the picture's address of the item on screen."""
+    """Return the last part of the address of the picture on screen."""
     return _mark(desk, person, saved, "test", saved.state.trial.example)
 
 
 def train_mark(desk: Desk, person: Person, saved: SavedGame) -> str:
-    """Return the last part of the picture's address of the card that Train shows."""
+    """Return the last part of the address of the picture that Train shows."""
     return _mark(desk, person, saved, "train", saved.state.views)
 
 
@@ -246,7 +246,7 @@ def _swatch_marks(desk: Desk, person: Person, saved: SavedGame) -> list[str]:
 
 
 def picture(desk: Desk, person: Person, mark: str) -> str | None:
-    """Return the picture of an address as SVG: item on screen, card of Train or colour swatch; None for others."""
+    """Return the picture at an address as SVG: the item, Train's card or a color swatch; None if there is none."""
     with desk.study.database.reading() as connection:
         saved = load(connection, person.id)
     pictures: dict[str, Picture | None] = {
@@ -261,7 +261,7 @@ def picture(desk: Desk, person: Person, mark: str) -> str | None:
 
 
 def stop_page(desk: Desk, person: Person) -> Response:
-    """Return the page that asks whether the person really wants to stop."""
+    """Render the page that asks whether the person really wants to stop."""
     token = form_token(desk.study, person.token)
     back, action = desk.private(person.token), desk.private(person.token, "withdraw")
     return desk.page("stop", {"action": action, "token": token, "back": back})

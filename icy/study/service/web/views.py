@@ -36,7 +36,7 @@ PICTURE = {
 
 
 def device_of(agent: str) -> str:
-    """Return the kind of device from a browser's user agent; the user agent is not stored.
+    """Return the kind of device, from a browser's user agent.
 
     Example:
         >>> device_of("Mozilla/5.0 (iPhone) Mobile/15E148"), device_of("Mozilla/5.0 (iPad)"), device_of("Firefox/150")
@@ -48,7 +48,7 @@ def device_of(agent: str) -> str:
 
 
 def entry(desk: Desk, request: Request) -> Response:
-    """Show the information page; redirect a person who has agreed before to their current page."""
+    """Show the information page. A person who agreed before is redirected to their current page."""
     study, came = desk.study, desk.study.plan.platform.visit(request.query_params)
     if is_test(study, request.query_params):
         return pages.link_page(desk, request.query_params)
@@ -64,12 +64,12 @@ def entry(desk: Desk, request: Request) -> Response:
 
 
 def is_test(study: Study, parameters: Mapping[str, str]) -> bool:
-    """Return whether a link is the test link of a study without a passed test; afterwards it is an ordinary link."""
+    """Return whether a link is the test link, and the test is not passed yet."""
     return study.key.matches(parameters.get(links.TEST, ""), "link test", study.name) and links.needs_test(study)
 
 
 def confirm_link(desk: Desk, request: Request, form: Form) -> Response:
-    """Open a study after the researcher has confirmed that the link contains the right id."""
+    """Record that the researcher confirmed the id in the test link, so that people can take part."""
     if not is_test(desk.study, form):
         raise HTTPException(404)
     if not desk.study.plan.platform.visit(form).external:
@@ -103,7 +103,7 @@ def _pay(desk: Desk) -> str:
 
 
 def refused_page(desk: Desk, why: str) -> Response:
-    """Return the page for a person who cannot take part, and count the visit if the link is the cause."""
+    """Render the page for a person who cannot take part, and count the visit if the link is the cause."""
     links.count_refusal(desk.study, why)
     t, outcome, people = desk.words.refused, why if why == "full" else "", desk.study.plan.people
     address, code = (leave_address(desk.study, outcome), code_of(desk.study, outcome)) if outcome else ("", "")
@@ -123,12 +123,12 @@ def _refused_device(desk: Desk, device: str) -> Response:
 
 
 def _return(desk: Desk) -> list[str]:
-    """Return the text that asks people from a platform to return their submission."""
+    """Return the text that asks people from a platform to return their submission, as a list; [] if not needed."""
     return [] if desk.study.plan.platform.name in ("link", "kiosk") else [getattr(desk.words.declined, "return")]
 
 
 def declined(desk: Desk, request: Request) -> Response:
-    """Thank a person who does not want to take part; nothing is recorded."""
+    """Thank a person who does not want to take part, and record nothing."""
     t = desk.words.declined
     return pages.end_page(
         desk, t.title, [t.text, *_return(desk)], leave_address(desk.study, "declined"), code_of(desk.study, "declined")
@@ -136,7 +136,7 @@ def declined(desk: Desk, request: Request) -> Response:
 
 
 def enter(desk: Desk, request: Request, form: Form) -> Response:
-    """Enroll a person who agreed. The server alone chooses the condition."""
+    """Enroll a person who agreed. The server chooses the condition."""
     study, seen = desk.study, first_seen(desk.study, form.get("form", ""))
     if seen is None:
         raise HTTPException(403)
@@ -156,7 +156,7 @@ def enter(desk: Desk, request: Request, form: Form) -> Response:
 
 
 def person_of(desk: Desk, token: str) -> Person:
-    """Return the person of a private link.
+    """Find the person with a private link.
 
     Raises:
         HTTPException: the link is unknown, or the person sends too many requests.
@@ -205,12 +205,12 @@ def do(desk: Desk, request: Request, form: Form) -> Response:
 
 @dataclass(frozen=True)
 class Submission:
-    """A form that a person sent.
+    """A submitted form.
 
     Attributes:
         desk: the study.
         person: the person.
-        form: fields of the form.
+        form: values of the form's fields.
     """
 
     desk: Desk
@@ -226,17 +226,17 @@ class Submission:
         return parse_whole(self.text(name))
 
     def display(self) -> dict[str, str | int]:
-        """Return the palette and patterns of the form."""
+        """Return the palette and patterns in the form."""
         choose, palette = self.desk.study.plan.display.choose, self.text("palette")
         chosen: dict[str, str | int] = {"palette": palette, "patterns": int(self.text("patterns") == "1")}
         return chosen if choose and palette in PALETTES else {}
 
     def display_and_sound(self) -> dict[str, str | int]:
-        """Return the palette, patterns and sound of the form."""
+        """Return the palette, patterns and sound in the form."""
         return self.display() | {"sound": int(self.text("sound") == "1")}
 
     def act(self, event: Event, trial: str = "", reaction: int | None = None) -> EventResult | None:
-        """Apply an event to the game; None if the person is on another page."""
+        """Apply an event to the game; return None if the person is on another page."""
         if stages.stage_of(self.desk.study, self.person) != "game":
             return None
         return act(self.desk.study, self.person.id, event, trial, reaction)
@@ -292,7 +292,7 @@ def _tab(form: Submission) -> None:
 
 
 def _button(kind: EventKind) -> Action:
-    """Return the action of a button. Its form has the number that the page showed."""
+    """Create the action of a button, whose form includes the number on the page (`Event.at`)."""
 
     def press(form: Submission) -> None:
         if (at := form.number("at")) is not None:

@@ -27,7 +27,7 @@ def words(language: str) -> SimpleNamespace:
     """Return the texts of a language, by nested names, as in `words("en").game.send`.
 
     Raises:
-        UnknownNameError: the language is unknown.
+        UnknownNameError: there are no texts in this language.
     """
     if language not in languages():
         raise unknown("language of the pages", language, languages())
@@ -42,7 +42,7 @@ def _namespaces(found: object) -> object:
 
 
 def fill(text: str, **values: object) -> str:
-    """Return a text with its {names} replaced by values."""
+    """Replace {names} in a text by values."""
     return text.format(**values)
 
 
@@ -57,16 +57,16 @@ def counted(number: int, forms: Sequence[str]) -> str:
 
 
 def inline(text: str) -> Markup:
-    """Return a line of Markdown as HTML."""
+    """Convert a line of Markdown to HTML."""
     return Markup(MARKDOWN.renderInline(text))  # icy's own texts, and escaped
 
 
 def block(text: str, top: int = 1) -> Markup:
-    """Return Markdown as HTML; HTML tags in the text are escaped.
+    """Convert Markdown to HTML. HTML tags in the text are escaped.
 
     Args:
         text: Markdown text.
-        top: highest level of headings; if a heading is higher, all headings are lowered.
+        top: highest level of a heading; headings above it are lowered, all by the same number of levels.
     """
     tokens = MARKDOWN.parse(text)
     headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
@@ -77,10 +77,10 @@ def block(text: str, top: int = 1) -> Markup:
 
 
 def numbered(options: Sequence[str]) -> list[tuple[str, str]]:
-    """Return options with their positions as values."""
+    """Return options of a form field, with their positions as values."""
     return [(str(place), option) for place, option in enumerate(options)]
 
 
 def zipped(options: Sequence[str]) -> list[tuple[str, str]]:
-    """Return options with their texts as values."""
+    """Return options of a form field, with their texts as values."""
     return [(option, option) for option in options]

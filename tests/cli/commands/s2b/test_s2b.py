@@ -21,7 +21,7 @@ def test_every_command_has_examples() -> None:
         (["eval", "--listener", "bindin"], "did you mean binding"),
         (["eval", "--vocab-size", "3"], "a vocabulary of 5 tokens"),
         (["eval", "--distractors", "9"], "take fewer distractors"),
-        (["eval", "--dimensions", "1"], "test values in 2 dimensions"),
+        (["eval", "--dimensions", "1"], "threshold=2 is above the number of dimensions, 1"),
         (["eval", "--shots", "one"], "a whole number, or several"),
         (["eval", "--values", "x"], "is not a number of values"),
         (["eval", "--ratio", "half"], "is not a share"),

@@ -178,8 +178,8 @@ def test_status_warns_of_links_that_were_not_filled_in(home: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        (("status", "nothing"), "`icy study new nothing.toml` makes it", 1),
-        (("serve", "nothing"), "`icy study new nothing.toml` makes it", 1),
+        (("status", "nothing"), "`icy study new nothing.toml` creates it", 1),
+        (("serve", "nothing"), "`icy study new nothing.toml` creates it", 1),
         (("serve", "pilot", "--host", "0.0.0.0", "--researcher"), "needs a password", 2),
         (("serve", "pilot", "--base-url", "x"), "must be like https://study.example", 2),
         (("new", "Pilot"), "lowercase letters, digits and hyphens", 2),
@@ -200,10 +200,10 @@ def test_mistakes_are_errors_in_one_sentence(words: tuple[str, ...], said: str, 
 def test_a_study_that_was_never_served_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run("study", "new", "pilot")
-    assert_one_sentence(run("study", "status", "pilot"), "`icy study serve` makes it", code=1)
+    assert_one_sentence(run("study", "status", "pilot"), "`icy study serve` creates it", code=1)
     run("study", "new", "other")
     open_study(read_plan("pilot")).database.close()
-    assert_one_sentence(run("study", "check", "other"), "does not hold the study 'other'; it holds pilot", code=1)
+    assert_one_sentence(run("study", "check", "other"), "does not have the study 'other'; it has pilot", code=1)
 
 
 @pytest.mark.slow

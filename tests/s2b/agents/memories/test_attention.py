@@ -152,7 +152,7 @@ def test_a_memory_refuses_games_of_other_sizes() -> None:
     player = MemoryPlayer(MemoryListener(GameSettings()))
     with pytest.raises(IncompatibleError, match="created for stimuli of 3 numbers, 3 tokens per game"):
         evaluate("posdis", player, dimensions=4, episodes=1, seeds=1)
-    with pytest.raises(IncompatibleError, match="end with feedback"):
+    with pytest.raises(IncompatibleError, match="games with feedback"):
         evaluate("posdis", player, feedback=False, episodes=1, seeds=1)
     assert evaluate("posdis", player, most=4, episodes=2, seeds=1).table()["zsct"][0] >= 0  # fewer tokens
 
