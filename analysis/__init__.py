@@ -1,7 +1,7 @@
 """Tables and plots of results, published numbers to compare them with, and the atlas.
 
-The names in `__init__.pyi` are loaded on first use, so that no one waits for modules they do not need. Other functions
-are imported from their modules, such as `icy.analysis.literature.agreement.agreement`.
+The names in `__init__.pyi` are loaded on first use, which keeps the import of icy fast. Other functions are imported
+from their modules, such as `icy.analysis.literature.agreement.agreement`.
 
 Example:
     >>> from icy.analysis import published
@@ -13,13 +13,13 @@ import warnings
 
 import lazy_loader
 
-# No name there may be that of a subpackage, such as `atlas`: Python binds an imported submodule in its package, in the
-# place of a function. `plots` is the subpackage itself.
+# No function there may have the name of a subpackage, such as `atlas`: importing the subpackage would overwrite it.
+# `plots` is the subpackage itself.
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name; old ones are of versions before 0.3."""
+    """Load a public name on first use; `Comparison` is the old name of ResultsComparison (before 0.3)."""
     if name == "Comparison":
         warnings.warn("icy.analysis.Comparison is now icy.analysis.ResultsComparison", FutureWarning, stacklevel=2)
         name = "ResultsComparison"

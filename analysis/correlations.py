@@ -29,7 +29,7 @@ ALMOST_ONE = 1 - 1e-9  # correlations are clipped to this before Fisher's transf
 
 @dataclass(frozen=True)
 class RankCorrelation(Interval):
-    """Spearman's correlation of some pairs of values, with its interval; NaN if one side is constant.
+    """Spearman's correlation of pairs of values, with its interval; NaN if one side is constant.
 
     Attributes:
         pairs: number of pairs.
@@ -67,12 +67,12 @@ def rank_correlation(x: Sequence[float] | Values, y: Sequence[float] | Values) -
     value = float(found[0])
     width = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt((1 + value**2 / 2) / (count - 3))
     centre = math.atanh(min(max(value, -1 + 1e-12), 1 - 1e-12))
-    p = _permuted(a, b, float(found[1]))
+    p = _permutation_p(a, b, float(found[1]))
     return RankCorrelation(value, math.tanh(centre - width), math.tanh(centre + width), count, p)
 
 
-def _permuted(a: Values, b: Values, otherwise: float) -> float:
-    """Return the fraction of permutations with at least this correlation, or `otherwise` if there are too many."""
+def _permutation_p(a: Values, b: Values, otherwise: float) -> float:
+    """Return the exact two-sided permutation p-value; `otherwise` for more than MOST_PERMUTED pairs."""
     if len(a) > MOST_PERMUTED:
         return otherwise
     x, y = (scipy.stats.rankdata(side) - (len(a) + 1) / 2 for side in (a, b))
@@ -93,8 +93,8 @@ class WithinOrder:
         low: lower end of the 95 % interval of the median; NaN for fewer than six models (or groups).
         high: upper end of the interval.
         negative: number of models (or groups) with a correlation (or median) below 0.
-        positive: number of models (or groups) above 0.
-        p: p-value of an exact two-sided sign test of a median of 0, without ties.
+        positive: number of models (or groups) with a correlation (or median) above 0.
+        p: p-value of an exact two-sided sign test that the median is 0; ties are left out.
     """
 
     correlations: pd.Series[float]
@@ -235,7 +235,7 @@ class AcrossModels:
 
 
 def across_models(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None) -> AcrossModels:
-    """Correlate two measures over models, with different seeds for the two, and correct for the noise of seeds.
+    """Correlate two measures over models, using separate seeds for each measure, and correct for the noise of seeds.
 
     Seeds are split into halves: means of `x` over one half are ranked against means of `y` over the other half, and the
     correlations of all splits are averaged. With more than three seeds, only halves of consecutive seeds (in a circle)
@@ -280,7 +280,7 @@ def across_models(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None
 
 
 def reliability(values: pd.DataFrame, groups: Groups | None = None) -> Interval:
-    """Return the reliability of means over seeds of one measure, with its interval; see `across_models`.
+    """Return the reliability of a measure's means over seeds, with its interval; see `across_models`.
 
     Args:
         values: a row per model, a column per seed.
@@ -309,7 +309,7 @@ def _shared(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None) -> tuple[Va
 
 
 def _splits(seeds: int) -> list[tuple[list[int], list[int]]]:
-    """Return splits of seeds into halves that are consecutive in a circle, each in both orders."""
+    """Return splits of seeds into two halves, in both orders; seeds of a half are consecutive in a circle."""
     found = []
     for start in range(seeds):
         half = [(start + i) % seeds for i in range(seeds // 2)]
@@ -319,7 +319,7 @@ def _splits(seeds: int) -> list[tuple[list[int], list[int]]]:
 
 
 def _correlations(x: Values, y: Values, splits: Sequence[tuple[list[int], list[int]]]) -> Values:
-    """Return five correlations: across seeds, reliabilities of x and y, disattenuated, and of the same seeds."""
+    """Return five values: correlation across seeds, reliability of x, of y, disattenuated and same-seed correlation."""
     halves = np.array([[side[:, half].mean(1) for side in (x, y) for half in split] for split in splits])
     ranks = scipy.stats.rankdata(halves, axis=2)  # [split, half, model]; the halves are x's two and y's two
 
@@ -345,7 +345,7 @@ def _pearson(a: Values, b: Values) -> float:
 
 
 def _jackknife(value: float, parts: Values, fisher: bool) -> Interval:
-    """Return an estimate with its interval, from the estimates `parts` that leave out one group each."""
+    """Return an estimate with its jackknife interval; `parts` are the estimates with one group left out."""
     scaled = _fisher(parts) if fisher else parts
     error = math.sqrt((len(parts) - 1) / len(parts) * float(((scaled - scaled.mean()) ** 2).sum()))
     width = student(len(parts) - 1) * error

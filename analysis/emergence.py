@@ -31,7 +31,7 @@ SETTING = {"side": "sender", "representation": "soft", "protocol": "acquire", "m
 
 
 def probed_senders(long: pd.DataFrame) -> pd.DataFrame:
-    """Return the probes of senders in a long table under `SETTING`, the setting with most models in the atlas."""
+    """Return the rows of senders under `SETTING`, the setting with most models in the atlas."""
     same = pd.Series(True, index=long.index)
     for name, value in SETTING.items():
         same &= long[name].fillna("").eq(value)
@@ -45,9 +45,9 @@ def sender_bias(probes: pd.DataFrame) -> pd.DataFrame:
         probes: ratios to concat in long form, under one setting, such as `SETTING` in the atlas.
 
     Returns:
-        A row per sender, by its name without the side: the mean logarithm of its ratio on each grammar; `bias`, the
-        mean over noise grammars minus the mean over compositional grammars; and `against_holistic`, the mean over
-        holistic languages minus the mean over compositional grammars.
+        A row per sender, indexed by name without the side. It has the mean logarithm of the ratio on each grammar;
+        `bias`, the mean over noise grammars minus the mean over compositional grammars; and `against_holistic`, the
+        mean over holistic languages minus the mean over compositional grammars.
 
     Raises:
         InvalidSettingError: the probes have no ratios.
@@ -68,7 +68,7 @@ def sender_bias(probes: pd.DataFrame) -> pd.DataFrame:
 
 
 def emerged(games: Results) -> pd.DataFrame:
-    """Return scores of emergent languages, means over seeds, a row per sender.
+    """Return the mean scores, over seeds, of the languages that senders developed in games: a row per sender.
 
     Args:
         games: results of the kind of job "games" that differ only in the sender.
@@ -95,7 +95,7 @@ class Emergence:
 
     Attributes:
         table: a row per sender with probes and games: the columns of `sender_bias` and of `emerged`.
-        conventions: conventions of the metrics among its columns.
+        conventions: conventions of the metrics among the columns.
     """
 
     table: pd.DataFrame
@@ -106,21 +106,23 @@ class Emergence:
         """Join probes and games by sender; see `sender_bias` and `emerged`.
 
         Raises:
-            InvalidSettingError: fewer than four senders are in both.
+            InvalidSettingError: fewer than four senders have both probes and games.
         """
         table = sender_bias(probes).join(emerged(games), how="inner")
         if len(table) < 4:
-            verb = "is" if len(table) == 1 else "are"
-            raise InvalidSettingError(f"A correlation needs at least four senders; {len(table)} {verb} in both.")
+            verb = "has" if len(table) == 1 else "have"
+            raise InvalidSettingError(
+                f"A correlation needs at least four senders; {len(table)} {verb} both probes and games."
+            )
         return cls(table, conventions_of(long_of(games, empty=True), "games"))
 
     def heading(self, score: str) -> str:
-        """Return the label of a score of emergent languages, with the convention of a metric."""
+        """Return the label of a score of emergent languages; for a metric, with its convention."""
         used = self.conventions.get("cbm" if score == "above_chance" else score)
         return EMERGED[score] if used is None else used.heading(EMERGED[score])
 
     def correlation(self, score: str, bias: str = "bias") -> RankCorrelation:
-        """Return Spearman's correlation over senders of a score of their languages with a bias."""
+        """Return Spearman's correlation, over senders, between a bias and a score of their languages."""
         return rank_correlation(self.table[bias].to_numpy(float), self.table[score].to_numpy(float))
 
     def correlations(self, biases: Sequence[str] = ("bias", "against_holistic")) -> pd.DataFrame:

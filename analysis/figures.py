@@ -17,7 +17,7 @@ LEAST = 0.4  # narrowest readable axes, in inches
 
 
 def show_as_it_is(artist: Artist) -> None:
-    """Make the texts of a figure or axes show `$` literally: names may contain it, and icy's texts have no formulas."""
+    """Print `$` literally in the texts of a figure or axes: names may contain it, and icy's texts have no formulas."""
     for text in artist.findobj(Text):
         text.set_parse_math(False)  # type: ignore[attr-defined]
 
@@ -38,7 +38,7 @@ class ShownFigure(Figure):
         """Draw the figure.
 
         Raises:
-            InvalidSettingError: its labels leave no room for the plot.
+            InvalidSettingError: the labels leave no room for the plot.
         """
         show_as_it_is(self)
         with warnings.catch_warnings():

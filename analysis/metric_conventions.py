@@ -1,4 +1,4 @@
-"""Conventions of the metrics in results: of a long table, of its columns in a table, and of curves."""
+"""Conventions (definitions and options) of the metrics in a long table, in a printed table, and in curves."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from icy.records.kinds import JobKind, job_kind, kind_of_rows
 
 from .table_cells import TableCell
 
-# By metric, the only reason for a missing value in a run that did not fail.
+# Metrics that may be undefined in a run that did not fail, and the only reason for it.
 UNDEFINED = {"topsim": "all pairs of meanings, or all pairs of messages, are equally far apart"}
 
 
 def with_reason(cell: TableCell, part: pd.DataFrame, metric: str) -> TableCell:
-    """Add the reason of missing values to the cell of a metric, if runs that did not fail have none.
+    """Add the reason for missing values to the cell of a metric, if runs that did not fail have no value.
 
     Args:
-        cell: cell of these runs.
-        part: their rows of a long table.
+        cell: cell that shows the metric.
+        part: rows of the long table that the cell summarizes.
         metric: column of the metric.
     """
     if metric not in UNDEFINED or not (part[metric].isna() & ~part["failed"].astype(bool)).any():
@@ -31,7 +31,7 @@ def with_reason(cell: TableCell, part: pd.DataFrame, metric: str) -> TableCell:
 
 
 def undefined_notes(long: pd.DataFrame) -> list[str]:
-    """Return a note, with the reason, per metric that is undefined in some of the runs that did not fail."""
+    """Return a note for each metric that is undefined in some runs that did not fail, with the reason."""
     played, found = long[~long["failed"].astype(bool)], []
     for name, why in UNDEFINED.items():
         lacking = int(played[name].isna().sum()) if name in played else 0
@@ -44,8 +44,8 @@ def conventions_of(long: pd.DataFrame, kind: str = "probe") -> dict[str, Convent
     """Return the conventions of each metric in a long table; if it has none, the defaults of its kind of job.
 
     Args:
-        long: a long table, or curves; newer versions have the column `conventions`.
-        kind: the kind of job, for a table that does not name it.
+        long: a long table, or curves. Tables of older versions lack the column `conventions`.
+        kind: the kind of job, for a table that does not have it.
     """
     found = read_conventions(long["conventions"]) if "conventions" in long else {}
     if found:
@@ -60,11 +60,11 @@ def usual_conventions(kind: JobKind) -> dict[str, Convention]:
 
 
 def of_columns(long: pd.DataFrame, shown: Mapping[str, str], kind: str) -> dict[str, Convention]:
-    """Return the conventions of the columns of a table.
+    """Return the conventions of the columns of a printed table.
 
     Args:
-        long: the results in the table.
-        shown: columns of the long table in the table, and their headings.
+        long: the results in the table, in long form.
+        shown: headings of the printed columns, by column of the long table.
         kind: the kind of job.
     """
     found = conventions_of(long, kind)

@@ -1,4 +1,4 @@
-"""Means with random effects, for example of cells, architectures and languages; some runs may be cut."""
+"""Means with random effects, such as cells, architectures and languages, from runs of which some are cut."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MixedEffects:
     Attributes:
         means: a row per level of the fixed column (or one row, "mean"), with the columns `mean` (for ratios, the
             geometric mean), `low` and `high` (95 % interval), `error` (standard error; for ratios, of the logarithm),
-            `freedom` (degrees of freedom), and `bound` (">" if only a lower bound of the mean is known, which is
+            `freedom` (degrees of freedom), and `bound` (">" if only a lower bound of the mean is known; it is in
             `low`).
         deviations: standard deviation of each random effect and of the residuals; for ratios, of logarithms.
         levels: number of levels of each random effect.
@@ -53,7 +53,7 @@ class MixedEffects:
 
     @property
     def shares(self) -> pd.Series[float]:
-        """Fraction of the variance of a run for each random effect and the residuals."""
+        """Fraction of the variance of runs that is due to each random effect, and to the residuals."""
         variances = self.deviations**2
         return variances / variances.sum()
 
@@ -77,7 +77,7 @@ class MixedEffects:
             if name not in known:
                 raise InvalidSettingError(f"The mean of {name} is not known; choose from {listed(known)}.")
         value, error, freedom = self._model.estimate(np.array([weights.get(name, 0.0) for name in known]))
-        row = _described(value, error, freedom, self.log)
+        row = _mean_row(value, error, freedom, self.log)
         p = 2 * float(scipy.stats.t.sf(abs(value) / error, freedom))
         return pd.Series({"value": row["mean"], **{n: row[n] for n in ("low", "high", "error", "freedom")}, "p": p})
 
@@ -113,7 +113,7 @@ def mixed_effects(
 ) -> MixedEffects:
     """Estimate means with intervals that generalize to new cells, architectures or seeds.
 
-    Runs are values of a linear model: a mean (for each level of `fixed`), plus a normal effect of each level of each
+    The value of a run is modeled as a mean (for each level of `fixed`), plus a normal effect of each level of each
     random column, plus a normal residual. Effects may be crossed or nested. So models that share a cell, or a language,
     do not count as independent.
 
@@ -129,8 +129,7 @@ def mixed_effects(
         value: column of values.
         cut: column that says whether each run was cut, so that its true value is larger. If it is None or a missing
             column, no run was cut.
-        log: whether values are ratios, which are modeled by their logarithms (smaller ratios than 0.01 are raised to
-            0.01).
+        log: whether values are ratios, which are modeled by their logarithms (ratios below 0.01 are raised to 0.01).
 
     Raises:
         IncompatibleError: a random column has one level, or as many levels as runs; or fewer than three runs were not
@@ -169,7 +168,7 @@ def mixed_effects(
     model = _Model(y[used], censored[used], design, [effect[:, None] == effect for effect in effects.values()])
     found = dict(_bounds(y, level, bounded, log))
     for name, unit in zip(names, np.eye(len(names)), strict=True):
-        found[name] = _described(*model.estimate(unit), log)
+        found[name] = _mean_row(*model.estimate(unit), log)
     order = list(dict.fromkeys(level))
     means = pd.DataFrame([found[name] for name in order], index=order)
     deviations = pd.Series(np.sqrt(model.variances), [*random, RESIDUAL])
@@ -184,7 +183,7 @@ def _check_columns(results: pd.DataFrame, names: Sequence[str]) -> None:
 
 
 def _levels(runs: pd.DataFrame, name: str) -> Values:
-    """Return the number of the level of each run.
+    """Return the index of each run's level.
 
     Raises:
         IncompatibleError: there is only one level, or there are as many levels as runs.
@@ -209,7 +208,7 @@ def _bounds(y: Values, level: pd.Series[str], bounded: Mask, log: bool) -> list[
     return found
 
 
-def _described(value: float, error: float, freedom: float, log: bool) -> dict[str, float | str]:
+def _mean_row(value: float, error: float, freedom: float, log: bool) -> dict[str, float | str]:
     """Return a row of `MixedEffects.means`."""
     width = student(freedom) * error
     ends = np.array([value, value - width, value + width])
@@ -229,7 +228,7 @@ class _Fit(NamedTuple):
 
 
 class _Model:
-    """A linear mixed model of values; some are lower limits.
+    """A linear mixed model of values; some values are lower limits.
 
     Attributes:
         variances: REML estimates of the variance of each random effect and of the residuals.
@@ -243,7 +242,7 @@ class _Model:
             y: values [run].
             cut: for each value, whether it is a lower limit.
             design: matrix of fixed effects [run, coefficient].
-            same: for each random effect, whether two runs share a level [run, run].
+            same: for each random effect, a mask of the pairs of runs that share a level [run, run].
         """
         order = np.argsort(cut, kind="stable")
         self.known = int((~cut).sum())
@@ -282,7 +281,7 @@ class _Model:
         return _Fit(float(likelihood + chance), b + gain @ shift, inverse + gain @ (narrowed - covariance) @ gain.T)
 
     def _maximum(self, fixed: Mapping[int, float]) -> tuple[Values, float]:
-        """Return the variances that maximize the likelihood, with some of them fixed, and the log likelihood."""
+        """Return the variances that maximize the likelihood, given fixed variances, and the log likelihood."""
         count = len(self.same) + 1
         free = [i for i in range(count) if i not in fixed]
         values = np.full(count, 1 / count)
@@ -298,7 +297,7 @@ class _Model:
         return values.copy(), self.at(values).likelihood
 
     def best(self, fixed: Mapping[int, float]) -> float:
-        """Return the largest log likelihood with some variances fixed (in units of the values squared)."""
+        """Return the largest log likelihood, given fixed variances (in units of the values squared)."""
         return self._maximum({i: size / self.scale**2 for i, size in fixed.items()})[1]
 
     def estimate(self, weights: Values) -> tuple[float, float, float]:
@@ -347,7 +346,9 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def beyond(limits: Values, covariance: Values) -> tuple[float, Values, Values]:
-    """Return the probability that normal variables of mean 0 are all above their limits, by expectation propagation.
+    """Return the log probability that normal variables of mean 0 are all above their limits, and their moments there.
+
+    The method is expectation propagation.
 
     Args:
         limits: limits [variable].

@@ -1,4 +1,4 @@
-"""The order of grammars, and of values of other columns, in tables and plots."""
+"""The order of grammars, models and other values in tables and plots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORDERED = {
 
 
 def in_order(grammars: Iterable[str]) -> list[str]:
-    """Return grammars, each once: first in the order of the papers' tables, then others in alphabetical order."""
+    """Return the distinct grammars: first in the order of the papers' tables, then others in alphabetical order."""
     return sorted(set(grammars), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
 
 
@@ -35,7 +35,7 @@ _models: ContextVar[Sequence[str]] = ContextVar("_models", default=())
 
 @contextmanager
 def models_in_order(models: Iterable[str]) -> Iterator[None]:
-    """Make the plots of a `with` block show models in this order, and other models after them, by name."""
+    """Plot models in this order within a `with` block; other models follow, sorted by name."""
     before = _models.set(list(dict.fromkeys(models)))
     try:
         yield
@@ -44,7 +44,7 @@ def models_in_order(models: Iterable[str]) -> Iterator[None]:
 
 
 def place_of_model(model: str) -> SortKey:
-    """Return a sort key for a model in plots: by its name, or in the order of `models_in_order`."""
+    """Return a sort key for a model in plots: its place in `models_in_order`, else its name."""
     models = _models.get()
     return models.index(model) if model in models else len(models), natural(model)
 

@@ -83,7 +83,7 @@ def exact_interval(right: int, count: int) -> Interval:
 def permutation_p(ours: ArrayLike, theirs: ArrayLike, paired: bool, resamples: int = RESAMPLES, seed: int = 0) -> float:
     """Return the two-sided p-value of a difference in means, by permutation of persons, or of signs in pairs.
 
-    All permutations are counted if they are not more than `resamples`.
+    All permutations are counted if there are at most `resamples`.
 
     Args:
         ours: a value per person.
@@ -154,7 +154,7 @@ def chance_p(right: int, count: int, chance: float) -> float:
 
 
 def half_width(values: ArrayLike) -> float:
-    """Return the published half-width of a mean: 1.96 s / sqrt(N), with s by N - 1 (spycodes-facts 7)."""
+    """Return the half-width of a mean as in Icy22: 1.96 s / sqrt(N), where s divides by N - 1 (spycodes-facts 7)."""
     array = np.asarray(values, float)
     return NORMAL * float(array.std(ddof=1)) / math.sqrt(len(array)) if len(array) > 1 else math.nan
 
@@ -183,7 +183,7 @@ def as_printed(mean: float, half: float) -> str:
 
 
 def printed(values: ArrayLike) -> str:
-    """Return values of games as Icy22 prints them.
+    """Return the mean and half-width of values as Icy22 prints them.
 
     Example:
         >>> printed([1 / 3, 1 / 3] + 15 * [0])
@@ -248,8 +248,8 @@ def power_of_study(
         seed: seed of the simulation.
 
     Returns:
-        The fraction of studies that find the difference, by grammar; and under "all", the fraction that find all
-        differences.
+        The fraction of studies in which the difference is significant, by grammar; under "all", the fraction in which
+        all differences are significant.
 
     Raises:
         InvalidSettingError: an invalid accuracy, or a missing baseline.
@@ -259,7 +259,7 @@ def power_of_study(
         1.0
     """
     if baseline not in means or len(means) < 2:
-        raise InvalidSettingError(f"`means` needs accuracies of '{baseline}' and of at least one other grammar.")
+        raise InvalidSettingError(f"`means` needs the accuracy of '{baseline}' and of at least one other grammar.")
     checked = {name: real_number(f"accuracy of {name}", value, most=1.0) for name, value in means.items()}
     whole_number("number of persons", persons, least=2)
     whole_number("seed", seed, -LARGEST_SEED - 1, LARGEST_SEED)

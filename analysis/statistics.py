@@ -38,7 +38,7 @@ def student(freedom: Values, confidence: float = CONFIDENCE) -> Values: ...
 
 
 def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | Values:
-    """Return half the width of a confidence interval in standard errors, by Student's t; NaN if `freedom` is 0.
+    """Return half the width of a confidence interval by Student's t, in standard errors; NaN if `freedom` is 0.
 
     Args:
         freedom: degrees of freedom, a number or an array of any shape.
@@ -69,7 +69,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class LogSummary:
-    """Summary of positive numbers on the log scale, or of their quotients.
+    """Summary of positive numbers, or of their quotients, on the log scale.
 
     Attributes:
         centre: geometric mean, or the value of the bound.
@@ -86,7 +86,7 @@ class LogSummary:
     bound: str = ""
 
     def factor(self, spread: str) -> float:
-        """Return the factor that multiplies and divides the geometric mean; `spread` is a name of LOG_SPREADS."""
+        """Return the factor that multiplies or divides the geometric mean; `spread` is a name of LOG_SPREADS."""
         widths = {"sd": self.deviation, "sem": self.error}
         wide = student(self.freedom) * self.error if spread == "ci95" else widths[spread]
         return float(np.exp(np.minimum(wide, 700.0)))  # e^710 is too large for a float
@@ -99,7 +99,7 @@ class LogSummary:
         return self.centre / self.factor("ci95"), self.centre * self.factor("ci95")
 
     def text(self, decimals: int, spread: str = "sd") -> str:
-        """Return the summary as printed: `1.73×/1.02`, to be multiplied or divided, or `> 20`."""
+        """Return the summary as text: `1.73×/1.02` (1.73, multiplied or divided by 1.02), or a bound such as `> 20`."""
         if self.bound:
             shown = f"{self.centre:.{decimals}f}"
             return f"{self.bound} {shown.rstrip('0').rstrip('.') if '.' in shown else shown}"
@@ -275,7 +275,7 @@ def _test(gaps: Values, directions: tuple[int, int], bounded: bool, known: int) 
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number by Holm's method; NaN stays NaN and does not count.
+    """Correct p-values for multiple tests by Holm's method; NaN stays NaN and does not count as a test.
 
     Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
 
@@ -300,7 +300,7 @@ class Equivalence:
 
     Attributes:
         effect: quotient of geometric means for ratios; else the difference of means. NaN if unknown.
-        low: lower end of its 95 % interval, by Welch's t.
+        low: lower end of the 95 % interval of `effect`, by Welch's t.
         high: upper end of the interval.
         p: p-value of two one-sided tests against the margin; small if the two are equivalent. NaN without a test.
         p_different: p-value of Welch's t-test; small if the two differ.
@@ -318,7 +318,7 @@ class Equivalence:
 
     @property
     def verdict(self) -> str:
-        """ "equivalent" or "different", at 5 %; "both" if they differ by less than the margin; else "unclear"."""
+        """ "equivalent", "different", "both" (different, but by less than the margin) or "unclear", at 5 %."""
         alike, apart = self.p < 1 - CONFIDENCE, self.p_different < 1 - CONFIDENCE
         return {(1, 0): "equivalent", (0, 1): "different", (1, 1): "both"}.get((alike, apart), "unclear")
 
@@ -383,8 +383,8 @@ def tost(
     """Return the p-value of two one-sided t-tests that a true difference is within a margin; NaN if unknown.
 
     Args:
-        difference: observed difference, a number or an array of any shape, as are the other arguments.
-        error: its standard error.
+        difference: observed difference, a number or an array of any shape; so are the other arguments.
+        error: standard error of the difference.
         freedom: degrees of freedom of the error.
         margin: the largest difference that does not matter, in the same unit.
 
@@ -397,7 +397,7 @@ def tost(
 
 
 def _upper_tail(distance: float | Values, error: float | Values, freedom: float | Values) -> Values:
-    """Return the probability of a larger Student's t; if the error is 0, it is 0 or 1 by the sign, and 0.5 at 0."""
+    """Return the probability of a larger Student's t. If the error is 0, it is 0, 0.5 or 1, by the distance's sign."""
     far = np.asarray(distance, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(
@@ -478,7 +478,7 @@ def signs_needed(alpha: float = 0.05) -> int:
 
 
 def spread_limit(spread: float, pairs: int) -> float:
-    """Return the upper limit of 80 % confidence of the true spread, from the spread of a pilot.
+    """Return the upper 80 % confidence limit of the true spread, from the spread of a pilot.
 
     Source: Browne 1995, "On the Use of a Pilot Sample for Sample Size Determination".
     """

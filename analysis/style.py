@@ -62,11 +62,11 @@ class Look:
 
     @property
     def face(self) -> str:
-        """Color of the inside of its mark."""
+        """Fill color of the mark."""
         return "white" if self.hollow else self.colour
 
     def handle(self, label: str, size: float = 4.0, line: bool = True, **more: Any) -> Line2D:
-        """Return its entry in a legend: a mark of `size` points, with or without its line."""
+        """Return a legend entry: a mark of `size` points, with or without a line."""
         from matplotlib.lines import Line2D
 
         mark = {"marker": self.marker, "markersize": size, "markerfacecolor": self.face}
@@ -87,7 +87,7 @@ GRAMMARS = {
 
 
 def grammar_looks(grammars: Iterable[str]) -> dict[str, Look]:
-    """Return the looks of grammars: fixed for grammars of the papers, and in order for others, such as languages.
+    """Return the look of each grammar: fixed for the papers' grammars; others, such as languages, get looks in order.
 
     Example:
         >>> grammar_looks(["rot", "rot+perm"])["rot"].colour
@@ -121,7 +121,7 @@ def cell(model: str) -> str:
 
 
 def model_looks(models: Iterable[str]) -> dict[str, Look]:
-    """Return the looks of models: a color and mark per model; for more than seven, a color per family, a mark per cell.
+    """Return the look of each model: a color and mark per model; for over seven, a color per family, a mark per cell.
 
     In the latter case colors may be used twice, so a family without cells has a separate mark, and models with two
     layers (`2L`) are hollow. The order of the models makes no difference.
@@ -180,7 +180,7 @@ def plot_style(name: str | None) -> Iterator[None]:
 
 
 def width_of(width: float | None, natural: float) -> float:
-    """Return the width of a new figure: `width`, else the `natural` width of its content, or WIDTH in some styles."""
+    """Return the width of a new figure: `width` if given, else WIDTH, or the content's `natural` width if FITTED."""
     return width or (natural if FITTED else WIDTH)
 
 
@@ -194,7 +194,7 @@ def figure(width: float | None = None, height: float = 3.0) -> ShownFigure:
 def panels(
     names: Sequence[str], axes: Axes | Sequence[Axes] | None, size: tuple[float, float], across: int = 1, **more: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure and axes for some panels: `axes` with their figure, or new ones.
+    """Return a figure and its axes, one per panel: the caller's `axes`, or a new figure.
 
     Args:
         names: names of the panels.
@@ -220,7 +220,7 @@ def panels(
 def grids(
     blocks: Sequence[tuple[str, int]], width: float, heights: Sequence[float], most: int | None = None, **more: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a new figure with a grid of panels for every block, under its name, and all panels.
+    """Return a new figure with a named grid of panels per block, and all its panels.
 
     Args:
         blocks: name and number of panels of each block; "" for no name.
@@ -321,7 +321,7 @@ def tilt(names: Sequence[str], room: float, side: str = "right", size: float = M
 
 
 def outer_labels(axes: Sequence[Axes], across: int, below: str, left: Sequence[str]) -> None:
-    """Label the x axis of panels with no panel below, and the y axis of the first panel of each row of `across`."""
+    """Label the x axis of the lowest panels, and the y axis of the first panel of each row of `across` panels."""
     for place, ax in enumerate(axes):
         if place + across >= len(axes) or across == 1:
             ax.set_xlabel(below)
@@ -334,9 +334,9 @@ def ratio_axis(axis: Axis, low: float, high: float) -> None:
     """Put ticks with plain numbers (1, 2, 5, 10, ...) between the limits of a logarithmic axis."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    ticks = _between(COARSE, low, high)
+    ticks = _ticks_between(COARSE, low, high)
     if len(ticks) < 3:
-        ticks = _between(FINE, low, high)
+        ticks = _ticks_between(FINE, low, high)
     axis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
     axis.set_ticklabels([f"{tick:g}" for tick in ticks])
 
@@ -345,8 +345,8 @@ def count_axis(axis: Axis, low: float, high: float) -> None:
     """Put a few ticks with short numbers (5k, 100k, 2M) between the limits of a logarithmic axis."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    tens, ticks = _between((1,), low, high), _between(COARSE, low, high)
-    ticks = tens if len(tens) > 1 else ticks if len(ticks) > 1 else _between(FINE, low, high)
+    tens, ticks = _ticks_between((1,), low, high), _ticks_between(COARSE, low, high)
+    ticks = tens if len(tens) > 1 else ticks if len(ticks) > 1 else _ticks_between(FINE, low, high)
     axis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
     axis.set_ticklabels([short(tick) for tick in ticks])
 
@@ -364,7 +364,7 @@ def short(number: float) -> str:
     return f"{number:g}"
 
 
-def _between(steps: Sequence[float], low: float, high: float) -> list[float]:
+def _ticks_between(steps: Sequence[float], low: float, high: float) -> list[float]:
     numbers = [step * 10.0**power for power in range(-3, 10) for step in steps]
     return [number for number in numbers if low <= number * 1.001 and number <= high * 1.001]
 
@@ -376,7 +376,7 @@ def entitle(
 
     Args:
         figure: the figure.
-        axes: its panels.
+        axes: panels of the figure.
         own: whether the figure is new.
         title: title; "" for none, None for the default.
         usual: default title.

@@ -1,4 +1,4 @@
-"""Cells of tables: mean and spread of some replicates, a mark, and a reference value to compare with."""
+"""Table cells: mean and spread of replicates, a mark, and a reference value to compare with."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Reference:
 
     Attributes:
         mean: the value.
-        error: its standard error, or its spread over seeds; NaN if unknown.
+        error: standard error of the mean, or spread over seeds; NaN if unknown.
         distance: cell's mean minus this mean, in combined standard errors; NaN if neither has an error, or if both were
             cut.
-        cut: whether any of its runs was cut at the cap.
+        cut: whether any run of the reference was cut at the cap.
         source: name of the published table; "" for other results.
-        differs_in: columns of the long table in which its training differs from the cell's.
+        differs_in: training settings (columns of the long table) that differ from the cell's.
     """
 
     mean: float
@@ -52,7 +52,7 @@ class Reference:
     differs_in: tuple[str, ...] = ()
 
     def text(self, decimals: int) -> str:
-        """Return the value as printed, with the distance in brackets."""
+        """Return the value as text, with the distance in brackets."""
         shown = number(self.mean, self.error, decimals) + (CUT if self.cut else "")
         return f"{shown} ({round(self.distance, 1) + 0.0:+.1f})" if math.isfinite(self.distance) else shown
 
@@ -67,7 +67,7 @@ class TableCell:
         seeds: number of seeds with a result.
         cut: number of these seeds with a run cut at the cap.
         failed: number of failed runs. An undefined value, such as topsim if all messages are equal, is not a failure.
-        mark: "best" or "worst" of its column, or "".
+        mark: "best" or "worst" of the column, or "".
         reference: value to compare with, if any.
         log: for ratios, their summary on the log scale, or the summary of their quotients to reference ratios.
         p: for differences, the p-value of a paired test, corrected for the number of cells of the table; for metrics,
@@ -75,11 +75,11 @@ class TableCell:
         resolution: relative uncertainty of a run's ratio from its evaluations (`icy.records.resolution`), as root mean
             square over runs; NaN if unknown.
         coarse: whether `resolution` is larger than the relative standard deviation over seeds.
-        row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.
+        row_seeds: number of seeds of the row in a table, if this cell has fewer; else 0.
         updates: for ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
             that the true mean is larger.
         why: for metrics, the reasons for undefined values; empty if all are defined, None for other measures.
-        note: for metrics, the reasons for values that the size of a table determines or bounds.
+        note: for metrics, the reasons why the size of the language table determines or bounds the value.
     """
 
     mean: float
@@ -126,7 +126,7 @@ class TableCell:
         return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
 
     def below(self, kind: str, decimals: int, spread: str) -> str:
-        """Return the text of a line below the cell, of the kind "log", "updates" or "p"; "" if it is unknown."""
+        """Return the text of the line "log", "updates" or "p" below the cell; "" if the value is unknown."""
         if kind == "p":
             return "" if math.isnan(self.p) else p_text(self.p)
         if kind == "updates":
@@ -134,7 +134,7 @@ class TableCell:
         return "" if self.log is None or math.isnan(self.log.centre) else self.log.text(decimals, spread)
 
     def text(self, decimals: int, signed: bool = False) -> str:
-        """Return mean and spread as printed, with marks for cut, failed and missing runs."""
+        """Return mean and spread as text, with marks for cut, failed and missing runs."""
         if not self.seeds:
             return "failed" if self.failed else "-"
         shown = number(self.mean, self.spread, decimals, "+" if signed else "")
@@ -148,7 +148,7 @@ EMPTY = TableCell(math.nan, math.nan, 0, 0, 0)
 
 
 def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
-    """Return the cell of some replicates.
+    """Summarize replicates as a table cell.
 
     Args:
         part: a row per replicate, with the columns value, failed and cut.
@@ -165,7 +165,7 @@ def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
 
 
 def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
-    """Return the cell of some ratios, with their summary on the log scale, and whether evaluations were too coarse.
+    """Summarize ratios as a table cell, with a summary on the log scale and a check for coarse evaluations.
 
     Args:
         part: as for `cell_of`; a column `resolution` has the relative uncertainty of a ratio from its evaluations.
@@ -186,7 +186,7 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
 
 
 def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:
-    """Return the cell of some ratios with the mean updates to the target (`updates_to_target`)."""
+    """Add the mean updates to the target (`updates_to_target`) to a cell of ratios."""
     if not cell.seeds or "steps" not in part:
         return cell
     good = ~part["failed"].to_numpy(bool) & part["value"].notna().to_numpy()
@@ -222,7 +222,7 @@ def updates_text(updates: float) -> str:
 
 
 def cell_of_values(values: pd.Series[float], spread: str) -> TableCell:
-    """Return the cell of values that cannot fail or be cut, such as metrics; NaN values are left out."""
+    """Summarize values that cannot fail or be cut, such as metrics, as a table cell; NaN values are left out."""
     return cell_of(pd.DataFrame({"value": values, "failed": False, "cut": False}), spread)
 
 
@@ -236,7 +236,7 @@ def both_cut(mean: float, seeds: int, cut: int, other: float) -> bool:
 
 
 def checked_spread(spread: str) -> str:
-    """Return a name of SPREADS unchanged.
+    """Return `spread` if it is a name of SPREADS.
 
     Raises:
         InvalidSettingError: an unknown spread.

@@ -1,4 +1,4 @@
-"""Texts for columns of the long table and their values in titles, labels and axes."""
+"""Names of columns of the long table, and their values, as text for titles, labels and axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound in speed.py: the operations that an update needs, and the highest rate of a core."""
+"""The bound of the speed in speed.py: the operations that an update needs, and the highest rate of a core."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compiled(folder: Path) -> Path:
 
 
 def micro_kernel_rate(library: Path, seconds: float) -> float:
-    """Return the billions of operations per second of one core in the products of a recurrent step; see the source."""
+    """Return the billions of operations per second of one core, in matrix products of a recurrent step."""
     function = ctypes.CDLL(str(library)).micro_kernel_rate
     function.argtypes, function.restype = [ctypes.c_double], ctypes.c_double
     return float(function(seconds))
@@ -48,9 +48,9 @@ def large_product_rate(device: str, seconds: float, size: int = 16384) -> float:
 def operations(model: str) -> float:
     """Return the billions of operations of the matrix products that one update of one replicate needs.
 
-    They are the products of icy's own model, forward and backward, as PyTorch counts them. The model skips products
-    with zeros, multiplies the embedding of symbols into the weights once per update instead of at every step, and
-    computes each position of a decoder once. A plain form needs more.
+    PyTorch counts the products of icy's own model, forward and backward. This model skips products with zeros,
+    multiplies the embedding of symbols into the weights once per update instead of at every step, and computes each
+    position of a decoder once. A plain implementation needs more operations.
     """
     import torch
     from torch.utils.flop_counter import FlopCounterMode, addmm_flop, baddbmm_flop

@@ -1,7 +1,7 @@
 """Profile one captured update on a GPU: `python -m benchmarks.captured [--rows sender/FC2L]`.
 
-Prints for each model the time of an update of a stack of 35 replicates, next to the floors of floors.py at this
-device's rates of copies and products; and the slowest kernels, by PyTorch's profiler.
+For each model, it prints the time of an update of a stack of 35 replicates, next to the lower bounds of floors.py at
+this device's rates of copies and products, and the slowest kernels, by PyTorch's profiler.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_KERNELS = 25  # number of kernels to print
 
 
 def copy_rate(device: str, seconds: float, count: int) -> float:
-    """Return the bytes per second that copies of `count` numbers read and write."""
+    """Return the bytes per second that a copy of `count` numbers reads and writes."""
     one, wait = torch.zeros(count, device=device), waiting(device)
     other = torch.empty_like(one)
 
@@ -60,7 +60,7 @@ def profiled(
 
 
 def report(model: str, device: str, engine: str, replicates: int, updates: int, rates: tuple[float, float]) -> str:
-    """Return the measurements of a model; `rates` are bytes and operations per second."""
+    """Measure a model, and return a report as text; `rates` are the device's bytes and operations per second."""
     seconds, kernels = profiled(model, device, engine, replicates, updates)
     counted = floors.captured_update(model, replicates, triton=device != "cpu" and triton_steps.in_use() == "Triton")
     launches, busy = sum(count for _, count, _ in kernels), sum(took for _, _, took in kernels)

@@ -1,4 +1,4 @@
-"""Measure the time until the first update and of a short probe, by cause: `python -m benchmarks.first_seconds`.
+"""Measure the time until the first update, and of a short probe, by cause: `python -m benchmarks.first_seconds`.
 
 With `--before CHECKOUT`, a folder with another version of icy, both are measured in turn, and also `python -c "import
 torch"` in every round. Times of single processes vary much on a machine with other work; the medians of the ratios
@@ -113,7 +113,7 @@ if "FIRST_SECONDS" in os.environ:
 
 
 def run(arguments: Sequence[str], checkout: Path, marks: Path, notes: Path) -> tuple[float, float, list[list[Any]]]:
-    """Run a command with a version of icy; return the times of its start and end, and the notes of its processes."""
+    """Run a command with a version of icy; return its start time, its end time, and the notes of its processes."""
     notes.write_text("")
     path = os.pathsep.join([str(marks), str(checkout)])
     environment = {**os.environ, "PYTHONPATH": path, "FIRST_SECONDS": str(notes)}
@@ -124,7 +124,7 @@ def run(arguments: Sequence[str], checkout: Path, marks: Path, notes: Path) -> t
 
 
 def split(begun: float, ended: float, notes: list[list[Any]]) -> dict[str, float]:
-    """Return the seconds of each cause, and the totals until the first update and until the end."""
+    """Split the time of a command by cause; return the seconds of each cause, until the first update, and in total."""
     parent = notes[0][0]
     (python, *_) = (end for process, what, _, end in notes if what == "python" and process == parent)
     plan = next(n for n in notes if n[1] == "plan")

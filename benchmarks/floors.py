@@ -45,8 +45,8 @@ BANDWIDTH, FP32, TF32 = 4.8e12, 67e12, 494e12
 LAUNCH = 1.5e-6, 2.5e-6
 
 NO_KERNEL = ("empty", "new_empty", "detach", "alias", "_unsafe_view", "resize_")  # in addition to views
-UNREAD = ("zero_", "fill_", "copy_")  # these write in place without reading
-PICKING = ("index_select", "gather", "index")  # these read as much as they return
+UNREAD = ("zero_", "fill_", "copy_")  # operations that write in place without reading
+PICKING = ("index_select", "gather", "index")  # operations that read as much as they return
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class Kernel:
 
 @dataclass
 class Counted:
-    """Kernels and bytes of some operations on a GPU.
+    """Kernels and bytes of operations on a GPU.
 
     Attributes:
         kernels: launched kernels.
-        kept: bytes that the forward pass keeps for the backward pass, by storage.
+        kept: bytes that the forward pass saves for the backward pass, by storage.
         updated: bytes that the optimizer reads and writes.
     """
 
@@ -89,12 +89,12 @@ class Counted:
 
     @property
     def needed(self) -> int:
-        """Bytes that move with any fusion of operations: kept values are written and read, and weights are updated."""
+        """Bytes that move however operations are fused: saved values are written and read, and weights are updated."""
         return 2 * sum(self.kept.values()) + self.updated
 
     @property
     def operations(self) -> int:
-        """Floating-point operations: of products, and one per element of other operations."""
+        """Number of floating-point operations; operations other than products count once per element."""
         return sum(kernel.operations for kernel in self.kernels)
 
     @property
@@ -104,7 +104,7 @@ class Counted:
 
     @property
     def to_floor(self) -> tuple[float, float]:
-        """The time of all launches, for a short and a longer launch, relative to the larger floor."""
+        """The time of all launches relative to the larger floor, for a short and a long time per launch."""
         least, most = (seconds * self.launches / max(self.floors) for seconds in LAUNCH)
         return least, most
 
@@ -114,13 +114,13 @@ class Counted:
         return sum(kernel.seconds for kernel in self.kernels)
 
     def add(self, name: str, read: Sequence[Tensor], written: Sequence[Tensor], operations: int | None = None) -> None:
-        """Count one kernel; by default, one operation per element."""
+        """Count one kernel; without `operations`, it has one operation per element."""
         if operations is None:
             operations = max((x.numel() for x in (*read, *written)), default=0)
         self.kernels.append(Kernel(name, sum(map(_bytes, (*read, *written))), operations))
 
     def keep(self, x: Tensor) -> Tensor:
-        """Record a tensor that is kept for the backward pass."""
+        """Record a tensor that is saved for the backward pass."""
         storage = x.untyped_storage()
         self.kept[storage] = storage.nbytes()  # holds the storage itself, so that its address is not used again
         return x
@@ -135,7 +135,7 @@ def _bytes(x: Tensor) -> int:
 
 
 class Counting(TorchDispatchMode):
-    """Counts the operations in the context; optionally Triton kernels too, as if there were a GPU."""
+    """Count the operations within a `with` block, and optionally Triton kernels, as if there were a GPU."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,14 +168,14 @@ class Counting(TorchDispatchMode):
         self.found.add(name, read, written, products(*args, **kwargs, out_val=out) if products else None)
 
     def launch(self, kernel: str, programs: tuple[int, int], *arguments: Any, **constants: Any) -> None:
-        """Count a Triton kernel, that reads or writes each of its tensors once."""
+        """Count a Triton kernel, which reads or writes each of its tensors once."""
         tensors = [x for x in arguments if isinstance(x, Tensor)]
         self.found.add(f"Triton: {kernel}", tensors, [], sum(x.numel() for x in tensors))
 
 
 @contextmanager
 def counting(triton: bool) -> Iterator[Counted]:
-    """Count the operations in the block."""
+    """Count the operations in a `with` block, with or without Triton kernels."""
     mode = Counting()
     with (
         mode,
@@ -187,7 +187,7 @@ def counting(triton: bool) -> Iterator[Counted]:
 
 
 def captured_update(model: str, replicates: int = REPLICATES, triton: bool = False) -> Counted:
-    """Count the operations in the graph of one update of a stack."""
+    """Count the operations in the CUDA graph of one update of a stack of replicates."""
     task = Task(registry.get(model), SPACE, VOCABULARY, WORD, HIDDEN, "soft")
     settings, loss = settings_for("default"), supervised_loss(get_representation("soft"), task.side)
     stack = [make_model(task, 1, settings)] * replicates
@@ -201,10 +201,10 @@ def captured_update(model: str, replicates: int = REPLICATES, triton: bool = Fal
         return lambda: None
 
     sizes = {"meaning": SPACE.attributes, "message": LENGTH}
-    given, asked = ("meaning", "message") if task.side == "sender" else ("message", "meaning")
+    source, target = ("meaning", "message") if task.side == "sender" else ("message", "meaning")
     batches = [
         torch.zeros(WARM_UP + 1, replicates, BATCH, sizes[kind], dtype=torch.long, device=META)
-        for kind in (given, asked)
+        for kind in (source, target)
     ]
     keys = torch.zeros(WARM_UP + 1, replicates, dtype=torch.long, device=META)
     with mock.patch.multiple(updates, capture=capture, warm_up=lambda operations: None):
@@ -219,7 +219,7 @@ Both = tuple[Counted, Counted]  # by PyTorch alone, and with Triton
 
 
 def table(results: dict[str, Both]) -> str:
-    """Return the table of the needs of an update, by model."""
+    """Return a table of the kernels, bytes and operations of an update, by model."""
     head = ["model", "steps of cells by", "kernels", "launches, ms", "memory, ms", "fp32, ms", "launches to floor"]
     head += ["GB moved", "GB needed", "GFLOP", "all kernels, ms"]
     rows = []
@@ -235,7 +235,7 @@ def table(results: dict[str, Both]) -> str:
 
 
 def kinds(both: Both, at_least: int = 10) -> str:
-    """Return the most frequent kernels."""
+    """Return a table of launches by kernel; kernels with fewer than `at_least` launches are summed."""
     before, after = (Counter(kernel.name for kernel in found.kernels) for found in both)
     names = sorted(before | after, key=lambda name: (-before[name], -after[name], name))
     shown = [name for name in names if max(before[name], after[name]) >= at_least]
@@ -245,7 +245,7 @@ def kinds(both: Both, at_least: int = 10) -> str:
 
 
 def page(results: dict[str, Both]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     model = next(iter(results))
     return fill_template(
         PAGE,

@@ -1,4 +1,4 @@
-"""Speed of the worlds of the games, and legibility of single images: `python -m benchmarks.games_render`.
+"""Rendering speed of the worlds of the games, and legibility of single images: `python -m benchmarks.games_render`.
 
 Takes five minutes of one core. Images, vectors and turns are made on one thread; rates are per second of the thread's
 own time, so other programs on the machine matter little. A small network then learns to read shape, color and place
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def page(rates: str, reading: str) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     return fill_template(
         PAGE,
         device=device_name("cpu"),
@@ -92,7 +92,7 @@ def looks(world: World, count: int, device: torch.device) -> Tensor:
 
 
 def per_second(make: Callable[[], object], count: int, device: torch.device, seconds: float) -> float:
-    """Return the number of items per second of this thread's time, or on a GPU per second."""
+    """Return the number of items per second: of this thread's processor time, or on a GPU of wall time."""
     wait = waiting(device.type)
     clock = time.perf_counter if device.type == "cuda" else time.thread_time
     make()
@@ -124,7 +124,7 @@ def _layer(inputs: int, outputs: int, width: int, stride: int) -> list[nn.Module
 
 
 def reading_table(steps: int) -> str:
-    """Return a table of the accuracies of reading."""
+    """Return a table of the accuracies of the reading network."""
     lines = [(about, *(f"{one:.4f}" for one in accuracies(make_world(name, **o), steps))) for name, about, o in READ]
     return markdown_table(("images", "shape", "colour", "across", "down"), lines, numbers=(1, 2, 3, 4))
 
@@ -158,8 +158,8 @@ def examples(world: World, count: int, first: int = 0) -> Iterator[tuple[Tensor,
 
 
 def _right(reader: Reader, images: Tensor, objects: Tensor, world: World) -> Tensor:
-    said = [scores.argmax(-1) for scores in reader(images).split(world.sizes, -1)]
-    return (torch.stack(said, -1) == objects).double().mean(0)
+    guesses = [scores.argmax(-1) for scores in reader(images).split(world.sizes, -1)]
+    return (torch.stack(guesses, -1) == objects).double().mean(0)
 
 
 if __name__ == "__main__":

@@ -63,19 +63,19 @@ class Plain(nn.Module):
 
 
 def course_of(given: dict[str, Any], seeds: Sequence[int]) -> GameStack:
-    """Make the training of some seeds as one stack."""
+    """Return the training of several seeds as one stack."""
     (job,) = game_jobs(GamesSpec.asked(seeds=list(seeds), **given))
     return GameStack(job, job.replicates)
 
 
 def stack_of(given: dict[str, Any], seeds: int) -> Callable[[int], None]:
-    """Return a function that makes updates of a stack."""
+    """Return a function that makes a number of updates of a stack."""
     course = course_of(given, range(seeds))
     return lambda count: course.advance(course.updates + count)
 
 
 def one_after_another(given: dict[str, Any], seeds: int) -> Callable[[int], None]:
-    """Return a function that makes updates of every seed separately."""
+    """Return a function that makes a number of updates of each seed, one seed after another."""
     courses = [course_of(given, [seed]) for seed in range(seeds)]
 
     def update(count: int) -> None:
@@ -86,7 +86,7 @@ def one_after_another(given: dict[str, Any], seeds: int) -> Callable[[int], None
 
 
 def plain(given: dict[str, Any], seeds: int) -> Callable[[int], None]:
-    """Return a function that makes updates of a plain program, once for every seed."""
+    """Return a function that makes a number of updates of a plain program, once for every seed."""
     course = course_of(given, [0])
     setup = course.task
     models = [Plain(270, setup.words, setup.message_length, given["channel"] == "qt") for _ in range(seeds)]
@@ -111,7 +111,7 @@ WAYS = {"a stack": stack_of, "one after another": one_after_another, "plain PyTo
 
 
 def measure(given: dict[str, Any], seeds: int, updates: int, rounds: int) -> dict[str, float]:
-    """Return the milliseconds of processor time of an update of all seeds, by way: medians of rounds taken in turn."""
+    """Return the milliseconds of processor time of an update of all seeds, by way: medians over rounds."""
     ways = {name: make(given, seeds) for name, make in WAYS.items()}
     for update in ways.values():
         update(WARM_UP)
@@ -121,7 +121,7 @@ def measure(given: dict[str, Any], seeds: int, updates: int, rounds: int) -> dic
 
 
 def page(found: dict[str, dict[str, float]], seeds: int) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     rows = []
     for name, spent in found.items():
         ratios = [f"{spent[way] / spent['a stack']:.2f}" for way in list(WAYS)[1:]]

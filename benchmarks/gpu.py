@@ -1,12 +1,13 @@
 """Run all GPU tests and benchmarks, one after another: `python -m benchmarks.gpu`.
 
-Updates are counted without a GPU: `python -m benchmarks.gpu --only count` prints their launches. The other steps: the
-tests that need a GPU; the comparison with the plain way (speed.py) with captured updates, without them, and without
-Triton; a profile of a captured update (captured.py); the time of all of Perkins21 table 13 for SOFT: 25 senders x 7
-grammars x 3 seeds; the atlas at 5x10; topsim and S2B on the device; the best number of processes that share it; TF32.
+The step `count` needs no GPU: `python -m benchmarks.gpu --only count` prints the launches of an update. The other
+steps: the tests that need a GPU; the comparison with plain PyTorch (speed.py) with captured updates, without them, and
+without Triton; a profile of a captured update (captured.py); the time of all of Perkins21 table 13 for SOFT (25 senders
+x 7 grammars x 3 seeds); the atlas at 5x10; topsim and S2B on the device; the best number of processes that share the
+device; TF32.
 
-Finished steps are skipped, and other steps continue where they were, so this can run in several short sessions: with
-`--seconds`, it and its present step end after that time. Output goes to benchmarks/gpu/ or `--out`.
+Finished steps are skipped, and interrupted steps resume, so the script can run in several short sessions: with
+`--seconds`, it ends after that time. Output goes to benchmarks/gpu/ or `--out`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ WITHOUT_TRITON = ("env", "ICY_TRITON=off")
 
 
 def steps(results: Path) -> dict[str, list[str]]:
-    """Return the commands to run, by the name of their log, the most important first."""
+    """Return the commands to run, keyed by the name of their log, in order of importance."""
     python = sys.executable
     speed = [python, "-m", "benchmarks.speed", "--device", "cuda", "--rows", SPEED_ROWS]
     speed += ["--seconds", "2", "--rounds", "3"]
@@ -66,7 +67,7 @@ def steps(results: Path) -> dict[str, list[str]]:
 
 
 def run(name: str, command: list[str], out: Path, seconds: float | None = None) -> bool:
-    """Run a command into its log, and its time; the log only gets its name when it is complete.
+    """Run a command, and write its output and time to a log; the log gets its final name when it is complete.
 
     Args:
         name: name of the step.
@@ -75,7 +76,7 @@ def run(name: str, command: list[str], out: Path, seconds: float | None = None) 
         seconds: time limit.
 
     Returns:
-        Whether the command has finished, now or before.
+        Whether the command has finished, in this session or an earlier one.
     """
     log, partial = out / f"{name}.log", out / f"{name}.partial"
     if log.exists():

@@ -1,10 +1,10 @@
 """Shared parts of timing scripts: measuring rates, measuring several ways in turn, and printing tables.
 
-A script states its workload and the columns of its table. pyperf and asv were considered and not used. Neither is in
-the package index that this project is built from. Both time one function in fresh processes and save the result in
-their own file, while these scripts time several ways in turn, under the same load of the machine, compare their
-numbers, and write the ratios into a page. So pyperf or asv would only replace the 20 lines of `rate` and `in_turn`, and
-add a file format and a configuration.
+A script states its workload and the columns of its table. These scripts do not use pyperf or asv. Neither is in the
+package index that this project is built from. Both time one function in fresh processes and save the result in their
+own file, while these scripts time several ways in turn, under the same load of the machine, compare their numbers, and
+write the ratios into a page. So pyperf or asv would only replace the 20 lines of `rate` and `in_turn`, and add a file
+format and a configuration.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def waiting(device: str) -> Callable[[], None]:
 
 
 def rate(act: Callable[[], object], seconds: float, clock: Clock = time.perf_counter, least: int = 1) -> float:
-    """Return the number of runs of `act` per second, measured for some seconds and at least `least` runs."""
+    """Return the number of calls of `act` per second, measured for `seconds` and at least `least` calls."""
     done, began = 0, clock()
     while (passed := clock() - began) < seconds or done < least:
         act()
@@ -39,7 +39,7 @@ def rate(act: Callable[[], object], seconds: float, clock: Clock = time.perf_cou
 
 
 def fastest(act: Callable[[], T], rounds: int = 1) -> tuple[T, float]:
-    """Return the result of a function, and the seconds of its fastest call."""
+    """Call a function `rounds` times; return its result, and the seconds of the fastest call."""
     best = float("inf")
     for _ in range(rounds):
         began = time.perf_counter()
@@ -49,7 +49,7 @@ def fastest(act: Callable[[], T], rounds: int = 1) -> tuple[T, float]:
 
 
 def in_turn(ways: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
-    """Measure several ways in turn, and return the measurements of each in all rounds."""
+    """Call several measuring functions in turn, and return the values of each over all rounds."""
     found: dict[str, list[T]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, measure in ways.items():

@@ -36,11 +36,11 @@ from icy.metrics.topographic.permuted import permuted_topsim
 from results.pages import describe_versions, read_options
 
 DISTANCES = ("hamming", "levenshtein")
-FEW = 5  # number of permutations of the slow ways
+FEW = 5  # number of permutations to run by the slow ways (a) and (b)
 
 
 def tested(table: Table, message: str, number: int) -> tuple[PermutationTest, float, float, float]:
-    """Return a test by icy (c), its CPU seconds, its wall seconds, and the peak memory in MB."""
+    """Run a test by icy (c); return the test, its CPU seconds, its wall seconds, and the peak memory in MB."""
     started, used = time.perf_counter(), time.process_time()
     test = permutation_test(table, permutations=number, message=message, workers=1)
     seconds, used = time.perf_counter() - started, time.process_time() - used

@@ -1,7 +1,8 @@
-"""Measure reports: `python -m benchmarks.report_size`, into benchmarks/report-size.md.
+"""Measure the size and the loading time of reports: `python -m benchmarks.report_size`.
 
-Writes reports of more and more runs of the committed records, and the explorer of the atlas. Opens each in a Chromium
-without a network, and measures the time until tables, pictures and buttons respond. Needs the extra `browser`.
+Writes reports of increasing numbers of runs from the committed records, and the explorer of the atlas. Opens each in
+Chromium without a network, and measures the time until tables, pictures and buttons respond. Needs the extra `browser`.
+Writes benchmarks/report-size.md.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MADE_UP, SEEDS = 3000, 2  # models of an artificial table with 4 grammars
 
 
 def opening(path: Path) -> float:
-    """Return the seconds until a page responds."""
+    """Open a page in Chromium, and return the seconds until it responds."""
     found = []
     for _ in range(REPEATS):
         with driven(offline=True, viewport={"width": 1280, "height": 900}) as context:

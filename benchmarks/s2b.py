@@ -1,6 +1,6 @@
 """Environment steps per second of S2B: python -m benchmarks.s2b [--device cuda] [--seconds 5].
 
-In a step both players act in one episode. Resets are included, because every finished episode is followed by another.
+In a step, both players act in one episode. Resets are included, because a new episode follows each finished episode.
 Actions are random and drawn beforehand, so only the game is measured, not a player. The last column is the speed
 relative to a single game in the same run.
 """
@@ -26,7 +26,7 @@ CYCLED_ACTIONS = 8  # number of actions to cycle through
 
 
 def main() -> None:
-    """Print a table."""
+    """Measure, and print the table."""
     given = read_options(
         __doc__,
         device=(str, "torch device; by default NumPy"),
@@ -67,16 +67,16 @@ def measured(
 
 
 def core(episodes: int, device: str | None, setting: dict[str, int]) -> Stepper:
-    """Make the batched game, with actions on its device."""
+    """Return reset and step of the batched game, with actions on its device."""
     game = BatchedGame(episodes=episodes, autoreset=True, device=device, **setting)
     rng = np.random.default_rng(0)
-    said = rng.integers(1, 7, (CYCLED_ACTIONS, episodes, 3))
+    tokens = rng.integers(1, 7, (CYCLED_ACTIONS, episodes, 3))
     decided = rng.integers(0, game.settings.decisions, (CYCLED_ACTIONS, episodes))
     if device is not None:
-        said, decided = (torch.as_tensor(a).to(device) for a in (said, decided))
+        tokens, decided = (torch.as_tensor(a).to(device) for a in (tokens, decided))
 
     def step(number: int) -> None:
-        turn = game.step(said[number % CYCLED_ACTIONS], decided[number % CYCLED_ACTIONS])
+        turn = game.step(tokens[number % CYCLED_ACTIONS], decided[number % CYCLED_ACTIONS])
         if device is not None and number % 100 == 0:
             turn.reward.sum().item()  # waits for the device
 
@@ -84,7 +84,7 @@ def core(episodes: int, device: str | None, setting: dict[str, int]) -> Stepper:
 
 
 def listeners(episodes: int) -> Stepper:
-    """Make the listener's environment of Gymnasium, with the posdis speaker inside, observations and infos."""
+    """Return reset and step of the listener's Gymnasium environment, which contains the posdis speaker."""
     name = "S2B/Listener-v0"
     if episodes > 1:
         env: Any = gymnasium.make_vec(name, num_envs=episodes, vectorization_mode="vector_entry_point")
@@ -108,7 +108,7 @@ def listeners(episodes: int) -> Stepper:
 
 
 def pettingzoo() -> Stepper:
-    """Make the parallel environment of PettingZoo."""
+    """Return reset and step of the parallel environment of PettingZoo."""
     env = parallel_env()
     rng = np.random.default_rng(0)
     actions = [{agent: rng.integers(0, [2, 7, 7, 7]) for agent in env.possible_agents} for _ in range(CYCLED_ACTIONS)]

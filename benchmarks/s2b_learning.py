@@ -1,8 +1,8 @@
 """Speed of learning in S2B, by phase: `python -m benchmarks.s2b_learning [--rounds 3] [--most 3]`.
 
 Every way of learning trains on the same number of whole episodes, in turn, on one thread. The unit is processor time,
-which other work on the machine hardly changes. Dealing includes the messages of speakers that do not learn; forward is
-the rest of an update: playing, drawing decisions, losses. Writes benchmarks/s2b-learning.md.
+which other work on the machine hardly changes. The phase "dealing" includes the messages of speakers that do not learn;
+"forward" is the rest of an update: playing, drawing decisions, losses. Writes benchmarks/s2b-learning.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from icy.s2b.agents.networks.network import NetworkSettings
 from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).parent / "s2b-learning.md"
-EPISODES = 1024  # episodes of a measurement: as many as are dealt at once
+EPISODES = 1024  # episodes of a measurement; so many are dealt at once
 PHASES = ("dealing", "forward", "backward", "optimiser")
 MEASURED: tuple[tuple[str, Any, str], ...] = (
     ("dealing", dealt_learning, "deal_games"),
@@ -54,7 +54,7 @@ def memory(game: GameSettings, kind: str) -> Training:
 
 
 def core(game: GameSettings, learner: str, preset: str, own: bool = False) -> Training:
-    """Make a listener with the LSTM of a preset that learns."""
+    """Make a listener that learns, with the LSTM of a preset."""
     batch = 128 if learner == "ppo" else 32
     settings = CoreLearningSettings(learner=learner, updates=10**6, episodes=batch, minibatch=32)
     network = NetworkSettings.preset(preset, head="policy")
@@ -63,7 +63,7 @@ def core(game: GameSettings, learner: str, preset: str, own: bool = False) -> Tr
 
 
 def both(game: GameSettings, estimator: str) -> Training:
-    """Make a pair that learns both sides."""
+    """Make a pair in which speaker and listener learn."""
     made = pair_learning.PairLearning(game, pair_learning.PairSettings(estimator=estimator, updates=10**6))
     return made.run, made.settings.episodes
 
@@ -82,7 +82,7 @@ WAYS: Mapping[str, Callable[[GameSettings], Training]] = {
 
 @contextmanager
 def clocked(spent: Spent) -> Iterator[None]:
-    """Add the seconds of distinguishable phases to a counter."""
+    """Add the seconds of each phase within a `with` block to `spent`."""
 
     def timed(phase: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -140,7 +140,7 @@ def rows(game: GameSettings, found: Mapping[str, list[Spent]]) -> Iterator[list[
 
 
 def page(game: GameSettings, found: Mapping[str, list[Spent]]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     headings = ["what learns", "games a second", "observations a second", "to the first", *PHASES]
     return fill_template(
         PAGE,

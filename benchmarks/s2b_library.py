@@ -1,9 +1,9 @@
 """Recurrent PPO by icy and by sb3-contrib: `python -m benchmarks.s2b_library [--seeds 3] [--steps 60000]`.
 
-Both train an LSTM of 64 on the same game, with the posdis speaker: icy's `CoreLearning` on dealt episodes, and
+Both train an LSTM of 64 units on the same game, with the posdis speaker: icy's `CoreLearning` on dealt episodes, and
 sb3-contrib's RecurrentPPO in the environment S2B/Listener-v0. They see the same number of steps of the game, in batches
 of about the same number of episodes, equally often, with the same discount and learning rate. Tokens are not permuted,
-so that both learn it in a minute. Prints a table.
+so that both learn the game in a minute. Prints a table.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ STEPS_AT_ONCE = 32  # steps of each episode at once, in the library
 
 
 class LibraryPlayer(Player):
-    """Plays the likeliest action of a model of the library."""
+    """Player that takes the most likely action of a model of sb3-contrib."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat."""
+        """Reset the player for new episodes; see `Player.begin`."""
         super().begin(seat)
         self.state: Any = None
 
     def acting(self, seen: Seen) -> Action:
-        """Decide by the model's state, which is reset where an episode begins."""
-        told = observed(seen, "listener", self.seat.settings)
-        found, self.state = self.model.predict(told, self.state, seen.fresh.copy(), deterministic=True)
+        """Return the model's action; its state is reset where an episode begins."""
+        observation = observed(seen, "listener", self.seat.settings)
+        found, self.state = self.model.predict(observation, self.state, seen.fresh.copy(), deterministic=True)
         return Action(decision=np.where(seen.may_decide, found, 0))
 
 
@@ -94,7 +94,7 @@ WAYS: Mapping[str, Callable[[int, int], Player]] = {"icy": by_icy, "sb3-contrib"
 
 
 def scores(way: str, steps: int, seeds: int) -> tuple[list[float], float]:
-    """Return the accuracy of all decisions after training with each seed, and the mean processor time of training."""
+    """Train with each seed; return the accuracies over all decisions, and the mean processor time of training."""
     began, found = time.process_time(), []
     players = [WAYS[way](steps, seed) for seed in range(seeds)]
     took = (time.process_time() - began) / seeds
@@ -105,7 +105,7 @@ def scores(way: str, steps: int, seeds: int) -> tuple[list[float], float]:
 
 
 def main() -> None:
-    """Print a table."""
+    """Train by both, and print the table."""
     given = read_options(__doc__, seeds=3, steps=60_000)
     torch.set_num_threads(1)
     rows = ((way, *scores(way, given.steps, given.seeds)) for way in WAYS)

@@ -36,7 +36,7 @@ UPDATE_PARTS = {
 
 
 def main() -> None:
-    """Print a table."""
+    """Measure, and print the table."""
     given = read_options(__doc__, steps=(300, "steps of each actor to measure"), updates=(30, "updates to measure"))
     torch.set_num_threads(1)
     print(f"R2D2 on one core of {platform.processor() or platform.machine()}; {describe_versions()}\n")
@@ -58,7 +58,7 @@ def rows(steps: int, updates: int) -> Iterator[tuple[object, ...]]:
 
 
 def measured(act: Callable[[], Any], times: int, parts: dict[str, tuple[str, str]]) -> tuple[float, str]:
-    """Return the CPU seconds of a function, and the shares of its parts in words."""
+    """Return the CPU seconds per call of a function, and the shares of its parts in words."""
     taken = 1 / rate(act, 0, time.process_time, least=times)
     profile = cProfile.Profile(time.process_time)
     profile.enable()
@@ -71,7 +71,7 @@ def measured(act: Callable[[], Any], times: int, parts: dict[str, tuple[str, str
 
 
 def _cumulative(stats: Any, file: str, function: str) -> float:
-    """Return the time in a function and in its calls."""
+    """Return the time in a function, including the functions that it calls."""
     found = [row[3] for (path, _, name), row in stats.items() if path.endswith(f"/{file}") and name == function]
     return max(found, default=0.0)
 

@@ -1,9 +1,9 @@
 """Compare the speed of icy with that of ordinary PyTorch modules: `python -m benchmarks.speed [--quick]`.
 
-One run measures, on the same machine and in turn: plain modules (benchmarks/plain), one after another with all threads;
-the same by hand, one process per core with one thread each, all cores busy; and icy. Steady state is updates alone
-(steady.py); whole rows are commands from start to end (whole.py). bound.py gives the operations of an update and the
-bound of a core. Writes speed-<device>.csv, with every single measurement, and speed-<device>.md.
+One run measures in turn, on the same machine: plain modules (benchmarks/plain), one after another with all threads; the
+same modules "by hand", in one process per core with one thread each; and icy. The steady state (steady.py) is the time
+of updates alone; whole rows (whole.py) are commands from start to end. bound.py computes the operations of an update
+and the highest rate of a core. Writes speed-<device>.csv, with every single measurement, and speed-<device>.md.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Measured:
         rates: updates per second by way, in each round; for BOUND, billions of operations per second.
         engine: engine that icy chose.
         row: the whole row, if it was timed.
-        taken: time of each way for the row.
+        taken: time of each way for the whole row.
     """
 
     model: str
@@ -86,7 +86,7 @@ class Measured:
         return self.operations * self.typical[ICY] / self.typical[BOUND]
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Return every measurement as a line of the csv."""
+        """Yield every measurement as a line of the csv file."""
         for way, found in self.rates.items():
             unit = "GFLOP/s" if way == BOUND else "updates/s"
             for number, value in enumerate(found, start=1):
@@ -102,7 +102,7 @@ class Plan:
     """Durations of the measurements.
 
     Attributes:
-        whole_rows: models to time from start to end too.
+        whole_rows: models to time from start to end as well.
         seconds: seconds of every way in every round.
         rounds: number of rounds.
         minutes: minutes of plain training in a whole row.
@@ -140,7 +140,7 @@ def _number(value: float) -> str:
 
 
 def _spread(values: Sequence[float]) -> str:
-    """Write a median with the smallest and the largest."""
+    """Format the median and the range of values."""
     return f"{_number(median(values))} ({_number(min(values))} to {_number(max(values))})"
 
 
@@ -191,7 +191,7 @@ GPU_BOUND = "The bound is the rate of one large product in the same rounds."
 
 
 def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, load: float) -> str:
-    """Return the page.
+    """Return the text of the page.
 
     Args:
         results: measurements of every model.

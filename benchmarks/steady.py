@@ -1,7 +1,7 @@
 """Steady state: updates per second of all cores together; only updates are timed.
 
-Each way of training runs in its own processes, which are prepared first and then measured in turn, several times, so
-that other load on the machine is the same for all. As a script, this is one of these processes.
+Each way of training runs in its own processes. All processes are prepared first, and then measured in turn, several
+times, so that other load on the machine is the same for all ways. Run as a script, this module is one of the processes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PLAIN, HAND, ICY, BOUND = "one after another", "by hand", "icy", "bound"
 
 @dataclass(frozen=True)
 class Where:
-    """Settings of a process in addition to its model.
+    """Device, engine and stack of a measuring process.
 
     Attributes:
         device: where to train.
@@ -50,7 +50,7 @@ class Where:
 
 
 def ways(device: str) -> dict[str, tuple[int, int]]:
-    """Return the number of processes of each way, and the threads of each."""
+    """Return the number of processes, and of threads per process, of each way."""
     cores = usable_cores()
     if device != "cpu":
         return {PLAIN: (1, cores), ICY: (1, cores), BOUND: (1, 1)}
@@ -65,7 +65,9 @@ def start(module: str, arguments: Sequence[object], threads: int) -> subprocess.
 
 
 class Crew:
-    """The processes of one way.
+    """The processes that train in one way.
+
+    Crews prepare at the same time; `ready` waits for this crew.
 
     Args:
         way: PLAIN, HAND, ICY or BOUND.
@@ -73,8 +75,6 @@ class Crew:
         processes: number of processes.
         threads: threads of each process.
         where: device, engine and stack.
-
-    Crews prepare at the same time; `ready` waits for this one.
     """
 
     def __init__(self, way: str, model: str, processes: int, threads: int, where: Where) -> None:
@@ -96,7 +96,7 @@ class Crew:
         return answer
 
     def rate(self, seconds: float) -> float:
-        """Return the updates per second of all processes together (for the bound, billions of operations)."""
+        """Return the updates per second of all processes together (for BOUND, billions of operations per second)."""
         begin = time.time() + 0.2  # time for all processes to receive it
         for member in self._members:
             print(json.dumps([begin, seconds]), file=member.stdin, flush=True)
@@ -123,7 +123,7 @@ def measure(
 
 
 def one_core(kernel: Path, seconds: float) -> float:
-    """Return the bound of one core while other cores are idle."""
+    """Measure the bound on one core while other cores are idle."""
     crew = Crew(BOUND, str(kernel), 1, 1, Where())
     crew.ready()
     rate = crew.rate(seconds)
@@ -135,7 +135,7 @@ def one_core(kernel: Path, seconds: float) -> float:
 
 
 def main() -> None:
-    """Prepare, report, and then measure for the requested durations."""
+    """Prepare, report readiness, and then measure for the requested durations."""
     parser = argparse.ArgumentParser()
     for name, kind in (("way", str), ("model", str), ("device", str), ("engine", str), ("stack", int)):
         parser.add_argument(name, type=kind)
@@ -157,7 +157,7 @@ Rate = Callable[[float], float]  # function of a number of seconds
 
 
 def bound(model: str, where: Where, place: int) -> tuple[Rate, str]:
-    """Return a function that measures the bound: by the micro-kernel, in the library `model`, or by GPU products."""
+    """Return a function that measures the bound: by the micro-kernel in the library `model`, or by GPU products."""
     from benchmarks.bound import large_product_rate, micro_kernel_rate
 
     if where.device == "cpu":
@@ -184,7 +184,7 @@ def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
 
 def stack_of(model: str, where: Where, place: int = 0) -> Run:
-    """Return a run of one process's stack. Its replicates cycle through the grammars."""
+    """Return the run of one process's stack of replicates, which cycle through the grammars."""
     from icy.config.specs import ProbeSpec
     from icy.experiments.plan import make_plan
     from icy.training.engine import Run
@@ -214,7 +214,7 @@ def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
 
 def _rate(update: Callable[[int], None], replicates: int, where: Where) -> Rate:
-    """Return a function from seconds to updates per second, for a function that makes updates of some replicates."""
+    """Return a function that calls `update` for some seconds, and returns the updates per second of all replicates."""
     wait = harness.waiting(where.device)
     for _ in range(2 if where.device == "cpu" else 8):  # the first updates are slower; on a GPU, an update is captured
         update(1)

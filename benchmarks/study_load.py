@@ -46,10 +46,10 @@ SPOILED = "Other work on the machine slowed the replies: on a quiet machine they
 
 @dataclass
 class Times:
-    """The measurements.
+    """The measured response times.
 
     Attributes:
-        seconds: seconds of replies, by kind of request.
+        seconds: response times in seconds, by kind of request.
         errors: errors in replies.
         finished: number of players who finished.
     """
@@ -59,7 +59,7 @@ class Times:
     finished: int = 0
 
     def quantiles(self, kind: str = "") -> list[str]:
-        """Return number, median, 95 %, 99 % and maximum, in milliseconds; for all requests together if ""."""
+        """Return number, median, 95 % and 99 % quantile and maximum, in milliseconds; `kind` "" is all requests."""
         found = np.concatenate([self.seconds[one] for one in ([kind] if kind else KINDS)]) * 1000
         marks = [*np.quantile(found, [0.5, 0.95, 0.99]), found.max()]
         return [f"{len(found):,}", *(f"{mark:.1f}" for mark in marks)]
@@ -93,7 +93,7 @@ class Client:
 
 
 async def play(playing: Playing, client: Client, late: float, pause: float, chance: random.Random) -> None:
-    """Let a player take part, who comes `late` seconds late."""
+    """Simulate a player who arrives after `late` seconds, from consent to the completion code."""
     await asyncio.sleep(late)
     try:
         async with client.http:
@@ -111,7 +111,7 @@ async def play(playing: Playing, client: Client, late: float, pause: float, chan
 
 
 async def play_all(study: Study, root: str, given: argparse.Namespace) -> Times:
-    """Let all players take part."""
+    """Simulate all players at once, and return their response times."""
     times = Times()
     content = study.plan.conditions.cells[0][1].content
     players = [
@@ -129,7 +129,7 @@ async def play_all(study: Study, root: str, given: argparse.Namespace) -> Times:
 
 
 def prepared(folder: Path) -> Study:
-    """Write the files of a study that `icy study serve` can run, and open it."""
+    """Write the files of a study for `icy study serve`, and return the study."""
     new_study(folder / "pilot.toml")
     path = folder / "pilot.toml"
     text = (
@@ -154,7 +154,7 @@ def serving(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def busy() -> float:
-    """Return the busy seconds of this machine's cores so far."""
+    """Return the seconds that this machine's cores have been busy since its start."""
     fields = [int(one) for one in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
     idle = fields[3] + fields[4]
     return (sum(fields[:8]) - idle) / os.sysconf("SC_CLK_TCK")

@@ -5,7 +5,7 @@ On all pairs of a sample of shufdet at 5x10 (20 tokens), it compares
     for each pair, and scipy's spearmanr of the two lists;
 (b) icy without native code (ICY_NATIVE=off), which counts both distances block by block, by NumPy and RapidFuzz;
 (c) icy.
-It asserts that all give the same number. With --whole, (b) and (c) also run on all 5 * 10^9 pairs of the 100,000
+It asserts that all results are equal. With --whole, (b) and (c) also run on all 5 * 10^9 pairs of the 100,000
 meanings, with the processor time, which other work on the machine hardly changes, and the peak memory of the process.
 Prints Markdown tables with wall times in seconds, and ratios of one run.
 """
@@ -50,7 +50,7 @@ def plain(table: Table, message: str) -> float:
 
 
 def compare(table: Table, device: str) -> Iterator[tuple[object, ...]]:
-    """Yield a row per distance."""
+    """Yield a row per distance: the seconds of each way, and the ratio of (a) to (c)."""
     for message in ("hamming", "levenshtein"):
 
         def of_icy(message: str = message) -> float:
@@ -66,7 +66,7 @@ def compare(table: Table, device: str) -> Iterator[tuple[object, ...]]:
 
 
 def whole(language: icy.Language, device: str) -> Iterator[tuple[object, ...]]:
-    """Yield a row per distance, on all pairs."""
+    """Yield a row per distance and way, on all pairs of meanings."""
     for code, setting in (("native", contextlib.nullcontext), ("without", without_native)):
         for message in ("hamming", "levenshtein"):
             used = time.process_time()

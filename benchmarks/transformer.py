@@ -32,7 +32,7 @@ Update = Callable[[], None]
 
 
 def plain_update(layers: int, device: str) -> Update:
-    """Return an update of the plain form (a)."""
+    """Return a function that makes one update of the plain form (a)."""
     with torch.device(device):
         model = plain.senders.TransDecSoft(A, K, L, V + 1, E, layers=layers)
         meanings, messages = torch.randint(K, (BATCH, A)), torch.randint(V, (BATCH, L))
@@ -48,7 +48,7 @@ def plain_update(layers: int, device: str) -> Update:
 
 
 def icy_update(layers: int, device: str, stack: int) -> Update:
-    """Return an update of icy (b, c), made by the learner of real runs."""
+    """Return a function that makes one update of icy (b, c), by the learner that real runs use."""
     name = "TransDecSoft" if layers == 1 else f"TransDecSoft{layers}L"
     models = [icy.create_sender(name, f"{A}x{K}", L, V, E) for _ in range(stack)]
     at = torch.device(device)

@@ -2,7 +2,7 @@
 
 A row is 7 grammars x 5 seeds, and every replicate gets the same number of updates. icy runs as `icy probe` does, with
 its own number of workers; the plain ways run in one process with all threads, and by hand in one process per core. All
-evaluate at the same updates, on the same number of meanings. As a script, this is one of these processes.
+evaluate at the same updates, on the same number of meanings. Run as a script, this module is one of these processes.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Row:
 
     @property
     def settings(self) -> TrainingSettings:
-        """Settings with a grid of checks that ends at the last update."""
+        """Training settings; the last evaluation is at the last update."""
         return TrainingSettings(max_steps=self.updates)
 
     @property
     def checks(self) -> dict[int, int]:
-        """Meanings of every evaluation, by the updates before it; the last one is reported."""
+        """Number of meanings of each evaluation, keyed by the updates before it; the last accuracy is reported."""
         found, at = {}, 0
         while at < self.updates:
             at = self.settings.next_check(at)
@@ -76,7 +76,7 @@ def updates_for(minutes: float, rates: dict[str, float], replicates: int) -> int
     """Return the updates per replicate for which plain training takes `minutes` minutes and icy a third of that.
 
     Args:
-        minutes: minutes of one model after another.
+        minutes: minutes of plain training, one model after another.
         rates: updates per second by way.
         replicates: number of replicates of the row.
     """
@@ -97,14 +97,14 @@ def time_plain(row: Row, way: str, minutes: float, rate: float, where: Where) ->
 
 
 def time_icy(row: Row, where: Where) -> tuple[Taken, str]:
-    """Time icy; return its engine too."""
+    """Return the time of icy for a row, and its engine."""
     arguments = (ICY, row.model, row.updates, json.dumps([row.seeds, row.grammars]), where.device, where.engine)
     answers, seconds = _run([arguments], ways(where.device)[PLAIN][1])
     return Taken(seconds, len(row.replicates)), str(answers[0])
 
 
 def _run(arguments: Sequence[tuple[object, ...]], threads: int) -> tuple[list[Any], float]:
-    """Run this script with all of these arguments at once; return the output of each, and the seconds in total."""
+    """Run a process of this script per entry of `arguments`, at once; return their outputs, and the total seconds."""
     began = time.perf_counter()
     with contextlib.ExitStack() as at_the_end:
         processes = [at_the_end.enter_context(start("benchmarks.whole", some, threads)) for some in arguments]
@@ -120,10 +120,10 @@ def _run(arguments: Sequence[tuple[object, ...]], threads: int) -> tuple[list[An
 
 
 class FixedJob(ProbeJob):
-    """A row where all replicates get the largest number of updates in the settings, instead of concat's number."""
+    """A row in which all replicates get the same number of updates: the largest number in the settings."""
 
     def train(self, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
-        """Train as `icy probe` does, but treat the last check as the one that reached the target."""
+        """Train as `icy probe` does, but as if the target were reached at the last check."""
         from icy.training.engine import Run
 
         class Fixed(Run):

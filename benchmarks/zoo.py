@@ -1,9 +1,9 @@
-"""Measure the cost of the zoo at 5x10 with and without native cores: `python -m benchmarks.zoo`, a quarter of an hour.
+"""Measure the training cost of the zoo at 5x10 with and without native cores: `python -m benchmarks.zoo`.
 
 For every model of results/atlas/main.toml that learns by gradient, it measures the updates per second of one core, by
 the engine that icy chooses and by PyTorch (the engine `broadcast`), in turn, in processor time, which other work on the
 machine hardly changes. Hours are for one core and the largest number of updates that the caps allow if concat takes
-ASSUMED_STEPS. Writes zoo.md.
+ASSUMED_STEPS. Takes a quarter of an hour. Writes zoo.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def models() -> list[str]:
 
 
 def updates() -> float:
-    """Return the updates of all replicates of a row, if every grammar except concat is trained up to its limit."""
+    """Return the total updates of a row's replicates, if every grammar except concat is trained up to its limit."""
     return ASSUMED_STEPS * SEEDS * (1 + PROTOCOLS["acquire"].cap * (len(GRAMMARS) - 1))
 
 
@@ -53,7 +53,7 @@ def rates(model: str, seconds: float, rounds: int) -> tuple[dict[str, float], st
 
 
 def page(found: dict[str, dict[str, float]]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     hours = {model: {way: updates() / rate / 3600 for way, rate in of.items()} for model, of in found.items()}
     head = ["model", *(f"{way}, updates/s" for way in ENGINES), "ratio", *(f"{way}, hours" for way in ENGINES)]
     return fill_template(

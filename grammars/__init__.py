@@ -44,7 +44,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Return a class by its name in versions before 0.3."""
+    """Return `WordTable` under its name before version 0.3, with a warning."""
     if name == "Table":
         warnings.warn("icy.grammars.Table is now WordTable", FutureWarning, stacklevel=2)
         return WordTable

@@ -42,7 +42,7 @@ class Grammar(Protocol):
         word_length: tokens per attribute word, w; messages have length L = A * w.
         seed: every draw must come from `icy.core.streams.stream(seed, NAME)`, with the grammar's own name.
 
-    A function that can use given words instead of the seed's also takes `words=None`: shape [A, K, w].
+    A function that accepts base words from the user also has an argument `words=None`, of shape [A, K, w].
 
     Returns:
         A Language over `space`, or its messages: shape [N, L], tokens 0..V-1, rows in the order of meanings.
@@ -55,7 +55,7 @@ class Grammar(Protocol):
 
 @dataclass(frozen=True)
 class WordTable:
-    """Properties of the table of messages that a corruption changes.
+    """Sizes and random generator of a table of messages, for a corruption.
 
     Attributes:
         space: the meanings, in the order of the rows.
@@ -117,7 +117,7 @@ class Corruption(ABC):
 def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Words:
     """Draw the words of all attribute values: uniform, and distinct within and across attributes (Perkins21, Icy22).
 
-    They only depend on the seed and the sizes, so all grammars of a seed share them.
+    The words depend only on the seed and the sizes, so all grammars of a seed share them.
 
     Returns:
         Shape [A, K, w].
@@ -198,10 +198,10 @@ def digits(numbers: Int64[IntArray, "*axes"], base: int, length: int) -> Int64[I
 
 
 def given_words(words: object, space: MeaningSpace, vocab_size: int, word_length: int) -> Words:
-    """Return a user's table of words as a new array.
+    """Check a user's table of words, and return it as a new array.
 
     Raises:
-        InvalidSettingError: it is not a table [A, K, w] of tokens 0..V-1, or two values have the same word.
+        InvalidSettingError: `words` is not an array [A, K, w] of tokens 0..V-1, or two values have the same word.
     """
     shape = (space.attributes, space.values, word_length)
     try:
@@ -223,7 +223,7 @@ def given_words(words: object, space: MeaningSpace, vocab_size: int, word_length
 
 
 def check_settings(space: MeaningSpace, vocab_size: int, word_length: int) -> None:
-    """Raise an error for sizes that no grammar can work with, before anything is allocated.
+    """Raise an error for sizes that no grammar supports, before memory is allocated.
 
     Raises:
         InvalidSettingError: the vocabulary is below 2, the word length below 1, or the table too large for memory.
@@ -234,10 +234,6 @@ def check_settings(space: MeaningSpace, vocab_size: int, word_length: int) -> No
 
 
 def check_two_attributes(table: WordTable, name: str) -> None:
-    """Raise an error for a grammar that combines words if a message has only one.
-
-    Raises:
-        IncompatibleError: the space has one attribute.
-    """
+    """Raise IncompatibleError if the space has one attribute, for a grammar that combines words."""
     if table.space.attributes < 2:
         raise IncompatibleError(f"The grammar '{name}' needs at least 2 attributes; {table.space} has 1.")

@@ -23,7 +23,7 @@ def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, words
         vocab_size: V.
         word_length: w; messages have length L = A * w, as in other grammars.
         seed: seed of the messages.
-        words: base words; no message depends on them.
+        words: base words; ignored.
 
     Returns:
         Messages, shape [N, L].

@@ -20,9 +20,9 @@ from icy.languages.names import is_language
 from .grammar import Corruption, IntArray, WordTable, base_messages, check_settings, given_words
 
 WILDCARDS = "*?["
-LANGUAGE_VERSION = "1"  # for languages used as grammars: their names hold a hash of their content
+LANGUAGE_VERSION = "1"  # version of languages used as grammars, which never change: their names contain a hash
 Generators = Callable[..., np.random.Generator]
-"""Function that gives a corruption its generator, called like `icy.core.streams.stream`: (seed, name, ...)."""
+"""Function that returns the random generator of a corruption, with the arguments of `icy.core.streams.stream`."""
 
 
 def make_language(
@@ -46,8 +46,9 @@ def make_language(
         vocab_size: number of tokens, V.
         word_length: tokens per attribute word, w; messages have length A * w.
         seed: whole number.
-        words: base words that replace the seed's: tokens, shape [A, K, w].
-        generators: generators of corruptions, instead of streams of the seed; for languages of other programs.
+        words: base words to use instead of the seed's: tokens, shape [A, K, w].
+        generators: function that returns the random generator of each corruption; by default streams of the seed. Other
+            functions reproduce the languages of other programs.
 
     Returns:
         The language, under its canonical name.
@@ -74,11 +75,11 @@ def make_language(
     table = None if words is None else given_words(words, whole_space, vocab_size, word_length)
     if _is_corruption(entries[0]):
         base = base_messages(whole_space, vocab_size, word_length, whole_seed, table)
-        made = _corrupted(entries, base, (whole_space, vocab_size, word_length), whole_seed, generators)
+        made = _corrupt(entries, base, (whole_space, vocab_size, word_length), whole_seed, generators)
     else:
         made = entries[0].create(whole_space, vocab_size, word_length, whole_seed, **_words_for(entries[0], table))
     canonical = "+".join(entry.name for entry in entries)
-    return _finished(made, canonical, whole_space, vocab_size, word_length, whole_seed)
+    return _check_result(made, canonical, whole_space, vocab_size, word_length, whole_seed)
 
 
 def canonical_name(name: str) -> str:
@@ -97,7 +98,7 @@ def canonical_name(name: str) -> str:
 
 
 def grammar_version(name: str) -> str:
-    """Return the version of a grammar, or of each in a chain ("1+1"); it increases whenever languages may change.
+    """Return the version of a grammar or chain ("1+1"). A grammar's version increases when its languages change.
 
     Raises:
         UnknownNameError, IncompatibleError: as for `canonical_name`.
@@ -150,7 +151,7 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
 
     Raises:
         UnknownNameError: a pattern matches nothing.
-        IncompatibleError: the side cannot learn a grammar asked for by name, or any that a pattern matches.
+        IncompatibleError: the side cannot learn a named grammar, or none of the grammars that a pattern matches.
         InvalidSettingError: `side` is not "sender" or "receiver".
 
     Example:
@@ -164,7 +165,7 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
 
 
 def is_grammar(name: str) -> bool:
-    """Return whether a name or shell pattern is that of grammars, or a chain with a mistake of another kind."""
+    """Return whether a name, chain or shell pattern refers to known grammars, even if the chain is invalid."""
     try:
         _ = registry.match(name, "grammar") if _is_pattern(name) else resolve(name)
     except UnknownNameError:
@@ -192,7 +193,7 @@ def _expand_one(pattern: str, side: str) -> list[str]:
 
 
 def resolve(name: str) -> list[Entry]:
-    """Return the registry entries of a grammar or of the parts of a chain. Errors as for `canonical_name`."""
+    """Return the registry entries of a grammar or of the parts of a chain. Raises the errors of `canonical_name`."""
     parts = [part.strip() for part in name.split("+")]
     if len(parts) > 1 and not all(parts):
         raise InvalidSettingError(f"'{name}' is not a chain of grammars; join names by '+', as in rot+perm.")
@@ -216,7 +217,7 @@ def _sides(entry: Entry) -> tuple[str, ...]:
 
 
 def _words_for(entry: Entry, words: IntArray | None) -> dict[str, IntArray]:
-    """Return the argument that passes given words to a grammar function.
+    """Return the keyword argument that passes `words` to a grammar function; empty without words.
 
     Raises:
         IncompatibleError: the function does not have this argument.
@@ -225,13 +226,13 @@ def _words_for(entry: Entry, words: IntArray | None) -> dict[str, IntArray]:
         return {}
     if "words" not in inspect.signature(entry.load()).parameters:
         raise IncompatibleError(
-            f"The grammar '{entry.name}' makes its own words and does not accept others; its function would need "
-            "an argument `words=None`."
+            f"The grammar '{entry.name}' makes its own words and does not accept others; add an "
+            "argument `words=None` to its function."
         )
     return {"words": words}
 
 
-def _corrupted(
+def _corrupt(
     entries: list[Entry], messages: IntArray, sizes: tuple[MeaningSpace, int, int], seed: int, generators: Generators
 ) -> NDArray[np.integer[Any]]:
     uses: dict[str, int] = {}
@@ -244,8 +245,8 @@ def _corrupted(
     return messages
 
 
-def _finished(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
-    """Return the language under its canonical name, after checks of a plug-in's result."""
+def _check_result(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
+    """Check the result of a grammar, and return it as a language with its canonical name."""
     if not isinstance(made, Language):
         try:
             made = Language(space, made, vocab_size)

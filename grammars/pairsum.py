@@ -9,8 +9,8 @@ from .grammar import Corruption, TableMessages, WordTable, check_two_attributes
 class PairSum(Corruption):
     """Adds to each word the next word, token by token, modulo V.
 
-    Words are updated in order and in place, as in the authors' program, so the last word gets the first word after its
-    update, which makes the map invertible. (Perkins21 writes that the previous word is added.)
+    Words are updated in order and in place, as in the authors' program. So the updated first word is added to the last
+    word, which makes the map invertible. (Perkins21 writes that the previous word is added.)
 
     Raises:
         IncompatibleError: the space has only one attribute.

@@ -49,7 +49,7 @@ class Proj(Corruption):
 
 
 def _sum_of_rows(matrix: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:
-    """Return sums of matrix rows, [n, columns] for rows [n, L]: one-hot vectors times matrix, without one-hot vectors.
+    """Return sums of matrix rows, [n, columns] for row numbers [n, L]; this equals one-hot vectors times the matrix.
 
     Rows are added in the order of positions, so the sums are the same to the last bit on every machine. A matrix
     product does not guarantee this. Neighboring rows with equal first tokens, as in concat, share the sums of these
@@ -72,7 +72,7 @@ def _groups(begins: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _best(scores: NDArray[np.float64]) -> NDArray[np.unsignedinteger[Any]]:
-    """Return the token of the largest score, the first of equal scores, along the first axis of [V, ...]."""
+    """Return the token with the largest score (of equal scores, the first), along the first axis of [V, ...]."""
     best, tokens = scores[0].copy(), np.zeros(scores[0].shape, dtype=np.min_scalar_type(len(scores) - 1))
     for token, of_token in enumerate(scores[1:], start=1):
         np.maximum(tokens, (of_token > best) * tokens.dtype.type(token), out=tokens)

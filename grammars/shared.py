@@ -1,4 +1,4 @@
-"""Languages that a run needs more than once: each is made once per process."""
+"""A cache of languages, so that each process makes a language only once."""
 
 from icy.core.registry import Entry
 from icy.languages.language import Language
@@ -14,9 +14,9 @@ _cache: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of the last
 
 
 def shared_language(name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
-    """Return the language of a grammar: from this process's cache, if it is there.
+    """Return the language of a grammar, from the cache of this process if possible.
 
-    A language cannot be changed, so callers may share it. Arguments and errors as for `make_language`.
+    A language is read-only, so callers may share it. Arguments and errors are those of `make_language`.
     """
     entries = resolve(name)
     key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, seed

@@ -14,18 +14,18 @@ Values = NDArray[np.float64]
 
 
 def percentile_interval(draws: Values) -> tuple[float, float]:
-    """Return the ends of the interval of bootstrap draws, by percentiles."""
+    """Return the 95 % percentile interval of bootstrap draws."""
     low, high = np.nanquantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
 
 
 def student_interval(values: Values) -> tuple[float, float, float]:
-    """Return the mean of some values with the ends of its interval, by Student's t."""
+    """Return the mean of values, and the ends of its 95 % interval by Student's t."""
     mean, half = values.mean(), student(len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     return float(mean), float(mean - half), float(mean + half)
 
 
 def print_estimate(estimate: Sequence[float]) -> str:
-    """Write a value with the ends of its interval, such as "0.50 (0.40 to 0.60)"."""
+    """Format a value with its interval, such as "0.50 (0.40 to 0.60)"."""
     value, low, high = estimate
     return f"{value:.2f} ({low:.2f} to {high:.2f})"

@@ -1,4 +1,4 @@
-"""Helpers of the scripts of `benchmarks/`, `results/` and `tests/stress`: options, records, and pages.
+"""Helpers for the scripts in `benchmarks/`, `results/` and `tests/stress`: options, records, and pages.
 
 A page such as panel.md is made from a template next to it, panel.template.md, and states how its numbers were made.
 """
@@ -29,7 +29,7 @@ def read_options(description: str | None, words: Sequence[str] | None = None, **
         description: docstring of the script.
         words: words of the command line; by default `sys.argv`.
         **options: the default of each option, or a tuple of the default and a help text. The default `False` makes a
-            flag, a type means no default, and a dict has arguments of `add_argument`.
+            flag, a type means no default, and a dict holds arguments of `add_argument`.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in options.items():
@@ -95,7 +95,7 @@ def run_sweeps(
 
 
 def fill_template(page: Path, **values: object) -> str:
-    """Return the text of a page: its template (`NAME.template.md` next to it), with values for the names in braces."""
+    """Return the template of a page (`NAME.template.md` next to it), with the names in braces replaced by values."""
     return page.with_suffix(".template.md").read_text(encoding="utf-8").format(**values)
 
 
@@ -111,7 +111,7 @@ def describe_versions() -> str:
 
 
 def describe_packs(*packs: Path) -> str:
-    """Return the versions, days and devices of packed records."""
+    """Return the versions, dates and devices of packed records, as text."""
     texts = [text for pack in packs for text in pyarrow.parquet.read_table(pack)["record"].to_pylist()]
     found = circumstances([json.loads(text) for text in texts])
     days = " to ".join(dict.fromkeys(found["made"]))

@@ -40,7 +40,7 @@ MESSAGES: list[tuple[str, Callable[[], object]]] = [
     ("atlas: 1 run of 1 model\n", lambda: Atlas(long_of(ONE_RUN), ABOUT)),
     ("messages of 1 token, vocabulary 4", lambda: icy.make_language("concat", "1x4", vocab_size=4, word_length=1)),
     ("has 1 attribute value; the given", lambda: MeaningSpace(1, 4).index(np.zeros((2, 3), dtype=int))),
-    ("1 meaning is missing and 1 row repeats one", lambda: Language.from_table([[0], [2], [2]], [[0], [1], [1]])),
+    ("1 meaning is missing and 1 row repeats a meaning", lambda: Language.from_table([[0], [2], [2]], [[0], [1], [1]])),
 ]
 
 

@@ -46,8 +46,8 @@ class Atlas:
 
     Attributes:
         table: a row per replicate, in long form.
-        about: dates, versions and devices of its runs.
-        name: name in tables and errors.
+        about: dates, versions and devices of the runs.
+        name: name of the atlas in tables and errors.
 
     Example:
         >>> import icy
@@ -88,18 +88,18 @@ class Atlas:
 
     @classmethod
     def of(cls, records: Iterable[Record], name: str = "atlas") -> Atlas:
-        """Make an atlas of some results.
+        """Make an atlas from records.
 
         Args:
             records: records of senders and receivers; failed runs and pairs are left out.
             name: name of the atlas, for tables and errors.
 
         Raises:
-            StoreError: no results are left.
+            StoreError: no record is a result of a sender or receiver.
         """
         probes = [r for r in records if not r["failed"] and kind_of(r).name == "probe"]
         if not probes:
-            raise StoreError("An atlas needs results of senders or receivers, and these have none.")
+            raise StoreError("An atlas needs results of senders or receivers; these records have none.")
         return cls(to_long(probes), _about(probes), name)
 
     def save(self, path: str | Path) -> Path:
@@ -179,7 +179,7 @@ class Atlas:
         return found[[*SETTING, "model", *grammars]]
 
     def alike(self, long: pd.DataFrame) -> pd.DataFrame:
-        """Return the part of the atlas under the setting of some results.
+        """Return the rows of the atlas that have the same setting as some results.
 
         Args:
             long: results in long form, of one setting.
@@ -208,7 +208,7 @@ class Atlas:
         )
 
     def place(self, result: Results) -> Placement:
-        """Place the rows of a result among the rows of the atlas.
+        """Compare a result with the models of the atlas: its ranks and its nearest neighbors.
 
         Args:
             result: a ProbeResult, or its long table, of one setting.
@@ -228,7 +228,7 @@ class Atlas:
         alike, measure = self.alike(long), str(long["measure"].iloc[0])
         means = _wide(long)
         spreads = _wide(long, "std").reindex(index=means.index, columns=means.columns)
-        mine, others = _named(means, _wide(alike))
+        mine, others = _index_by_model(means, _wide(alike))
         ratio, shared = measure == "ratio", [name for name in mine if name in others]
         cut = ratio and any(table.loc[table["grammar"].isin(shared), "cut"].any() for table in (long, alike))
         cap = float(long["cap"].iloc[0]) if ratio and long["cap"].notna().all() else math.inf
@@ -236,7 +236,7 @@ class Atlas:
         return Placement(mine, others, measure, *about, cut, spreads.set_axis(mine.index), cap)
 
     def places(self, result: Results) -> list[Placement]:
-        """Place the rows of each setting of a result; errors as for `place`.
+        """Return a placement for each setting of a result; see `place`.
 
         Args:
             result: a ProbeResult, or its long table.
@@ -256,7 +256,7 @@ def atlas(path: str | Path | None = None) -> Atlas:
 
 
 def _about(records: Sequence[Record]) -> Facts:
-    """Return dates, versions and devices of some results."""
+    """Return the dates, versions and devices of records."""
     return {
         **circumstances(records),
         "packed": now()[:10],
@@ -293,8 +293,8 @@ def _wide(long: pd.DataFrame, over_seeds: Literal["mean", "std"] = "mean") -> pd
     return table[in_order(table.columns)]
 
 
-def _named(*tables: pd.DataFrame) -> list[pd.DataFrame]:
-    """Name the rows of tables by model, options, and hidden size if rows differ in it."""
+def _index_by_model(*tables: pd.DataFrame) -> list[pd.DataFrame]:
+    """Index tables by model and options, and by the hidden size if it varies."""
     sizes = len({hidden for table in tables for _, hidden, _ in table.index}) > 1
     found = []
     for table in tables:

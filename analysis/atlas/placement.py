@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 LISTED_NEIGHBOURS, DRAWN_NEIGHBOURS = 5, 3
-MIN_SHARED = 2  # two rows have a distance if they share at least this many grammars, without concat
+MIN_SHARED = 2  # least number of shared grammars, without concat, for the distance of two models
 AXIS_NAMES = {"ratio": "steps to the target, as a ratio to concat's", "accuracy": "accuracy"}  # by measure
 BINS = 24  # bins of values of one grammar; dots in the same bin are drawn side by side
 DOTS_SPREAD = 0.34  # fraction of a column that dots may take on each side
@@ -35,18 +35,18 @@ RING_STEP = 0.16  # distance of neighbors as a fraction of a column, so that mar
 
 @dataclass(frozen=True)
 class Placement:
-    """Placement of new rows among the rows of an atlas. A notebook shows it as tables.
+    """Ranks and nearest neighbors of new models among the models of an atlas. Notebooks show it as tables.
 
     Attributes:
-        mine: means of the new rows, a column per grammar.
-        others: means of the atlas's rows under the same setting.
+        mine: means over seeds of the new models: a row per model, a column per grammar.
+        others: means of the models of the atlas under the same setting, like `mine`.
         measure: "ratio", "accuracy" or "held_out".
         setting: the setting as text.
         atlas: name of the atlas.
         about: dates, versions and devices of the atlas (`Atlas.about`).
         cut: whether some ratios were cut at the cap; they are not corrected.
-        spreads: standard deviations over seeds of the new rows, like `mine`; NaN for a single seed.
-        cap: the cap of ratios, at which error bars end.
+        spreads: standard deviations over seeds of the new models, like `mine`; NaN for a single seed.
+        cap: the cap of ratios; error bars end there.
     """
 
     mine: pd.DataFrame
@@ -61,16 +61,16 @@ class Placement:
 
     @property
     def grammars(self) -> list[str]:
-        """Grammars of both, without concat."""
+        """Grammars of the new models that the atlas also has, without concat."""
         return [g for g in self.mine.columns if g in self.others.columns and g != "concat"]
 
     def rest(self, name: str) -> pd.DataFrame:
-        """Return the rows of the atlas without the row of this name."""
+        """Return the models of the atlas except the model of this name."""
         return self.others.drop(index=name, errors="ignore")
 
     @cached_property
     def ranks(self) -> pd.DataFrame:
-        """A row per model and grammar.
+        """Ranks of the new models: a row per model and grammar.
 
         Columns: `value`; `rank` (1: learns the grammar most easily; equal values share the better rank); `of`, the
         number of ranked models including this model; and `median` of the atlas.
@@ -88,7 +88,7 @@ class Placement:
 
     @cached_property
     def neighbours(self) -> pd.DataFrame:
-        """The nearest rows of the atlas in bias space: model, neighbor, distance, grammars.
+        """The nearest models of the atlas in bias space: model, neighbor, distance, grammars.
 
         Rows are sorted by the number of grammars that they share with the model, then by distance, since a distance
         over few grammars is easily small.
@@ -112,18 +112,18 @@ class Placement:
         return values.clip(lower=LEAST_RATIO).apply(np.log2) if self.measure == "ratio" else values
 
     def bars(self, name: str) -> list[tuple[float, float]]:
-        """Return the lengths of the error bars of a new row, down and up, for each of `grammars`."""
+        """Return the lengths of the error bars of a new model, down and up, for each of `grammars`."""
         spreads = self.mine * 0 if self.spreads is None else self.spreads
         both = [table.loc[[name], self.grammars].to_numpy(float)[0].tolist() for table in (self.mine, spreads)]
         ratio = self.measure == "ratio"
         return [error_lengths(mean, spread, ratio, self.cap) for mean, spread in zip(*both, strict=True)]
 
     def plot(self, axes: Axes | None = None) -> Figure:
-        """Draw a column per grammar with a dot per model of the atlas, and the new rows among them."""
+        """Draw a column per grammar, with a dot per model of the atlas and a large mark per new model."""
         return plot_placement(self, axes)
 
     def _tables(self) -> list[tuple[str, pd.DataFrame]]:
-        """Return tables of ranks and of neighbors for each new row, each with a title."""
+        """Return tables of ranks and of neighbors for each new model, each with a title."""
         found = []
         for name in self.mine.index:
             ranks = self.ranks.query("model == @name").drop(columns="model")
@@ -138,7 +138,7 @@ class Placement:
         return "root mean square of log2 of the ratios" if self.measure == "ratio" else "root mean square of accuracies"
 
     def notes(self) -> list[str]:
-        """Return notes on the runs of the atlas, and on its limits."""
+        """Return notes on the runs of the atlas, on missing grammars, and on cut ratios."""
         about = self.about
         lacking = self.others[self.grammars].isna().sum()
         thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
@@ -161,12 +161,12 @@ def _formatted(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
-    """Draw models of the atlas as gray dots, the new rows as large marks with error bars, neighbors as rings.
+    """Draw models of the atlas as gray dots, new models as large marks with error bars, neighbors as rings.
 
     Error bars are standard deviations over seeds.
 
     Args:
-        placement: placement of `Atlas.place`.
+        placement: return value of `Atlas.place`.
         axes: axes to draw on; by default a new figure.
 
     Returns:
@@ -206,7 +206,7 @@ def _looks(placement: Placement) -> list[tuple[str, style.Look]]:
 
 
 def _nearest(placement: Placement) -> list[tuple[str, str]]:
-    """Return the nearest neighbors, each once, with the color of the row that they are near."""
+    """Return each nearest neighbor once, with the color of the new model that it is near."""
     looks = dict(_looks(placement))
     found: dict[str, str] = {}
     near = placement.neighbours.groupby("model", sort=False).head(DRAWN_NEIGHBOURS if len(looks) == 1 else 1)

@@ -1,4 +1,4 @@
-"""Published agents of S2B: the jobs that train them again, and comparison of results with printed numbers."""
+"""Published agents of S2B: jobs that retrain them, and comparison of the results with the printed numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOSS, WITHOUT = "reconstruction", "without"  # a setting and column, and the col
 
 @dataclass(frozen=True)
 class AgentTable:
-    """Training of the agents of a published table: arguments of the kind of job "s2b".
+    """How the agents of a published table are trained, as arguments of the kind of job "s2b".
 
     Attributes:
         preset: settings of learner and network.
@@ -51,11 +51,11 @@ GAME = MappingProxyType({"compat": "near32"})  # gives the numbers of the author
 def agent_parts(
     table: str, reference: pd.DataFrame, seeds: object = None, observations: int | None = None
 ) -> list[Facts]:
-    """Return the arguments of the jobs that train the agents of published cells again, one dict per spec.
+    """Return the arguments of the jobs that retrain published agents, one dict per job.
 
     Args:
         table: id of the table, one of AGENTS.
-        reference: its cells.
+        reference: rows of `icy.analysis.published(table)`.
         seeds: seeds; by default as many as the table has.
         observations: number of observations; by default the table's.
 
@@ -103,7 +103,7 @@ def agent_parts(
 
 
 def _games(rows: pd.DataFrame) -> list[dict[str, list[int]]]:
-    """Return shots and samples of cells as grids: samples with the same shots share a grid."""
+    """Return grids of shots and samples that cover the rows: rows with the same shots share a grid."""
     shots = {
         samples: tuple(sorted({int(n) for n in rows.loc[rows["samples"] == samples, "shots"]}))
         for samples in sorted({int(n) for n in rows["samples"]})
@@ -115,7 +115,7 @@ def _games(rows: pd.DataFrame) -> list[dict[str, list[int]]]:
 
 
 def judge_agents(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts on published cells of agents, as `icy.analysis.literature.verdicts.judge_cells` does.
+    """Compare results with the published numbers of agents; see `icy.analysis.literature.verdicts.judge_cells`.
 
     Args:
         table: id of the table, one of AGENTS.
@@ -123,7 +123,8 @@ def judge_agents(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.
         reference: rows of `icy.analysis.published`.
 
     Returns:
-        As `judge_cells`, in percent; the number of values is in `representation`, shots and samples are in `grammar`.
+        The table of `judge_cells`, in percent: the column `representation` holds the number of values, and `grammar`
+        holds shots and samples.
     """
     runs = [_runs(long, cell) for cell in reference.to_dict("records")]
     cells = reference.rename(columns={"agent": "model"})
@@ -140,7 +141,7 @@ def judge_agents(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.
 
 
 def _verdict(cell: Series) -> str:
-    """Return the verdict on a cell; DRAWN if the paper draws its number without printing it."""
+    """Return the verdict on a cell; DRAWN if the paper only plots the number."""
     return DRAWN if cell["seeds"] and math.isnan(cell["published"]) else verdict_of(cell)
 
 

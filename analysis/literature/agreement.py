@@ -44,7 +44,7 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
     Args:
         long: results in long form, as `icy.records.long_table.to_long` makes.
         table: name of one published table; by default all.
-        by: further columns that distinguish results.
+        by: further columns to group results by.
 
     Returns:
         One row per model, preset, changed settings, grammar and published table: mean (`icy`), its standard error and
@@ -54,13 +54,13 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
     good = long[_as_published(long)].copy()
     good["model"] = good["model"].str.replace(r"^\w+/", "", regex=True)
     keys = [*by, *KEYS, *TRAINED_AS]
-    cells = _measured(good, keys)
+    cells = _summarize(good, keys)
     both = with_distance(cells.merge(supervised(table), on=KEYS).rename(columns=NAMES))
     return both[[*keys, *AGREEMENT_COLUMNS]]
 
 
 def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
-    """Compare pairs trained end to end with published values; see `agreement`.
+    """Compare sender-receiver pairs, trained end to end, with published values; see `agreement`.
 
     Only pairs that were trained for as long as in the papers are compared.
 
@@ -73,11 +73,11 @@ def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] 
     keys = [*by, *PAIR_KEYS, *TRAINED_AS]
     names = [name for name in (*keys, "seed") if name != "measure"]
     tall = good[[*names, *measures]].melt(names, measures, "measure", "value").dropna(subset="value")
-    both = with_distance(_measured(tall, keys).merge(theirs, on=PAIR_KEYS).rename(columns=NAMES))
+    both = with_distance(_summarize(tall, keys).merge(theirs, on=PAIR_KEYS).rename(columns=NAMES))
     return both[[*keys, *AGREEMENT_COLUMNS]]
 
 
-def _measured(good: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+def _summarize(good: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     cells = good.groupby(list(keys), sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
     return cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"})
 
@@ -128,14 +128,14 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_accuracies(cells: pd.DataFrame, by_side: Mapping[str, float]) -> pd.Series[float]:
-    """Return a number by side for each cell that is an accuracy of a sender or receiver, and 0 for other cells."""
+    """Return `by_side` of the side of each cell that is an accuracy, and 0 for other cells."""
     if "side" not in cells or "measure" not in cells:
         return pd.Series(0.0, cells.index)
     return cells["side"].map(by_side).where(cells["measure"].eq("accuracy")).fillna(0.0).astype(float)
 
 
 def _reading_error(cells: pd.DataFrame) -> pd.Series[float]:
-    """Return the least error of a single run."""
+    """Return the least standard deviation of a single run: the binomial error of its evaluation."""
     return _of_accuracies(cells, {side: (NEAR_ONE * (1 - NEAR_ONE) / read) ** 0.5 for side, read in READ.items()})
 
 
@@ -146,14 +146,14 @@ def _equivalence(p: NDArray[np.float64], margin: pd.Series[float]) -> list[str]:
 
 
 def _as_published(long: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether each result is comparable with the tables: no options, 5x10, V = 4, w = 4, and the papers' cap."""
+    """Return a mask of the results that the papers' tables contain: no options, 5x10, V = 4, w = 4, the papers' cap."""
     sizes = long["meanings"].eq("5x10") & long["vocab_size"].eq(4) & long["word_length"].eq(4)
     models = long["options"].fillna("").eq("") & ~long["failed"].astype(bool)
     return models & sizes & (long["measure"].ne("ratio") | long["cap"].eq(20))
 
 
 def _at_published_lengths(long: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether each end-to-end run was trained for as long as in the papers."""
+    """Return a mask of the end-to-end runs that were trained for as long as in the papers."""
     steps, most = (pd.to_numeric(long[name], errors="coerce") for name in ("game_steps", "most"))
     scratch = long["grammar"].eq(SCRATCH) & steps.ge(SCRATCH_STEPS)
     drift = long["grammar"].ne(SCRATCH) & steps.isna() & long["cap"].eq(DRIFT_CAP) & most.eq(DRIFT_MOST)

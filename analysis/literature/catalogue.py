@@ -34,16 +34,16 @@ WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots", "distrac
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A published table: its entry in the catalogue.
+    """The catalogue entry of a published table.
 
     Attributes:
         id: name in icy, as in "perkins21/table13".
         title: title in one line.
-        measured: description of its numbers.
+        measured: description of the numbers.
         source: short name of the paper, as in "Perkins21".
         citation: citation of the paper.
         aliases: names of other tables with the same numbers or in the same file.
-        excerpts: names of other tables and figures, also of other papers, that print some of its numbers.
+        excerpts: names of tables and figures, also of other papers, that print some of the numbers.
         protocol: the protocol of training, if models were trained.
         meanings: attributes and values, as in "5x10"; "" if they differ between rows or there are none.
         vocab_size: number of tokens; None if it differs between rows or there is none.
@@ -53,10 +53,10 @@ class PublishedTable:
         ddof: delta degrees of freedom of printed deviations, which were divided by n - ddof; None if unknown.
         caveats: limits of the numbers.
         inferred: parts of the data that were inferred and are not in the paper.
-        reproduce: the way to measure it again: a kind of job ("probe", "e2e", "s2b", "games"), "steps" (probes, by
-            their updates), "metrics", or "".
+        reproduce: how icy reproduces the table: by a kind of job ("probe", "e2e", "s2b", "games"), by "steps" (updates
+            of probes), by "metrics", or not ("").
         shown_by: if `reproduce` is "", a sentence that names the command or the page with this content.
-        page: the page of the documentation about it, without ".md", if results/reproduced has none.
+        page: documentation page about the table, without ".md", if results/reproduced has none.
 
     Example:
         >>> from icy.analysis import find_table
@@ -87,43 +87,43 @@ class PublishedTable:
 
     @property
     def label(self) -> str:
-        """Its numbers in the paper, as in "13/14", or its name if it has no number."""
+        """Number of the table in the paper, as in "13", or "13/14" for two tables; the name if it has no number."""
         return "/".join(name.partition("/")[2].removeprefix("table") for name in (self.id, *self.aliases))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names that `find_table` accepts for it, in lower case."""
+        """All names of this table that `find_table` accepts, in lower case."""
         full = (self.id, *self.aliases, *self.excerpts)
         short = [re.sub(r"/table(?=\d)", "/", name) for name in full]
         return tuple(dict.fromkeys([*full, *short, f"{self.source}/{self.label}".lower()]))
 
     @property
     def path(self) -> Path:
-        """Its file."""
+        """The CSV file with the numbers."""
         return DATA / f"{self.id}.csv"
 
     @property
     def rows(self) -> int:
-        """Number of rows of its file, one per number."""
+        """Number of rows in the file, one per printed number."""
         return len(self.path.read_text(encoding="utf-8").splitlines()) - 1
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return its numbers, as `published` does."""
+        """Return the numbers; see `published`."""
         return _read(self).copy()
 
 
 @dataclass(frozen=True)
 class PublishedFinding:
-    """A table or figure of a paper without numbers in icy.
+    """A table or figure of a paper that icy does not store as numbers.
 
     Attributes:
         id: name in icy, as in "metarg22/recall".
         title: title in one line; "" if icy has only its number.
-        words: its content.
+        words: summary of the content.
         shown_by: a sentence that names the command or the page with this content.
         source: short name of the paper.
-        aliases: its numbers, as in "metarg22/figure4".
-        page: the page of the documentation about it, without ".md".
+        aliases: numbered names, as in "metarg22/figure4".
+        page: documentation page about it, without ".md".
     """
 
     id: str
@@ -136,17 +136,17 @@ class PublishedFinding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names that `icy reproduce` accepts for it, in lower case."""
+        """All names that `icy reproduce` accepts, in lower case."""
         return (self.id, *self.aliases)
 
 
 @dataclass(frozen=True)
 class PublishedName:
-    """A table or figure by one of its names, as `icy list published` lists it.
+    """One name of a published table or figure: a line of `icy list published`.
 
     Attributes:
         name: name, as in "icy22/table16".
-        of: the table or finding with this name, or that contains it.
+        of: the table or finding that has or contains the numbers of this name.
         title: title in one line.
     """
 
@@ -156,17 +156,17 @@ class PublishedName:
 
     @property
     def is_measured(self) -> bool:
-        """Whether `icy reproduce` measures it again."""
+        """Whether `icy reproduce` can reproduce it."""
         return isinstance(self.of, PublishedTable) and bool(self.of.reproduce)
 
 
 def published_sources() -> dict[str, dict[str, str]]:
-    """Return `name` and `citation` of each paper, by the first part of the names of its tables."""
+    """Return the `name` and `citation` of each paper, keyed by the prefix of its table names, such as "icy22"."""
     return {key: {name: one[name] for name in ("name", "citation")} for key, one in _file()["source"].items()}
 
 
 def published_names() -> list[PublishedName]:
-    """Return every table and figure of the papers by each of its names, paper by paper, in the order of their numbers.
+    """Return all names of published tables and figures, sorted by paper and number.
 
     Example:
         >>> from icy.analysis.literature.catalogue import published_names
@@ -188,19 +188,19 @@ def _entries() -> list[PublishedTable | PublishedFinding]:
 
 def _place(one: PublishedName) -> tuple[int, bool, str, int]:
     paper, _, name = one.name.partition("/")
-    word, number = _numbered(name)
+    word, number = _split_number(name)
     return list(_file()["source"]).index(paper), number is None, word if number is not None else "", number or 0
 
 
-def _numbered(name: str) -> tuple[str, int | None]:
-    """Return a name without the number at its end, and the number."""
+def _split_number(name: str) -> tuple[str, int | None]:
+    """Split a name into a stem and the number at its end."""
     found = re.fullmatch(r"(.*?)(\d*)", name)
     assert found is not None
     return found[1], int(found[2]) if found[2] else None
 
 
 def why_not_measured(name: str) -> str:
-    """Return a sentence about a table or figure that `icy reproduce` does not measure; "" if it does.
+    """Return a sentence on why `icy reproduce` does not reproduce a table or figure; "" if it does.
 
     Raises:
         UnknownNameError: no table or figure has this name.
@@ -225,7 +225,7 @@ def _papers(names: tuple[str, ...]) -> set[str]:
 
 
 def find_published(name: str) -> PublishedName:
-    """Return the table or figure of this name, with numbers in icy or without.
+    """Return the table or figure of this name, whether or not icy stores its numbers.
 
     Raises:
         UnknownNameError: no table or figure has this name.
@@ -241,19 +241,19 @@ def find_published(name: str) -> PublishedName:
 
 
 def _unknown(name: str) -> UnknownNameError:
-    """Make an error for an unknown name; suggestions have the same number."""
+    """Return an error for an unknown name, which suggests names with the same number."""
     paper, _, rest = "".join(name.lower().split()).partition("/")
-    number = _numbered(rest or paper)[1]
+    number = _split_number(rest or paper)[1]
     hint = "`icy list published` shows all."
     if rest and number is not None and paper in _file()["source"]:
         source = _file()["source"][paper]["name"]
         return UnknownNameError(f"No table or figure of {source} is called {quoted(name)}; {_targets(source)} {hint}")
-    names = [one.name for one in published_names() if number is None or _numbered(one.name)[1] == number]
+    names = [one.name for one in published_names() if number is None or _split_number(one.name)[1] == number]
     return unknown("published table or figure", name, names, hint)
 
 
 def published_tables() -> list[PublishedTable]:
-    """Return all published tables, paper by paper."""
+    """Return all published tables, grouped by paper."""
     return list(_catalogue())
 
 
@@ -285,7 +285,7 @@ def published(name: str) -> pd.DataFrame:
         - `measure`, the name of the measure;
         - `mean`, `error`, and `error_kind`: "sem", "ci95", "sd", or "none" if the paper gives no error;
         - `n`, the number of runs or games of the mean, if known;
-        - `printed`, the text of the paper;
+        - `printed`, the number as the paper prints it;
         - `bound`, a lower bound of the value in place of a mean, if a run was stopped early;
         - `rounding`, the standard deviation of the rounding error;
         - `standard_error` of the mean, including rounding. Deviations are converted to division by n - 1; the paper is
@@ -312,7 +312,7 @@ def supervised(table: str = "") -> pd.DataFrame:
     A cell with the same numbers in several tables of a paper, such as RNNAutoReg:LSTM in Icy22 tables 3, 4 and 5, is
     returned once, with the first table.
     """
-    whole = _together("probe", table)[["source", "table", *KEYS, *NUMBERS]]
+    whole = _join_tables("probe", table)[["source", "table", *KEYS, *NUMBERS]]
     return whole.drop_duplicates(["source", *KEYS, "measure", "mean", "error", "n"], ignore_index=True)
 
 
@@ -321,10 +321,10 @@ def end_to_end(table: str = "") -> pd.DataFrame:
 
     `model` is the pair, and `measure` a column of the long table.
     """
-    return _together("e2e", table)
+    return _join_tables("e2e", table)
 
 
-def _together(reproduce: str, table: str) -> pd.DataFrame:
+def _join_tables(reproduce: str, table: str) -> pd.DataFrame:
     import pandas as pd
 
     tables = [t for t in _catalogue() if t.reproduce == reproduce]
@@ -349,7 +349,7 @@ def _catalogue() -> tuple[PublishedTable, ...]:
 
 @cache
 def published_findings() -> tuple[PublishedFinding, ...]:
-    """Return the tables and figures without numbers in icy, paper by paper."""
+    """Return the tables and figures that icy does not store as numbers, grouped by paper."""
     found = _file()
     whole = found["finding"]
     for source in found["source"].values():
@@ -391,13 +391,13 @@ def _read(table: PublishedTable) -> pd.DataFrame:
 
 
 def _printed(text: pd.DataFrame) -> pd.Series[str]:
-    """Return the printed text: the column `printed` if there is one, else mean and error."""
+    """Return the numbers as printed: the column `printed` if there is one, else mean and error."""
     usual = text["mean"] + ("±" + text["error"]).where(text["error"] != "", "")
     return text["printed"].where(text["printed"] != "", usual) if "printed" in text else usual
 
 
 def _rounding(cells: pd.DataFrame, mean: pd.Series[str]) -> pd.Series[float]:
-    """Return the standard deviation of a rounding error, uniform over one unit of the last printed digit."""
+    """Return the standard deviation of the rounding error, which is uniform over one unit of the last printed digit."""
     last = 10.0 ** -mean.str.partition(".")[2].str.len()
     place = cells["place"].fillna(last) if "place" in cells else last
     return (place / math.sqrt(12)).where(cells["mean"].notna())

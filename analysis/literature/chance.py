@@ -1,4 +1,4 @@
-"""Agreement by chance: comparison of two tables with equal true means, if the cells of a row share a run of concat."""
+"""Agreement by chance: tests that two tables have equal true means, if the cells of a row share a run of concat."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icy.core.streams import stream
 # Correlation of the distances of cells that share a run of concat. It is 1/2 if concat varies as much as the other
 # grammars; in the tables measured so far it is 0.06 to 0.46.
 SHARED = 0.5
-NODES = 64  # of quadratures
+NODES = 64  # number of nodes of a quadrature
 LEAST_ROWS = 6  # with fewer, no mean difference is significant at 5 %
 MOST_ENUMERATED = 12  # up to this many rows, all exchanges are counted
 EXCHANGES = 10_000  # random exchanges for more rows
@@ -52,8 +52,8 @@ def agreement_share(ours: int, theirs: int) -> float:
 def count_interval(shares: Sequence[float] | Values, rows: Sequence[Hashable]) -> tuple[int, int]:
     """Return the 95 % interval of the number of cells that agree by chance.
 
-    The distances of cells are correlated within a row (SHARED) and independent across rows. In simulated tables of
-    equal truth, the interval holds 97 to 99 % of the counts.
+    The distances of cells are correlated within a row (SHARED) and independent across rows. In simulated tables with
+    equal true means, the interval contains 97 to 99 % of the counts.
 
     Args:
         shares: probability that each cell agrees.
@@ -63,19 +63,19 @@ def count_interval(shares: Sequence[float] | Values, rows: Sequence[Hashable]) -
         >>> count_interval([0.95] * 20, range(20)), count_interval([0.95] * 20, [0] * 10 + [1] * 10)
         ((17, 20), (15, 20))
     """
-    total = _count_distribution(np.asarray(shares, float), _numbered(rows)).cumsum()
+    total = _count_distribution(np.asarray(shares, float), _row_numbers(rows)).cumsum()
     low, high = (int(np.searchsorted(total, edge)) for edge in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
     return low, min(high, len(shares))
 
 
 def count_p(agree: int, shares: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
     """Return the probability that `agree` or fewer cells agree by chance; see `count_interval`."""
-    found = _count_distribution(np.asarray(shares, float), _numbered(rows))
+    found = _count_distribution(np.asarray(shares, float), _row_numbers(rows))
     return float(min(1.0, found[: agree + 1].sum()))
 
 
 def combined_p(p: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
-    """Return the combined p-value of all cells, with correlated cells in a row.
+    """Combine the p-values of all cells, where cells in a row are correlated.
 
     This is Fisher's combination with the variance of correlated tests (Brown 1975, "A Method for Combining
     Non-Independent, One-Sided Tests of Significance"), here for two-sided tests with correlated distances (SHARED).
@@ -88,7 +88,7 @@ def combined_p(p: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
         >>> [round(combined_p([0.1] * 6, rows), 3) for rows in (range(6), [0] * 6)]
         [0.006, 0.038]
     """
-    numbers = _numbered(rows)
+    numbers = _row_numbers(rows)
     values = np.maximum(np.asarray(p, float), np.finfo(float).tiny)
     pairs = sum(size * (size - 1) for size in np.bincount(numbers))
     mean, variance = 2.0 * len(values), 4.0 * len(values) + pairs * _fisher_covariance()
@@ -103,7 +103,7 @@ def mean_difference_p(differences: Sequence[float] | Values, rows: Sequence[Hash
     sign of all its differences. All exchanges are counted, or EXCHANGES random ones if there are more than 12 rows.
 
     Args:
-        differences: signed difference of each cell, such as a log ratio; it changes sign if the two are exchanged.
+        differences: signed difference of each cell between the two tables, such as a log ratio.
         rows: row of each cell.
 
     Returns:
@@ -113,7 +113,7 @@ def mean_difference_p(differences: Sequence[float] | Values, rows: Sequence[Hash
         >>> mean_difference_p([1, 2, 1, 3, 1, 2], "abcdef")
         0.03125
     """
-    numbers = _numbered(rows)
+    numbers = _row_numbers(rows)
     sums = np.bincount(numbers, np.asarray(differences, float))
     if len(sums) < LEAST_ROWS:
         return float("nan")
@@ -127,7 +127,7 @@ def mean_difference_p(differences: Sequence[float] | Values, rows: Sequence[Hash
     return float(as_far.mean() if exact else (as_far.sum() + 1) / (EXCHANGES + 1))
 
 
-def _numbered(rows: Sequence[Hashable]) -> Counts:
+def _row_numbers(rows: Sequence[Hashable]) -> Counts:
     places = {row: i for i, row in enumerate(dict.fromkeys(rows))}
     return np.array([places[row] for row in rows], np.int64)
 
@@ -140,7 +140,7 @@ def _normal_nodes() -> tuple[Values, Values]:
 
 
 def _count_distribution(shares: Values, numbers: Counts) -> Values:
-    """Return the probability of every count of cells that agree, from 0 to all, [cells + 1]."""
+    """Return the probability of each number of agreeing cells, from 0 to all, [cells + 1]."""
     nodes, weights = _normal_nodes()
     limits = -scipy.special.ndtri((1 - shares) / 2)
     part, rest = np.sqrt(SHARED) * nodes, np.sqrt(1 - SHARED)

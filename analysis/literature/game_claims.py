@@ -20,7 +20,7 @@ HOLDS, FAILS, IN_PART, UNKNOWN = "holds", "does not hold", "holds in part", "not
 
 @dataclass(frozen=True)
 class GameMeans:
-    """Means over seeds of one game, or the printed numbers of one row, by measure."""
+    """Measures of one game, as means over seeds; or the printed numbers of one row."""
 
     world: str
     channel: str
@@ -65,7 +65,7 @@ def _verdict(found: list[Finding]) -> str:
 
 
 def games_of_results(long: pd.DataFrame) -> Games:
-    """Return the games of a long table of games, with the column `world`; failed runs are left out."""
+    """Convert a long table of games, with the column `world`, to games; failed runs are left out."""
     good = long[~long["failed"].astype(bool)].rename(columns={"representation": "channel", "vocab_size": "word_size"})
     measures = [name for name in MEASURES if name in good]
     return [
@@ -75,7 +75,7 @@ def games_of_results(long: pd.DataFrame) -> Games:
 
 
 def games_of_table(cells: pd.DataFrame) -> Games:
-    """Return the rows of a published table as games, from `icy.analysis.literature.games.with_names`."""
+    """Convert a published table, from `icy.analysis.literature.games.with_names`, to games."""
     return [
         _game(rows, dict(zip(rows["measure"], rows["mean"], strict=True)))
         for _, rows in cells.groupby("row", sort=False)
@@ -94,7 +94,7 @@ MEASURES = ("accuracy", "cbm", "ami", "ambiguity_rate", "paraphrase_rate", "unma
 def _pairs(
     games: Games, measure: str, same: Callable[[GameMeans], object], first: object, by: str
 ) -> Iterator[tuple[GameMeans, GameMeans]]:
-    """Yield pairs of games with equal `same`: the first has the value `first` of the attribute `by`, the second not."""
+    """Yield pairs of games with equal `same`; the attribute `by` is `first` in the first game, not in the second."""
     measured = [game for game in games if measure in game.values]
     for one, other in product(measured, measured):
         if getattr(one, by) == first and getattr(other, by) != first and same(one) == same(other):

@@ -1,4 +1,4 @@
-"""Published games: the jobs that train their agents again, and comparison of results with printed numbers."""
+"""Published games: jobs that retrain their agents, and comparison of the results with the printed numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHICH = ("world", "channel", "rule_length", "word_size", "message_length")
 
 @dataclass(frozen=True)
 class GameTable:
-    """Training of the agents of a published table of games.
+    """How the agents of a published table of games are trained.
 
     Attributes:
         arguments: arguments of the kind of job "games" that all rows share.
@@ -43,7 +43,7 @@ GAMES = MappingProxyType(
 
 
 def with_names(cells: pd.DataFrame, table: str) -> pd.DataFrame:
-    """Return the cells of a published table of games with the names of their rows, as in "thing-qt-l4".
+    """Add the column `row`, the name of the game as in "thing-qt-l4", to a published table of games.
 
     Example:
         >>> from icy.analysis import published
@@ -59,11 +59,11 @@ def with_names(cells: pd.DataFrame, table: str) -> pd.DataFrame:
 
 
 def game_parts(table: str, reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
-    """Return the arguments of the jobs ("games") that train the agents of published cells again, a dict per row.
+    """Return the arguments of the jobs ("games") that retrain published agents, a dict per row of the table.
 
     Args:
         table: id of the table, one of GAMES.
-        reference: its cells, with the names of their rows.
+        reference: cells of the table from `with_names`.
         seeds: seeds; by default SEEDS.
     """
     parts = []
@@ -85,7 +85,7 @@ class PublishedRow:
     table: str
 
     def with_reference(self, measure: str, cell: TableCell) -> TableCell:
-        """Return a cell with the published value of its measure, if there is one."""
+        """Add the published value of a measure to a cell, if there is one."""
         if measure not in self.values or not cell.seeds:
             return cell
         value = self.values[measure]
@@ -118,15 +118,15 @@ def _row(cell: Row) -> GameKey:
 
 
 def judge_games(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts on published cells of games, as `icy.analysis.literature.verdicts.judge_cells` does.
+    """Compare results with the published numbers of games; see `icy.analysis.literature.verdicts.judge_cells`.
 
     Args:
         table: id of the table, one of GAMES.
         long: results of the kind of job "games" in long form, with the column `world`.
-        reference: rows of `icy.analysis.published`, with the names of their rows.
+        reference: cells of the table from `with_names`.
 
     Returns:
-        As `judge_cells`; the world is in `representation`, and the name of the row is in `model`.
+        The table of `judge_cells`: the column `representation` holds the world, and `model` the name of the row.
     """
     runs = [_runs(long, cell) for cell in reference.to_dict("records")]
     cells = reference.rename(columns={"row": "model"}).assign(representation=reference["world"].str.title(), grammar="")
@@ -134,7 +134,7 @@ def judge_games(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.D
 
 
 def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
-    """Return the values and failures of the results of a cell."""
+    """Return the columns `value` and `failed` of the runs of a published cell."""
     rows = rows_of(long, cell)
     return (
         rows[[cell["measure"], "failed"]].set_axis(["value", "failed"], axis=1) if cell["measure"] in rows else rows[:0]
@@ -142,7 +142,7 @@ def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
 
 
 def rows_of(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
-    """Return the results of the row of a published cell."""
+    """Return the results of the game that a published cell belongs to."""
     if not len(long):
         return long
     same = pd.Series(True, index=long.index)

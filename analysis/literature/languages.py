@@ -1,4 +1,4 @@
-"""Published metrics of grammars: comparison of the same metrics of icy's languages with the printed numbers."""
+"""Published metrics of grammars, compared with the same metrics of icy's languages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .verdicts import judge_runs
 
 
 def judge_languages(reference: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
-    """Measure published cells of residual entropy again, and return verdicts as `literature.verdicts.judge_cells` does.
+    """Compute the residual entropy of icy's languages, and compare it with published cells; see `judge_cells`.
 
     Each cell is measured on the languages of its grammar, one per seed.
 
@@ -22,7 +22,8 @@ def judge_languages(reference: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFra
         seeds: seeds of the languages.
 
     Returns:
-        As `judge_cells`; the space is in `representation`, and the search is in `model`.
+        The table of `icy.analysis.literature.verdicts.judge_cells`: the column `representation` holds the space, and
+        `model` the search method.
     """
     cells = reference.rename(columns={"search": "model"}).assign(representation=reference["meanings"])
     return judge_runs(cells, [_values(cell, seeds) for cell in reference.to_dict("records")])

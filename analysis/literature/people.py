@@ -19,7 +19,9 @@ STUDY_COLUMNS = (
 
 
 def published_people() -> pd.DataFrame:
-    """Return the published accuracies on held-out items, scores and minutes: a row per dataset, grammar and metric.
+    """Return the published accuracies on held-out items, scores and minutes of people.
+
+    The table has a row per dataset, grammar and metric.
 
     Accuracies are computed from counts. If several counts fit the printed numbers, `value` is their middle, and `low`
     and `high` are the smallest and the largest. `persons` is the number of games.

@@ -1,4 +1,4 @@
-"""Published numbers of updates to a target accuracy: jobs that train their models again, and comparison of counts."""
+"""Published numbers of updates to a target accuracy: jobs that retrain the models, and comparison of the counts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LEFT_OUT = ("shuf",)  # a grammar for receivers: a sender can only memorize it
 
 
 def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
-    """Return the arguments of `icy.probe` that train the models of published cells again, a dict per space and model.
+    """Return the arguments of `icy.probe` that retrain published models, a dict per space and model.
 
     Grammars other than concat are trained for at most `cap` times concat's updates. The cap is SLACK times the largest
     printed ratio of the model, and at least LEAST_CAP.
 
     Args:
-        reference: the cells, with the column `meanings`.
+        reference: cells of the published table, with the column `meanings`.
         seeds: seeds; by default SEEDS.
 
     Example:
@@ -61,7 +61,7 @@ def _cap(rows: pd.DataFrame) -> int:
 
 
 def judge_steps(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts on published numbers of updates, as `icy.analysis.literature.verdicts.judge_cells` does.
+    """Compare results with published numbers of updates; see `icy.analysis.literature.verdicts.judge_cells`.
 
     The paper does not say how many runs it had, so each number counts as a single run. If it prints a lower bound, or
     icy's runs were cut, the verdict is "differs" only if the two are incompatible.
@@ -71,7 +71,7 @@ def judge_steps(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
         reference: rows of `icy.analysis.published`.
 
     Returns:
-        As `judge_cells`, with the space in `representation`, and with the column `bound`.
+        The table of `judge_cells` with the column `bound`; the column `representation` holds the space.
     """
     runs = [_runs(long, cell) for cell in reference.to_dict("records")]
     known = reference.fillna({"n": 1, "hidden_size": USUAL_SIZE}).astype({"n": int, "hidden_size": int})

@@ -80,7 +80,7 @@ def judge_cells(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     theirs = reference.rename(columns=NAMES)
     if "side" not in theirs:
         theirs["side"] = "pair"
-    cells = theirs.merge(_measured(long, theirs), on=CELL, how="left")
+    cells = theirs.merge(_summarize_cells(long, theirs), on=CELL, how="left")
     counts = ["seeds", "failed", "cut", "tried", "row_tried"]
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells = with_distance(cells)
@@ -101,7 +101,7 @@ def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
     return cells.assign(by_design=by_design, equivalence=cells["equivalence"].where(known & ~by_design, ""))
 
 
-def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+def _summarize_cells(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Return mean, standard error and counts of every cell; a pair has a cell for each measure."""
     pairs = long["side"].eq("pair")
     alone = long[~pairs].assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))
@@ -119,7 +119,7 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict_of(cell: Series) -> str:
-    """Return the verdict on a cell, from its counts and the p-value of its distance; see `judge_cells`."""
+    """Return the verdict on one cell (a row of `judge_cells` without a verdict); see `judge_cells`."""
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
     if cell["measure"] == "ratio" and cell["tried"] < cell["row_tried"]:
@@ -148,16 +148,16 @@ def _all_cut(cell: Series) -> tuple[bool, bool]:
 def judge_runs(
     cells: pd.DataFrame, runs: Sequence[pd.DataFrame], verdict: Callable[[Series], str] = verdict_of
 ) -> pd.DataFrame:
-    """Return verdicts on published cells from the runs of each cell; see `judge_cells`.
+    """Return a verdict on each published cell from the runs of this cell; see `judge_cells`.
 
     Args:
-        cells: rows of `icy.analysis.published`, with the columns of CELL. Without a side or a hidden size, they are of
-            a pair of the usual size.
+        cells: rows of `icy.analysis.published`, with the columns of CELL. A cell without a side belongs to a pair; a
+            cell without a hidden size has the papers' usual size.
         runs: the runs of each cell, with the columns `value`, `failed`, and `cut` if runs may be cut.
-        verdict: function that returns the verdict on a cell with its counts.
+        verdict: function that returns the verdict on a cell, such as `verdict_of`.
 
     Returns:
-        As `judge_cells`.
+        The table of `judge_cells`.
     """
     usual = {name: value for name, value in (("side", "pair"), ("hidden_size", USUAL_SIZE)) if name not in cells}
     found = [_summary(one) for one in runs]
@@ -190,9 +190,9 @@ class Verdict:
         word: "reproduced", "reproduced in part", "not reproduced"; "too few cells" if fewer than five cells are
             decided; "undecided" if none is decided; or "not measured".
         cells: number of cells.
-        measured: number of cells with a result, or that failed.
+        measured: number of cells that have a result, or that failed.
         by_design: number of measured cells that agree by design. All following attributes leave them out.
-        undecided: number of measured cells that are undecided, by their verdict.
+        undecided: number of measured cells without a decision, by verdict ("one seed", "cut in both", ...).
         failed: number of measured cells without a result of any seed; they do not agree.
         agree: number of measured cells that agree by Welch's 95 % interval.
         expected: number of cells expected to agree if the runs of both have one distribution: more than 95 % of the
@@ -300,7 +300,7 @@ class Verdict:
 
     @property
     def phrase(self) -> str:
-        """The word, with "so far" if only a part of the table was measured."""
+        """`word`, with "so far" if only a part of the table was measured."""
         if self.word in ("not measured", "undecided", "too few cells"):
             return self.word
         if self.decided + self.by_design == self.cells:
@@ -324,7 +324,7 @@ class Verdict:
 
     @property
     def upwards(self) -> str:
-        """The fraction of cells with a larger value in icy, with its p-value; "-" if no cell is decided."""
+        """The fraction of cells in which icy's value is larger, with its p-value; "-" if no cell is decided."""
         if math.isnan(self.larger):
             return "-"
         return f"{100 * self.larger:.0f} %" + ("" if math.isnan(self.larger_p) else f" (p {p_text(self.larger_p)})")
@@ -366,7 +366,7 @@ class Verdict:
 
 
 def _word(known: int, agree: int, failed: int, undecided: int, passed: bool) -> str:
-    """Return the word for a table, from its numbers of cells and whether it passed all tests."""
+    """Return `Verdict.word` from the numbers of cells and the outcome of the tests."""
     decided = known + failed
     if not known:
         if undecided:
@@ -380,13 +380,13 @@ def _word(known: int, agree: int, failed: int, undecided: int, passed: bool) -> 
 
 
 def _passed(known: pd.DataFrame, tests: Sequence[float]) -> bool:
-    """Return whether none of the tests is significant, from their p-values and the p-value of the furthest cell."""
+    """Return whether all p-values in `tests`, and that of the furthest cell (Bonferroni), are insignificant."""
     far = known["verdict"].ne("agrees") & (known["p"] * len(known) < 1 - CONFIDENCE)
     return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
 
 
 def _agreement_share(cell: Row) -> float:
-    """Return the probability that a cell agrees if the runs of both have one distribution."""
+    """Return the probability that a cell agrees if icy's and the paper's runs have the same distribution."""
     if math.isnan(cell["published_error"]) or math.isnan(cell["icy_error"]):
         return CONFIDENCE  # one of the two is assigned the other's error, so the distance is Student's t
     ours = int(cell["seeds"])
@@ -404,7 +404,7 @@ def _agree_if_off(known: pd.DataFrame) -> float:
 
 
 def _signed(known: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
-    """Return signed differences of icy from the paper; for `relative`, of logarithms."""
+    """Return icy's mean minus the paper's for each cell; if `relative`, of logarithms."""
     ours, theirs = (known[name].to_numpy(float) for name in ("icy", "published"))
     if relative:
         ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
@@ -451,7 +451,7 @@ def cells_as_text(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _printed(cell: Row, style: tuple[int, str]) -> str:
-    """Return a published number as text: the bound of a run that was stopped early; "-" if the paper only draws it."""
+    """Format a published number: a bound if the run was stopped early; "-" if the paper only plots the number."""
     bound = cell.get("bound")
     if bound is not None and not math.isnan(bound):
         return f">{bound:,.0f}"

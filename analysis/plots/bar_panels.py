@@ -54,7 +54,7 @@ def bars(
         The figure.
 
     Raises:
-        InvalidSettingError: no results, an unknown spread or `by`, a wrong number of axes, or too many rows to read.
+        InvalidSettingError: no results, an unknown `spread` or `by`, a wrong number of axes, or too many rows to read.
 
     Example:
         >>> import pandas as pd
@@ -73,18 +73,18 @@ def bars(
     draw = _by_measure if (by or ("measure" if most <= FEW else "grammar")) == "measure" else _by_grammar
     figure, drawn = draw(parts, spread, width or style.WIDTH, axes)
     usual, notes = title_and_notes(long, spread)
-    notes += [f"{UNMEASURED} not measured"] if _lack(parts, spread) else []
+    notes += [f"{UNMEASURED} not measured"] if _has_gaps(parts, spread) else []
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
 
-def _lack(parts: Sequence[ResultBlock], spread: str) -> bool:
-    """Return whether a model was not measured on a grammar on which other models were measured."""
+def _has_gaps(parts: Sequence[ResultBlock], spread: str) -> bool:
+    """Return whether a model lacks a result on a grammar that other models have."""
     return any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
 
 
 def _shown(part: ResultBlock) -> list[str]:
-    """Return the grammars with bars; for ratios, without concat."""
+    """Return the grammars to draw; for ratios, without concat."""
     return [g for g in part.grammars if not (part.is_ratio and g == BASELINE)] or part.grammars
 
 
@@ -184,7 +184,7 @@ def _bars(
     thick: float,
     fill: Facts,
 ) -> None:
-    """Draw bars along an axis ("x" or "y") with their errors, and remarks at their ends."""
+    """Draw bars along an axis ("x" or "y"), with error bars and with remarks at their ends."""
     base = 1.0 if part.is_ratio else 0.0
     found = [(at, line, cell) for at, (line, cell) in zip(places, cells, strict=True) if cell and cell.seeds]
     at = [place for place, _, _ in found]

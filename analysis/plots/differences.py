@@ -13,7 +13,7 @@ from icy.core.errors import InvalidSettingError
 
 ROW = 0.19  # inches
 ROOM = 1.3  # factor between the limits of the axis and the smallest and largest quotient
-UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # larger in the second, and smaller
+UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # colors of effects that are larger, or smaller, in the second result
 
 
 def differences(comparison: ResultsComparison, width: float | None = None) -> Figure:
@@ -97,13 +97,13 @@ def _panel(ax: Axes, part: pd.DataFrame, comparison: ResultsComparison) -> None:
 
 
 def _ends(ax: Axes, ratio: bool) -> tuple[float, float]:
-    """Return limits with room around effects and seeds; intervals of few seeds may be wider than the axis."""
+    """Return axis limits with room around effects and seeds; intervals of few seeds may exceed them."""
     low, high = ax.get_xlim()
     return (low / ROOM, high * ROOM) if ratio else (low - (high - low) / 4, high + (high - low) / 4)
 
 
 def _labels(part: pd.DataFrame) -> list[str]:
-    """Return the labels of cells: the values of their identifying columns, without empty values."""
+    """Return a label per cell: the values of its identifying columns, without empty values."""
     columns = part[identifying_columns(part)]
     rows = columns.astype(object).where(columns.notna(), "").to_numpy().tolist()
     return [", ".join(text for value in row if (text := str(value))) for row in rows]

@@ -32,7 +32,7 @@ PANELS = {  # columns of the curves, and labels of their axes
     "topsim": "topsim",
 }
 FROM_SCRATCH = "#882255"  # a color that no grammar has
-# With larger accuracies, the axis is logarithmic in the error (1 - accuracy), to separate 0.95, 0.99 and 1.
+# Above this accuracy, the axis is logarithmic in the error (1 - accuracy), to separate 0.95, 0.99 and 1.
 CLOSE = 0.9
 LEAST_ERROR = 0.02  # added to the error, so that an accuracy of 1 is on the axis
 ACCURACIES = (0, 0.5, 0.8, 0.9, 0.95, 1)  # ticks

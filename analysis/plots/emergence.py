@@ -19,7 +19,7 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 def plot_emergence(
     emergence: Emergence, bias: str = "bias", scores: Sequence[str] = SCORES, axes: Sequence[Axes] | None = None
 ) -> Figure:
-    """Draw a panel per score: senders by their bias and by the score of their languages, with the correlation.
+    """Draw a panel per score: a point per sender (x: bias, y: score of the language), with the correlation.
 
     Senders of one family have the same mark. Error bars are standard errors over seeds.
 

@@ -30,7 +30,7 @@ KEY_WIDTH, NARROWEST_KEY = 2.0, 1.4  # usual and least width of a color bar, in 
 NAME, GAP = 0.2, 0.12  # inches above a panel: its name, and the space around grammars
 ABOUT, PADDING = 0.9, 0.15  # inches with title and notes, and without
 MOST_SINGLE = 3  # up to this many panels with one row each are drawn as bars
-FEWEST = 4  # least number of rows of a panel in a column, if it is continued in the next
+FEWEST = 4  # least number of rows of a panel that is continued in the next column
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def _usual() -> Cells:
 
 
 def _small() -> Cells:
-    """Return cells for tables that do not fit on a page otherwise."""
+    """Return small cells, for tables that otherwise do not fit on a page."""
     return Cells(0.42, 0.155, max(6.0, style.LEAST), max(5.5, style.LEAST))
 
 
@@ -61,7 +61,7 @@ class HeatPanel:
     name: str
 
     def head(self, cells: Cells) -> float:
-        """Return the height of its name and grammars, in inches."""
+        """Return the height of the panel's name and grammar labels, in inches."""
         grammars = self.block.grammars
         tilted = style.tilt(grammars, cells.width, size=cells.names)
         tall = cells.names
@@ -71,7 +71,7 @@ class HeatPanel:
         return NAME * bool(self.name) + GAP + tall / 72
 
     def height(self, cells: Cells) -> float:
-        """Return its height in inches."""
+        """Return the height of the panel in inches."""
         return self.head(cells) + cells.height * len(self.lines)
 
 
@@ -142,7 +142,7 @@ def heat(
 
 
 def _names(panels: Sequence[HeatPanel], cells: Cells) -> float:
-    """Return the width of the names of models, in inches."""
+    """Return the width of the column of model names, in inches."""
     return 0.15 + max(style.text_size(line.label, cells.names)[0] for panel in panels for line in panel.lines) / 72
 
 
@@ -154,12 +154,15 @@ def _across(panels: Sequence[HeatPanel], cells: Cells) -> float:
 
 
 def _key_rows(keys: int, width: float) -> int:
-    """Return the number of rows of color bars below a figure of this width, so that their names do not overlap."""
+    """Return the number of rows that the color bars need, so that their names do not overlap."""
     return -(-keys // max(1, int(width / NARROWEST_KEY)))
 
 
 def _page(panels: Sequence[HeatPanel], width: float | None, keys: int) -> tuple[list[list[HeatPanel]], Cells]:
-    """Return columns of panels that fit on a page with this number of color bars, and the size of their cells."""
+    """Arrange panels in columns that fit on a page; return the columns and the size of their cells.
+
+    `keys` is the number of color bars.
+    """
     usual, small = _usual(), _small()
     room = style.TALLEST - KEYS * _key_rows(keys, width or max(4.0, _across(panels, small))) - ABOUT
     if sum(panel.height(usual) for panel in panels) <= room:
@@ -197,7 +200,7 @@ def _columns(panels: Sequence[HeatPanel], cells: Cells, room: float) -> list[lis
 
 
 def _split(panel: HeatPanel, count: int) -> tuple[HeatPanel, HeatPanel | None]:
-    """Return the first rows of a panel, and the rest, or None if there are no more."""
+    """Split a panel into its first `count` rows and the rest, or None if there are no more."""
     if count >= len(panel.lines):
         return panel, None
     name = panel.name if panel.name.endswith("(continued)") else f"{panel.name} (continued)".strip()
@@ -228,7 +231,7 @@ def _new_figure(
 
 
 def _colours(measure: str, panels: Sequence[HeatPanel]) -> tuple[Normalize, Colormap]:
-    """Return the color scale of a measure, which all its panels share.
+    """Return the color scale that all panels of a measure share.
 
     The scale of accuracies is from 0 to 1; the scale of ratios is logarithmic and includes 1, the ratio of concat.
     """
@@ -269,7 +272,7 @@ def _keys_beside(
     scales: dict[str, tuple[Normalize, Colormap]],
     hatched: bool,
 ) -> None:
-    """Draw color bars next to given axes: a common one if all show one measure, else one for each axes."""
+    """Draw color bars next to the user's axes: one bar if all axes show one measure, else a bar per axes."""
     groups = [list(axes)] if len(scales) == 1 else [[ax] for ax in axes]
     for group, part in zip(groups, parts, strict=False):
         norm, colours = scales[part.measure]
@@ -314,13 +317,13 @@ def _draw(ax: Axes, panel: HeatPanel, norm: Normalize, colours: Colormap, sizes:
 
 
 def _number(cell: TableCell, decimals: int) -> str:
-    """Return a mean with its marks; with one decimal, numbers from 10 on have none."""
+    """Return a mean with its marks; if `decimals` is 1, numbers from 10 on have no decimals."""
     decimals = 0 if decimals == 1 and cell.mean >= 9.95 else decimals
     return f"{COARSE if cell.coarse else ''}{cell.mean:.{decimals}f}{CUT if cell.cut else ''}"
 
 
 def _letters(cells: Sequence[TableCell], usual: float, room: float, part: ResultBlock) -> tuple[int, float]:
-    """Return decimals and size of the numbers in cells of `room` inches: fewer decimals if letters are too small."""
+    """Return the number of decimals and the letter size, in points, of numbers in cells of `room` inches."""
     for decimals in (2, 1, 0) if part.is_ratio else (2, 1):  # accuracies need at least one decimal
         widest = max((style.text_size(_number(cell, decimals), usual)[0] for cell in cells), default=1.0)
         size = min(usual, usual * 66 * room / widest)
@@ -339,7 +342,7 @@ def _missing(ax: Axes, x: int, y: int, cell: TableCell | None, size: float) -> N
 
 
 def _name(ax: Axes, panel: HeatPanel, sizes: Cells, room: float) -> None:
-    """Label the rows and the columns of `room` inches, and draw white lines between the cells."""
+    """Label the rows, and the columns of `room` inches each, and draw white lines between the cells."""
     grammars, rows = panel.block.grammars, [line.label for line in panel.lines]
     ax.xaxis.tick_top()
     ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room, "left", sizes.names))

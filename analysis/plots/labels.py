@@ -33,12 +33,12 @@ def place_labels(
 ) -> list[Annotation]:
     """Write a text next to each point, with as little overlap as possible with marks, lines and other texts.
 
-    Texts are placed one after another, each at the cheapest of several offsets. Call this last, when the axes have
+    Texts are placed one after another, each at the offset with the lowest cost. Call this last, when the axes have
     their limits and everything else is drawn.
 
     Args:
         ax: axes of the points.
-        points: data coordinates.
+        points: data coordinates (x, y) of the points.
         texts: one text per point.
         lines: drawn lines to avoid.
         size: size of the letters, in points; by default `style.SMALL`.
@@ -65,14 +65,14 @@ def _around(places: Array, half: float) -> Array:
 
 
 def _along(corners: Array) -> Array:
-    """Return boxes along a line."""
+    """Return small boxes along a line, which stand for the line in the costs."""
     counts = 1 + (np.abs(np.diff(corners, axis=0)).max(axis=1) / (2 * STROKE)).astype(int)
     pieces = [np.linspace(corners[i], corners[i + 1], count, endpoint=False) for i, count in enumerate(counts)]
     return _around(np.concatenate([*pieces, corners[-1:]]), STROKE)
 
 
 def _boxes(place: Array, extent: tuple[float, float]) -> Array:
-    """Return the boxes of a text of this size at each of OFFSETS, with a margin."""
+    """Return the box of a text, of the size `extent`, at each of OFFSETS, with a margin."""
     nearest = place + OFFSETS
     lowest = nearest - np.array(extent) * (1 - np.sign(OFFSETS)) / 2
     return np.concatenate([lowest - 1, lowest + np.array(extent) + 1], axis=1)

@@ -69,7 +69,7 @@ def curves(
     records = [r for r in records_of(results, "curves") if _has_accuracy(r)]
     with_curve = [r for r in records if r.get("curve") and not r["failed"]]
     if not with_curve:
-        raise InvalidSettingError(_nothing(records))
+        raise InvalidSettingError(_explain_no_curves(records))
     runs, long = without_hashes(_evaluations(with_curve)), without_hashes(long_of(with_curve))
     shared, long["options"] = split_shared(long["options"].fillna("").tolist())
     found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
@@ -98,7 +98,7 @@ def curves(
     return figure
 
 
-def _nothing(records: Sequence[Record]) -> str:
+def _explain_no_curves(records: Sequence[Record]) -> str:
     if not records:
         return "These results have only end-to-end runs; `icy plot e2e` draws them."
     failed = sum(bool(r["failed"]) for r in records)
@@ -109,7 +109,7 @@ def _nothing(records: Sequence[Record]) -> str:
 
 
 def _has_accuracy(record: Record) -> bool:
-    """Return whether the learning curve of a record is of accuracy; curves of pairs have a separate plot."""
+    """Return whether the learning curve of a record holds accuracies; `icy plot e2e` draws curves of pairs."""
     kind = kind_of(record)
     return not kind.plot and "accuracy" in kind.curve
 
@@ -146,7 +146,7 @@ def _reconstruction(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look]) 
 
 
 def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
-    """Draw one grammar: the mean up to the end of the shortest run, then each seed to its end."""
+    """Draw one grammar: the mean over seeds until the shortest run ends, then a line per seed."""
     every = part.pivot_table(index="steps", columns="key", values="accuracy").sort_index()
     shared = every.dropna()
     mean = shared.mean(axis=1)
@@ -174,7 +174,7 @@ def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: st
 
 
 def _read_measure(long: pd.DataFrame) -> str:
-    """Return the name of the numbers of the curves: survival of chains of learners, accuracies of other kinds."""
+    """Return the measure of the curves: "survival" for chains of learners, else "accuracy"."""
     return SURVIVAL if set(long["measure"]) == {SURVIVAL} else "accuracy"
 
 

@@ -53,7 +53,7 @@ def _entitle(ax: Axes, used: Convention, width: float, notes: Sequence[str]) -> 
 
 
 def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used: Sequence[Convention]) -> Figure:
-    """Draw a bar per metric of one language, with its value; values beyond -1 and 1 have a separate panel."""
+    """Draw a bar per metric of one language, with its value; values outside [-1, 1] have a separate panel."""
     headings = {one.metric: one.heading(one.metric.replace("_", " ")) for one in used}
     means = scores[list(metrics)].astype(float).mean()
     parts = [part for part in (means[~(means.abs() > 1)], means[means.abs() > 1]) if len(part)]
@@ -92,25 +92,25 @@ def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used:
 
 
 def _notes(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
-    """Return notes on the marks and on the lines of values by chance."""
+    """Return notes that explain the marks and the lines of chance values."""
     chance = [CHANCE] if any(f"{metric}_chance_low" in scores for metric in metrics) else []
     return chance + [f"‡ {metric}: {why}" for metric in metrics for why in _reasons(scores, metric)]
 
 
 def _reasons(scores: pd.DataFrame, metric: str) -> list[str]:
-    """Return the reasons why the size of a language determines or bounds its value, each once."""
+    """Return the distinct reasons why the size of a language determines or bounds the value of a metric."""
     notes = scores.get(f"{metric}_note", pd.Series(dtype=str))
     return [str(note) for note in notes.dropna().unique() if note]
 
 
 def _lowest_by_chance(scores: pd.DataFrame, metrics: Sequence[str]) -> list[float]:
-    """Return the known lower ends of the intervals of values by chance."""
+    """Return the lower ends of the intervals of chance values, for metrics that have them."""
     known = [name for metric in metrics if (name := f"{metric}_chance_low") in scores]
     return [float(scores[name].min()) for name in known if scores[name].notna().any()]
 
 
 def _draw_chance(ax: Axes, scores: pd.DataFrame, metric: str, y: float) -> float:
-    """Draw the interval of the values by chance below a bar, if it is known, and return its end."""
+    """Draw the interval of chance values below a bar, and return its upper end; 0 if it is unknown."""
     if f"{metric}_chance_low" not in scores:
         return 0.0
     low, high = (float(scores[f"{metric}_chance_{end}"].mean()) for end in ("low", "high"))

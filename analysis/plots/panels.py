@@ -47,7 +47,7 @@ class Line:
     _cells: dict[tuple[str, str], TableCell | None] = field(default_factory=dict, repr=False)
 
     def cell(self, grammar: str, spread: str) -> TableCell | None:
-        """Return the cell of a grammar; None if it was not measured."""
+        """Return the mean and spread on a grammar; None if it was not measured."""
         if (grammar, spread) not in self._cells:
             part = self.long[self.long["grammar"] == grammar]
             self._cells[grammar, spread] = cell_in_row(part, spread, log=spread == "ci95") if len(part) else None
@@ -55,7 +55,7 @@ class Line:
 
     @property
     def cap(self) -> float:
-        """The cap of its ratios; infinite for other measures, and if unknown."""
+        """The cap of ratios; infinite for other measures, or if it is unknown."""
         first = self.long.iloc[0]
         return math.inf if first["measure"] != "ratio" or pd.isna(first["cap"]) else float(first["cap"])
 
@@ -71,7 +71,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class ResultBlock:
-    """Results that can share an axis: of one side, protocol, measure and representation.
+    """Results with the same side, protocol, measure and representation, which can share an axis.
 
     Attributes:
         name: name that distinguishes it from other blocks; "" if it is the only block.
@@ -85,33 +85,33 @@ class ResultBlock:
 
     @cached_property
     def grammars(self) -> list[str]:
-        """Its grammars in the order of the papers' tables."""
+        """Grammars of the results, in the order of the papers' tables."""
         return in_order(self.long["grammar"])
 
     @property
     def axis(self) -> str:
-        """Label of an axis for its values."""
+        """Axis label for the values."""
         return AXIS_NAMES.get(self.measure, self.measure)
 
     @property
     def is_ratio(self) -> bool:
-        """Whether its values are ratios: small values are good, and the axis is logarithmic."""
+        """Whether values are ratios: small values are good, and the axis is logarithmic."""
         return self.measure == "ratio"
 
     @cached_property
     def lines(self) -> list[Line]:
-        """Its lines, one per row of the bias table."""
+        """Lines of the block, one per row of the bias table."""
         return self.lines_over()
 
     def lines_over(self, *together: str) -> list[Line]:
-        """Return its lines; rows that differ only in the columns `together` share a line."""
+        """Return the lines; rows that differ only in the columns `together` share a line."""
         apart = [name for name in ROW[1:] if name not in together]
         varying = [name for name in apart if self.long[name].nunique(dropna=False) > 1]
         return lines_of(self.long, varying, sides=self.long["side"].nunique(dropna=False) > 1)
 
 
 def measured(results: Results) -> pd.DataFrame:
-    """Return results in long form for plots: the value of a pair is its end-to-end accuracy.
+    """Return results in long form for plots; the column `value` of pairs is their end-to-end accuracy.
 
     Raises:
         InvalidSettingError: no results, or an invalid value.
@@ -141,14 +141,14 @@ def blocks(long: pd.DataFrame) -> list[ResultBlock]:
 
 
 def lines_of(long: pd.DataFrame, varying: Sequence[str], sides: bool) -> list[Line]:
-    """Return a line per model and setting, sorted by model, by the order of tables, and by label.
+    """Return a line per model and setting, sorted by model, then as in tables, then by label.
 
-    Models are in the order of their names, or of `icy.analysis.order.models_in_order`.
+    Models are sorted by name, or as in `icy.analysis.order.models_in_order`.
 
     Args:
         long: rows of the long table, or curves.
         varying: columns that distinguish settings.
-        sides: whether labels have the side of a model.
+        sides: whether labels include the side of a model.
     """
     found = []
     for _, part in long.groupby(["model", *varying], sort=False, dropna=False):
@@ -161,10 +161,10 @@ def lines_of(long: pd.DataFrame, varying: Sequence[str], sides: bool) -> list[Li
 
 
 def records_of(results: Results, kind: str) -> list[Record]:
-    """Return the records of results, for plots that need curves.
+    """Return the records of results, for plots that need learning curves.
 
     Args:
-        results: results with records; a table has none.
+        results: results with records, not a table.
         kind: name of the plot, for the error.
 
     Raises:
@@ -185,8 +185,8 @@ def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str,
     """Return title and notes of the bias table: the measure and its setting, the spread, cut runs and failed runs.
 
     Args:
-        long: results.
-        spread: spread of the plot; None if it shows none.
+        long: results in long form.
+        spread: spread of the plot; None if it has no error bars.
     """
     table = bias_table(long, spread or "sd", log=False)
     notes = [note for note in table.notes if spread or not note.startswith("mean ±")]
@@ -202,8 +202,8 @@ def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
     """Raise an error if a new figure would be too large to read.
 
     Args:
-        size: its width and height, in inches.
-        parts: blocks that it would show.
+        size: width and height of the figure, in inches.
+        parts: blocks that the figure would show.
 
     Raises:
         InvalidSettingError: the width or the height is larger than LARGEST.

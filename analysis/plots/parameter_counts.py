@@ -61,7 +61,7 @@ def parameters(
     every = every.assign(size=parameter_counts(every))
     long = every[every["size"].fillna(0) > 0]
     if not len(long):
-        raise InvalidSettingError(_nothing(every))
+        raise InvalidSettingError(_explain_no_parameters(every))
     shown = [(part, g) for part in blocks(long) for g in part.grammars if not (part.is_ratio and g == BASELINE)]
     if not shown:
         raise InvalidSettingError("These ratios are only of concat, so all are 1; add results of other grammars.")
@@ -91,7 +91,7 @@ def _panels(
     width: float,
     axes: Axes | Sequence[Axes] | None,
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Return the figure and the axes of panels: `axes`, or a new figure with the panels of each block together."""
+    """Return a figure and its panels: `axes`, or a new figure with a group of panels per block."""
     if axes is not None:
         drawn = style.given_axes([f"{g}, {part.name}" if part.name else g for part, g in shown], axes)
         return style.figure_of(drawn[0]), drawn
@@ -103,7 +103,7 @@ def _panels(
 
 
 def _label(axes: Sequence[Axes], counts: Sequence[tuple[ResultBlock, int]], width: float, most: int | None) -> None:
-    """Label the axes of the panels of each block, with at most `most` side by side."""
+    """Label the axes of the panels of each block; at most `most` panels are side by side."""
     start = 0
     for part, count in counts:
         across = min(style.across(count, width), most or count)
@@ -112,11 +112,7 @@ def _label(axes: Sequence[Axes], counts: Sequence[tuple[ResultBlock, int]], widt
 
 
 def _refuse_settings(parts: Sequence[ResultBlock]) -> None:
-    """Raise an error if a model has several settings, which would have the same mark.
-
-    Raises:
-        InvalidSettingError: a model has several settings.
-    """
+    """Raise InvalidSettingError if a model has several settings, since their marks would be the same."""
     for part in parts:
         for (model, _), rows in part.long.groupby(["model", "grammar"], sort=False):
             varying = [name for name in ROW if name != "hidden_size" and rows[name].nunique(dropna=False) > 1]
@@ -127,7 +123,7 @@ def _refuse_settings(parts: Sequence[ResultBlock]) -> None:
                 )
 
 
-def _nothing(long: pd.DataFrame) -> str:
+def _explain_no_parameters(long: pd.DataFrame) -> str:
     models = ", ".join(map(str, long["model"].unique()[:5]))
     return f"None of these models has parameters ({models}); `icy plot heat` and `icy plot bars` draw them."
 
@@ -165,12 +161,12 @@ def _models(ax: Axes, part: ResultBlock, grammar: str, looks: dict[str, style.Lo
         rows = line.long[line.long["grammar"] == grammar]
         points = [(size, cell_of(rows[rows["size"] == size], spread)) for size in sorted(set(map(int, rows["size"])))]
         found.append((line, [point for point in points if point[1].seeds]))
-    aside = _set_apart(ax, [point for _, points in found for point in points]) if len(looks) > style.PER_MODEL else {}
+    aside = _move_apart(ax, [point for _, points in found for point in points]) if len(looks) > style.PER_MODEL else {}
     for line, points in found:
         _series(ax, line, points, looks[line.model], aside)
 
 
-def _set_apart(ax: Axes, points: Sequence[Point]) -> dict[Point, float]:
+def _move_apart(ax: Axes, points: Sequence[Point]) -> dict[Point, float]:
     """Return the x coordinate of each point, moved aside as little as possible so that marks do not overlap."""
     scale = 72 / style.figure_of(ax).dpi
     found: dict[Point, float] = {}

@@ -53,7 +53,7 @@ def ratios(
     every = measured(results)
     long = every[every["measure"].eq("ratio") & every["grammar"].ne(BASELINE)]
     if not len(long):
-        raise InvalidSettingError(_nothing(sorted(set(every["protocol"].astype(str)))))
+        raise InvalidSettingError(_explain_no_ratios(sorted(set(every["protocol"].astype(str)))))
     parts = blocks(long)
     counts = [len(part.lines) for part in parts]
     room = style.TALLEST - 0.75 - 0.5 * len(parts)
@@ -77,7 +77,7 @@ def ratios(
     return figure
 
 
-def _nothing(protocols: Sequence[str]) -> str:
+def _explain_no_ratios(protocols: Sequence[str]) -> str:
     if "acquire" in protocols:
         return "The results of the protocol 'acquire' have only concat, and its ratio is 1: probe another grammar too."
     return (

@@ -17,7 +17,7 @@ from icy.analysis.literature.people import PUBLISHED
 from icy.analysis.order import in_order
 from icy.core.errors import InvalidSettingError
 
-SPREAD = 0.72  # fraction of a grammar's width that its agents take
+SPREAD = 0.72  # fraction of the width of a grammar over which the marks of agents are spread
 PANEL_HEIGHT = 1.9  # inches
 WINDOW = 8  # number of examples of the moving average: as many as between two cards
 TITLE = "Secret Spy Codes: held-out items that are exactly right"
@@ -51,7 +51,7 @@ def draw_study(report: pd.DataFrame, title: str | None = None, width: float = st
 
 
 def _labels(report: pd.DataFrame) -> list[str]:
-    """Return the names of agents, with protocol and preset if these differ within a kind of agents."""
+    """Return labels of agents, with protocol and preset if these vary within a kind of agent."""
     labels = []
     for row in report.to_dict("records"):
         own = report[report["agent_kind"] == row["agent_kind"]]
@@ -61,7 +61,7 @@ def _labels(report: pd.DataFrame) -> list[str]:
 
 
 def _looks(named: pd.DataFrame) -> dict[str, style.Look]:
-    """Return the look of every agent: black for published people, hollow marks for further protocols and presets."""
+    """Return the look of each agent: black for published people, hollow marks for further protocols and presets."""
     colours = [colour for colour in style.COLOURS if colour != "#000000"]
     found = {label: style.Look("#000000", marker="_") for label in named.loc[named["agent_kind"] == PUBLISHED, "label"]}
     others = named[named["agent_kind"] != PUBLISHED].drop_duplicates("label")
@@ -100,7 +100,7 @@ def _notes(named: pd.DataFrame) -> list[str]:
 
 
 def draw_course(items: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
-    """Draw the share of right answers over the course of a game: a panel per dataset and grammar, a line per agent.
+    """Draw the accuracy over the course of a game: a panel per dataset and grammar, a line per agent.
 
     Lines are moving averages of ordinary items over the number of examples between two cards; marks are held-out items.
 
@@ -149,10 +149,10 @@ def _draw_line(ax: Axes, own: pd.DataFrame, look: style.Look) -> None:
 
 
 def draw_design(design: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
-    """Draw which held-out items the order of cards makes answerable: a panel per dataset and preset, bars per item.
+    """Draw how much earlier cards reveal about each held-out item: a panel per dataset and preset, bars per item.
 
-    The bars of an item are the numbers of earlier cards with its color, and with its shape. The marks are the share of
-    right answers of a perfect composer, with errors in earlier held-out items corrected and not corrected.
+    The two bars of an item show how many earlier cards have its color, and how many have its shape. The marks show the
+    accuracy of a perfect composer, with and without correction of errors in earlier held-out items.
 
     Args:
         design: one row per dataset, preset and held-out item: `item` (its name or number), `colour`, `shape`, `told`

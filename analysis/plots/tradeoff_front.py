@@ -24,7 +24,7 @@ from .panels import Line, ResultBlock, blocks, measured, refuse_crowd, title_and
 COMPOSITIONAL = ("shuf", "shufdet")
 NOISE = ("rot", "pairsum", "proj")
 PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, for one panel across and for two
-MOST_NAMED = 12  # up to this many models have names at their points; more have ranks there, and names in a legend
+MOST_NAMED = 12  # up to this many models, points are labeled with names; else with ranks, and names are in a legend
 WIDER = 8.5  # width of each of several panels with a legend, in inches
 LISTED, LONGEST = 0.135, 32  # height of a name in the legend, in inches; names per column, if there are several panels
 BETTER = "better: upper left"
@@ -33,13 +33,13 @@ MARK = 5.5  # points
 
 @dataclass(frozen=True)
 class Point:
-    """A model in the plane.
+    """A model as a point of the plot.
 
     Attributes:
-        line: its row.
+        line: the model's row of the bias table.
         noise: mean over the noise grammars and seeds.
         compositional: mean over the compositional grammars and seeds.
-        errors: lengths of the error bars of both, down and up; 0 for a single seed.
+        errors: lengths of the error bars of both means, down and up; 0 for a single seed.
         cut: whether any run was cut at the cap.
         rank: 1 for the best model.
         front: whether no other model is better on one axis and at least as good on the other.
@@ -67,7 +67,7 @@ def tradeoff(
     width: float | None = None,
     axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """Draw models by accuracy on compositional grammars and on noise, ranked, with the front of the best.
+    """Draw accuracy on compositional grammars against accuracy on noise, with ranks and the Pareto front of models.
 
     The vertical axis is the accuracy on shufdet (for receivers the mean of shuf and shufdet), the horizontal axis the
     mean over rot, pairsum and proj, both averaged per seed. The upper left is better: a model there learns
@@ -96,9 +96,9 @@ def tradeoff(
             parts.append(part)
             points.append(found)
     if not parts:
-        raise InvalidSettingError(_nothing(long))
+        raise InvalidSettingError(_explain_no_models(long))
     width = style.width_of(width, 0) or None
-    named = _named(points, width or style.WIDTH)
+    named = _has_names(points, width or style.WIDTH)
     below = style.CAPTIONED and not named and len(points) == 1 and axes is None  # names are in a legend below
     size, across = _size(points, named or below, width)
     if axes is None:
@@ -119,8 +119,8 @@ def tradeoff(
     return figure
 
 
-def _named(points: Sequence[Sequence[Point]], width: float) -> bool:
-    """Return whether models have names at their points: there are few models, and enough room."""
+def _has_names(points: Sequence[Sequence[Point]], width: float) -> bool:
+    """Return whether to write names at the points: only for few models, with enough room."""
     longest = max(style.text_size(_name(point), style.SMALL)[0] for found in points for point in found) / 72
     return max(map(len, points)) <= MOST_NAMED and longest < 0.5 * width / min(2, len(points))
 
@@ -128,8 +128,8 @@ def _named(points: Sequence[Sequence[Point]], width: float) -> bool:
 def _size(points: Sequence[Sequence[Point]], named: bool, width: float | None) -> tuple[tuple[float, float], int]:
     """Return width and height of a new figure, in inches, and the number of panels side by side.
 
-    This is two if models have names at their points. Panels with a legend are also put side by side, on a wider figure,
-    if they would be taller than a page.
+    Panels with names at their points are side by side. Panels with a legend are side by side, on a wider figure, only
+    if they would otherwise be taller than a page.
     """
     listed = 0 if named else max(map(len, points))
     if len(points) == 1 or named:
@@ -142,7 +142,7 @@ def _size(points: Sequence[Sequence[Point]], named: bool, width: float | None) -
     return (width or usual, panel * -(-len(points) // across) + 0.7), across
 
 
-def _nothing(long: pd.DataFrame) -> str:
+def _explain_no_models(long: pd.DataFrame) -> str:
     present = set(long["grammar"])
     missing = [g for g in (*NOISE, "shufdet") if g not in present]
     options = " ".join(f"-g {g}" for g in missing) or "-g all"
@@ -161,7 +161,7 @@ def _nothing(long: pd.DataFrame) -> str:
 
 
 def ranked(part: ResultBlock, spread: str = "sd") -> list[Point]:
-    """Return the models of a block with results on all these grammars, the best first."""
+    """Return the models of a block that have results on all grammars of the plot, the best first."""
     easy = [g for g in COMPOSITIONAL if g in part.grammars]
     if not easy:
         return []
@@ -199,7 +199,7 @@ def _beats(one: Point, other: Point, part: ResultBlock) -> bool:
 
 
 def _front(points: Sequence[Point], part: ResultBlock) -> Polyline:
-    """Return the corners of the stepped line through the models on the front."""
+    """Return the corners of the stepped line through the models on the Pareto front."""
     best = sorted((point.place for point in points if point.front), reverse=part.is_ratio)
     corners = [(after[0], before[1]) for before, after in pairwise(best)]
     return [place for both in zip_longest(best, corners) for place in both if place is not None]

@@ -28,7 +28,7 @@ PANEL_WIDTH, ROW_HEIGHT = 5.4, 0.27  # inches
 
 
 def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Hashable, int] | None = None) -> Figure:
-    """Draw words on the left, and on the right the concepts that concept best matching translates them into.
+    """Draw words on the left, and on the right the concepts that concept best matching (CBM) assigns to them.
 
     A thick line joins a word and its concept; its width and number show their weight, and its color the attribute.
     Faint lines join other words and concepts that occur together. Words and concepts without a partner are below, with
@@ -37,8 +37,8 @@ def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Has
     Args:
         score: score of `icy.metrics.cbm`.
         axes: axes to draw on; by default a new figure.
-        groups: number of each concept's group, such as its attribute, for its color; for concepts that are not pairs
-            of an attribute and a value.
+        groups: group number of each concept, which sets its color. It is needed for concepts that are not pairs of
+            attribute and value, which are colored by attribute.
 
     Returns:
         The figure. If there are more than 30 words or concepts, it shows the heaviest, with a note.
@@ -82,7 +82,7 @@ class Board:
         concepts: height of each concept; equal to the height of its word if it has one.
         of_attributes: whether concepts are pairs (attribute, value).
         counts: total numbers of words and of concepts.
-        groups: number of the group of each concept that has a group.
+        groups: group number of each concept that has a group.
     """
 
     matched: list[Pair]
@@ -95,7 +95,7 @@ class Board:
 
     @classmethod
     def of(cls, score: Score, groups: Mapping[Hashable, int] | None = None) -> Board:
-        """Lay out the heaviest words and concepts of a score: matched ones in the order of concepts, then the rest."""
+        """Lay out the heaviest words and concepts of a score: matched pairs in the order of concepts, then the rest."""
         every, translation = (_pairs(score.details[name]) for name in ("pairs", "translation"))
         matched = heapq.nlargest(MOST, translation, key=_weight)
         matched.sort(key=translation.index)
@@ -114,7 +114,7 @@ class Board:
         return max(*self.words.values(), *self.concepts.values())
 
     def legend(self) -> str:
-        """Return an explanation of the picture, and of the words and concepts that it leaves out."""
+        """Return an explanation of the picture, with the numbers of words and concepts that it leaves out."""
         lines = ["numbers: how often the two occur together"]
         if len(self.words) > len(self.matched) or len(self.concepts) > len(self.matched):
             lines[0] += "; hollow: no partner"
@@ -195,7 +195,7 @@ def _write_weight(axes: Axes, weight: int, height: float, colour: str) -> None:
 
 
 def _mark(axes: Axes, place: int, height: float, name: str, colour: str | None) -> None:
-    """Draw a dot and its name, at the left (0) or the right (1); hollow without a color."""
+    """Draw a dot and its name, at the left (0) or the right (1); without a color, the dot is hollow."""
     axes.plot([place], [height], "o", markersize=DOT, markeredgewidth=1.2, markeredgecolor=colour or style.GREY,
               markerfacecolor=colour or "white", clip_on=False)  # fmt: skip
     away, side = (8, "left") if place else (-8, "right")

@@ -115,7 +115,7 @@ def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> 
 def plot_turns_of_values(
     objects: Whole, demanded: Whole, rules: Sequence[str], attributes: Sequence[str], targets: int
 ) -> Figure:
-    """Draw turns with tuples of values as objects: a column per object; cells are colored if the rule has a condition.
+    """Draw turns with tuples of values as objects: a column per object, cells colored by the conditions of the rule.
 
     Args:
         objects: the candidates' values, from 0, [turn, candidate, attribute]; the targets are first.
@@ -149,7 +149,7 @@ def plot_turns_of_values(
 
 
 def _turns(figure: Figure, turns: Sequence[Any] | Floats, rules: Sequence[str]) -> list[tuple[SubFigure, Any, str]]:
-    """Return a part of the figure for each turn, with the turn and its rule."""
+    """Return a subfigure for each turn, with the turn and its rule."""
     parts = figure.subfigures(len(turns), 1, squeeze=False)[:, 0]
     return list(zip(parts, turns, rules, strict=True))
 

@@ -1,1 +1,1 @@
-"""Reports: results as one HTML file, with tables that sort and filter, pictures to point at, and nothing to fetch."""
+"""Reports: results as one self-contained HTML file, with sortable tables and interactive charts."""

@@ -15,7 +15,7 @@ TOOLTIPS = {"label": "row", "column": "column", "text": "mean and spread", "n": 
 
 
 def heat(log: bool = False, title: str = "mean") -> Spec:
-    """A row per model, a column per grammar or score, the mean as colour."""
+    """Heat map: a row per model, a column per grammar or score; the color is the mean."""
     scale: Spec = {"scheme": "cividis"} | (
         {"type": "log", "reverse": True} if log else {}
     )  # dark: slow, or low accuracy
@@ -37,7 +37,7 @@ def heat(log: bool = False, title: str = "mean") -> Spec:
 
 
 def bars(log: bool = False) -> Spec:
-    """A bar per column of a table with a single row."""
+    """Bar chart: a bar per column of a table with a single row."""
     scale: Spec = {"type": "log", "nice": False} if log else {"zero": True}
     column = {"field": "column", "type": "nominal", "sort": None, "title": None}
     mean = {"field": "shade", "type": "quantitative", "scale": scale, "title": "ratio to concat" if log else "mean"}
@@ -55,7 +55,7 @@ def bars(log: bool = False) -> Spec:
 
 
 def tradeoff(log: bool) -> Spec:
-    """A dot per row, by its means on noise and on compositional grammars, laid out as in `icy plot tradeoff`."""
+    """Trade-off: a dot per row (x: mean on noise, y: mean on compositional grammars), as in `icy plot tradeoff`."""
     log_scale = {"type": "log", "reverse": True, "nice": False, "padding": 14}  # from the least to the largest
     scale: Spec = log_scale if log else {"zero": False}  # `zero` is not an option of logarithmic scales
     measure = "ratio on" if log else "accuracy on"
@@ -74,7 +74,7 @@ def tradeoff(log: bool) -> Spec:
 
 
 def curves() -> Spec:
-    """A line per run of a row, colored by grammar."""
+    """Learning curves: a line per run of a row, colored by grammar."""
     return _chart(
         "Learning curves of one row: a line per run, colored by grammar.",
         mark={"type": "line", "strokeWidth": 1.4},
@@ -91,7 +91,7 @@ def curves() -> Spec:
 
 
 def space() -> Spec:
-    """A point per model in the space of biases; the chosen model has a label, and its neighbors have rings."""
+    """Bias space: a point per model; the chosen model has a label, and its neighbors have rings."""
     scale = {"zero": False, "padding": 40}  # room for the label of the chosen model
     where = {name: {"field": name, "type": "quantitative", "scale": scale} for name in ("x", "y")}
     points: Spec = {
@@ -103,8 +103,8 @@ def space() -> Spec:
                 "type": "nominal",
                 "title": "family",
             },
-            "shape": _own("diamond", "circle"),
-            "size": _own(240, 60),
+            "shape": _if_own("diamond", "circle"),
+            "size": _if_own(240, 60),
             "tooltip": _tips(label="model", family="family", x="x", y="y"),
         },
     }
@@ -130,8 +130,8 @@ def space() -> Spec:
     )
 
 
-def _own(own: float | str, other: float | str) -> Spec:
-    """Return a condition that distinguishes the reader's own models from models of the atlas."""
+def _if_own(own: float | str, other: float | str) -> Spec:
+    """Return an encoding with the value `own` for the reader's models and `other` for models of the atlas."""
     return {"condition": {"test": "datum.own", "value": own}, "value": other}
 
 

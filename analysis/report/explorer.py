@@ -80,13 +80,13 @@ def explorer_settings(atlas: Atlas) -> list[Facts]:
 
 
 def _unusual(setting: Facts) -> int:
-    """Return 0 to 2: how many of protocol and space differ from the defaults of `icy probe`."""
+    """Return 0, 1 or 2: the number of protocol and space that differ from the defaults of `icy probe`."""
     usual = {"protocol": ProbeSpec.protocol, "meanings": ProbeSpec.meanings}
     return sum(setting[name] != value for name, value in usual.items())
 
 
 def _colours(settings: list[Facts]) -> dict[str, str]:
-    """Return the colors of families: the same on both sides, and different within a side while colors last."""
+    """Return the colors of families: the same on both sides, and distinct within a side if there are enough colors."""
     sides: dict[str, set[str]] = {}
     for one in settings:
         sides.setdefault(str(one["setting"]["side"]), set()).update(model["family"] for model in one["models"])
@@ -110,7 +110,7 @@ def further_choices(settings: list[Facts]) -> list[str]:
 
 
 def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
-    """Return the key, the name and the rows of each model; names have the hidden size if models differ in it."""
+    """Return the key, the name and the rows of each model; names include the hidden size if it varies."""
     sizes = part["hidden_size"].nunique() > 1
     found = []
     for key, rows in part.groupby(MODEL, dropna=False, sort=False):
@@ -157,7 +157,7 @@ def _source(model: str) -> str:
 
 
 def _published(grammars: list[str], ratio: bool) -> Facts | None:
-    """Return the two axes of Perkins21's figures: means over compositional grammars and over noise."""
+    """Return the two axes of Perkins21's figures: mean over compositional grammars, and mean over noise."""
     easy = [g for g in COMPOSITIONAL if g in grammars]
     if not easy or not set(NOISE) <= set(grammars):
         return None

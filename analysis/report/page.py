@@ -42,7 +42,7 @@ def report_page(sections: Sequence[Section], title: str) -> str:
 
     Args:
         sections: sections of the report.
-        title: its heading.
+        title: heading of the page.
 
     Raises:
         IncompatibleError: the plotting library is not installed.
@@ -70,7 +70,7 @@ def whole_page(title: str, body: str, data: object, *scripts: str) -> str:
     Args:
         title: title of the window.
         body: HTML, with texts from results escaped.
-        data: data of the scripts, for json.
+        data: data for the scripts, convertible to json.
         scripts: names of files in `web`.
 
     Raises:
@@ -268,7 +268,7 @@ def _about(sections: Sequence[Section]) -> str:
 
 
 def _made(records: Sequence[Record]) -> list[str]:
-    """Return the versions, commits, devices and dates of some records."""
+    """Return the versions, commits, devices and dates of records, as sentences."""
     if not records:
         return ["Read from a table, which has no versions and no curves."]
     found: dict[str, int] = {}

@@ -36,10 +36,10 @@ class Section:
     Attributes:
         name: name of the protocol or kind.
         noun: plural noun for the trained objects, such as "models".
-        table: table of these results.
+        table: the printed table of these results.
         long: the results in long form, with the column `row`.
         records: records with the curves; empty for results that were read from a table.
-        points: names of the numbers of a point of a curve; the first is drawn on the x axis.
+        points: names of the values at each point of a curve; the first is drawn on the x axis.
         rows: the columns that the replicates of a row share, by row number.
         varying: columns of settings in which rows differ, in addition to the model.
         lines: the row and the name of each line of the table.
@@ -75,7 +75,7 @@ class Section:
 
     @property
     def easy(self) -> dict[str, list[str]]:
-        """For each side, the compositional grammars with a value in any of its rows."""
+        """The compositional grammars with a value in any row, by side."""
         shown = [(self._side(place), cells) for place, _, cells in self._placed()]
         return {
             side: [name for name in COMPOSITIONAL if any(name in cells for of, cells in shown if of == side)]
@@ -83,7 +83,7 @@ class Section:
         }
 
     def _placed(self) -> list[tuple[int, str, dict[str, TableCell]]]:
-        """Return for each line of the table its row, its name, and its cells with a value."""
+        """Return the row, the name and the cells with a value of each line of the table."""
         lines = zip(self.lines, self.table.rows, strict=True)
         return [(at, label, {n: c for n, c in cells.items() if c.seeds}) for (at, label), (_, cells) in lines]
 
@@ -92,7 +92,7 @@ class Section:
         return str(self.rows[place].get("side")) if place >= 0 else ""
 
     def _easy_text(self) -> str:
-        """Return the compositional grammars as text: first grammars of both sides, then grammars of one side."""
+        """Return the compositional grammars as text: first those of both sides, then those of a single side."""
         found = {side: names for side, names in self.easy.items() if names}
         shared = [name for name in COMPOSITIONAL if found and all(name in names for names in found.values())]
         more = [
@@ -114,12 +114,12 @@ class Section:
 
     @property
     def counted(self) -> str:
-        """Plural noun for the first number of a point of the curves, such as "updates"."""
+        """Plural noun for the x axis of the curves, such as "updates"."""
         return kind_of_rows(self.long).counted if self.points[0] == "steps" else self.points[0]
 
     @property
     def axes(self) -> list[str]:
-        """Labels of the numbers of a point of the curves, metrics with their conventions."""
+        """Axis labels for `points`; metrics have their conventions."""
         used = conventions_of(self.long)
         return [used[name].heading(name) if name in used else name for name in self.points]
 
@@ -144,7 +144,7 @@ class Section:
         }
 
     def names(self) -> list[str]:
-        """Return a name for each row: that of its line in the table, or model and settings if it has several lines."""
+        """Return a name for each row: the name of its line in the table; model and settings if it has several lines."""
         shown: dict[int, list[str]] = {}
         for place, label in self.lines:
             shown.setdefault(place, []).append(label)
@@ -155,7 +155,7 @@ class Section:
         ]
 
     def _labels(self) -> list[str]:
-        """Return the name of each line of the table: its labels that vary, without counts, and the model."""
+        """Return the name of each line of the table: the model and the labels that vary, without counts."""
         columns = zip(*(labels for labels, _ in self.table.rows), strict=True)
         varies = [len(set(column)) > 1 for column in columns]
         shown = [
@@ -169,7 +169,7 @@ class Section:
         ]
 
     def _rows_of_lines(self) -> list[int]:
-        """Return, for each line of the table, the index in `rows` of the row that it shows; -1 for none.
+        """Return the index in `rows` of the row that each line of the table shows; -1 for none.
 
         Each kind of job has its own table, and labels name all settings, some or none. So this is the row that most
         labels match, then the row with the fewest unmatched settings, then the nearest in order.
@@ -205,7 +205,7 @@ class Section:
         return found
 
     def _setting_texts(self, row: Facts) -> list[str]:
-        """Return the settings of a row that vary, as text."""
+        """Return the values of a row's varying settings, as text."""
         return [part for name in self.varying for part in _text(row[name]).split(", ") if part]
 
     def cells(self) -> list[Facts]:
@@ -256,7 +256,7 @@ class Section:
     def tradeoff(self) -> list[Facts]:
         """Return the means of each row over compositional and over noise grammars; for ratios, geometric means.
 
-        It has the rows with all noise grammars, and all compositional grammars that other rows of their side have.
+        Rows that lack a noise grammar, or a compositional grammar that other rows of their side have, are left out.
         """
         found, easy_of_side = [], self.easy
         for at, (place, label, cells) in enumerate(self._placed()):
@@ -270,7 +270,7 @@ class Section:
         return found
 
     def _runs(self) -> tuple[list[Lines], list[list[object]]]:
-        """Return all curves, and a list per run; its last number is the index of its curve, or -1."""
+        """Return all curves, and a list of values per run; the last value is the index of the run's curve, or -1."""
         of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
         most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(of_key))))
         curves: list[Lines] = []
@@ -322,7 +322,7 @@ def _rows(long: pd.DataFrame) -> list[Facts]:
 
 
 def _within_columns(cells: list[Facts]) -> list[Facts]:
-    """Rescale the color value of cells to 0 to 1 between the least and the largest mean of their column."""
+    """Rescale the color value of cells to [0, 1], from the least to the largest mean of their column."""
     ends: dict[str, list[float]] = {}
     for cell in cells:
         ends.setdefault(cell["column"], []).append(cell["mean"])

@@ -19,7 +19,7 @@ LEAST_GRAMMARS = 3  # least number of grammars for a comparison of orders
 
 
 def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
-    """Return senders with their acquisition ratios, and the agreement of their order of grammars with that of people.
+    """Compare senders with people by their order of grammars, from easy to hard.
 
     Ratios are of larger languages than people learn, and are not accuracies, so only orders are compared. Kendall's
     tau-b is 1 if senders need more updates for the grammars on which people are less accurate, and -1 if they need
@@ -30,7 +30,8 @@ def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
         long: a long table of senders under the protocol `acquire`, as `icy probe` saves it.
 
     Returns:
-        A row per sender: `sender`, its mean ratio to concat by grammar, and `tau AGENT, DATASET` for all people.
+        A row per sender: `sender`, the mean ratio to concat on each grammar, and a column `tau AGENT, DATASET` for each
+        group of people.
 
     Raises:
         InvalidSettingError: the report has no people, or the table no ratios of senders for their grammars.
@@ -83,7 +84,7 @@ def _by_name(values: Series) -> dict[str, float]:
 
 
 def order_tau(accuracy: Mapping[str, float], ratio: Mapping[str, float]) -> float:
-    """Return Kendall's tau-b of two orders of grammars, from easy to hard; NaN if fewer than three, or all tied.
+    """Return Kendall's tau-b of two orders of grammars; NaN for fewer than three grammars, or if all are tied.
 
     Args:
         accuracy: accuracies by grammar; high for an easy grammar.

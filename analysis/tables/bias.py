@@ -57,7 +57,7 @@ MEASURE_TITLES = {
     "end_to_end": "accuracy of sender and receiver together",
 }
 PARAMETERS = 1  # index of that label
-CELL_COLUMNS = (  # columns of the long table, or of differences, that cells are made from
+CELL_COLUMNS = (  # columns of the long table, or of differences, that cells need
     *("row", "grammar", "measure", "value", "failed", "cut", "resolution"),
     *("steps", "crossing", "ours", "theirs", "our_cut", "their_cut", "p"),
 )
@@ -77,7 +77,7 @@ def bias_table(
     log: bool = True,
     decimals: int = 2,
 ) -> BiasTable:
-    """Make the bias table of some results.
+    """Make the bias table: a row per model, a column per grammar, with mean and spread over seeds.
 
     Ratios are positive, skewed and often cut. So each row of several seeds has a second line with their summary on the
     log scale: the geometric mean, to be multiplied or divided by its spread (`icy.analysis.statistics.log_summary`).
@@ -91,12 +91,12 @@ def bias_table(
             before it.
         compare: reference values to print next to each cell, with the difference in combined standard errors:
             "published", the name of one published table, "atlas", a results folder or file, or results.
-        compared: heading for other results.
+        compared: heading of the reference values.
         mark: whether to mark the best and the worst of each column, if it has at least three rows and they differ
             significantly (one-way analysis of variance over seeds, 5 %). Models without parameters, which memorize,
             are not considered.
         log: whether to add lines below ratios: the log scale, and updates.
-        decimals: printed with each number.
+        decimals: number of decimals to print.
 
     Raises:
         InvalidSettingError: an unknown spread, or several rows of the other results match one row.
@@ -126,7 +126,7 @@ def _bias_table(
     mark: bool = True,
     decimals: int = 2,
 ) -> BiasTable:
-    """Make a bias table of a long table; `cell` makes a cell of replicates. Other arguments are as in `bias_table`."""
+    """Make a bias table of a long table; `cell` summarizes replicates as a cell; see `bias_table` for the rest."""
     checked_spread(spread)
     _require_decimals(decimals)
     long = numbered(long).assign(side=lambda table: table["model"].str.replace(r"/.*", "", regex=True))
@@ -140,7 +140,7 @@ def _bias_table(
     rows = _sorted(_rows(long, shown, references, cell), grouped, sort, grammars)
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
-    labels, rows = _labelled(rows, shown, compares=not len(long) or _has_baselines(long))
+    labels, rows = _label_columns(rows, shown, compares=not len(long) or _has_baselines(long))
     return BiasTable(
         _title(long, varying),
         labels,
@@ -176,8 +176,8 @@ def difference_table(
 
     Args:
         results: a ProbeResult, or a DataFrame in long form.
-        other: results to subtract, or their place. Or the name of a model of `results`, which is subtracted from all
-            other models of its side; or "each", for all pairs of models.
+        other: results to subtract, or their folder or file. Or the name of a model of `results`, which is subtracted
+            from all other models of its side; or "each", for all pairs of models.
         name: name of the other results, for notes.
         spread: spread of the differences over seeds.
         **options: by, sort and decimals, as for `bias_table`.
@@ -189,7 +189,7 @@ def difference_table(
     """
     checked_spread(spread)
     both, training, lone, name = paired_differences(long_of(results), other, name)
-    both, tests = _tested(both)
+    both, tests = _add_p_values(both)
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
     notes = [UNFINISHED if note.startswith(UNFINISHED) else note for note in table.notes]
     notes = [note for note in notes if not note.startswith((CUT, LOG, UPDATES))]
@@ -203,7 +203,7 @@ def difference_table(
 
 
 def _difference(part: pd.DataFrame, spread: str) -> TableCell:
-    """Return the cell of differences, for ratios with the quotient. Concat, where all ratios are 1, has no p."""
+    """Summarize differences as a cell; ratios get their quotient. Concat has no p, since its ratios are all 1."""
     cell = cell_of(part, spread)
     if part["grammar"].iloc[0] == BASELINE:
         return cell
@@ -211,8 +211,8 @@ def _difference(part: pd.DataFrame, spread: str) -> TableCell:
     return replace(cell, log=found.summary() if found.log else None, p=float(part["p"].iloc[0]))
 
 
-def _tested(both: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return differences with the corrected p of their cells, and the tests: a row per cell except concat's."""
+def _add_p_values(both: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Add the corrected p-value of each cell to differences; also return the tests, a row per cell except concat's."""
     both = numbered(both)
     cells = both[both["grammar"] != BASELINE].groupby(["row", "grammar"], sort=False)
     rows = [(*key, *part.iloc[0][["protocol", "measure"]], compare_pairs(part).p) for key, part in cells]  # type: ignore[misc]
@@ -266,7 +266,7 @@ def _rows(
 
 
 def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> TableCell:
-    """Return the cell of some replicates; ratios come with updates, and whether evaluations were too coarse.
+    """Summarize replicates as a table cell; ratios get their updates and a check for coarse evaluations.
 
     Args:
         part: replicates of one row and grammar, in long form.
@@ -280,7 +280,7 @@ def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> TableCell:
 
 
 def _with_reference(cell: TableCell, reference: Reference | None, ratio: bool) -> TableCell:
-    """Return a cell with its reference value; without the distance if both are cut ratios."""
+    """Add a reference value to a cell; its distance becomes NaN if both are cut ratios."""
     if reference is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, reference.mean):
         reference = replace(reference, distance=math.nan)
     return replace(cell, reference=reference)
@@ -345,7 +345,7 @@ def _steps(rows: pd.DataFrame, crossing: str, whole: str) -> pd.Series:
 
 
 def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) -> list[list[str]]:
-    """Return the labels of each row: model, parameters, varying columns, seeds, steps of concat.
+    """Return the labels of each row: model, parameters, varying settings, seeds, steps of concat.
 
     Args:
         long: a row per replicate, with the column `row`.
@@ -366,12 +366,12 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
 
 
 def _has_baselines(long: pd.DataFrame) -> bool:
-    """Return whether results have the steps of concat; some kinds of jobs have no baseline."""
+    """Return whether results have the steps of concat, the baseline; some kinds of jobs have no baseline."""
     return bool(long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any())
 
 
-def _labelled(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
-    """Return the headings of labels, and the rows; without the steps of concat if `compares` is false."""
+def _label_columns(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
+    """Return the headings of labels, and the rows; if `compares` is false, without the steps of concat."""
     labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
     if compares:
         return labels, rows

@@ -72,14 +72,14 @@ def notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
 
 
 def log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
-    """Return the cells with a summary on the log scale; none if all have one seed, as it would repeat their values."""
+    """Return the cells with a summary on the log scale; none if each cell has a single seed."""
     cells = [cell for _, _, cells in rows for cell in cells.values()]
     found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.centre)]
     return found if any(cell.seeds > 1 for cell in found) else []
 
 
 def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
-    """Return a note on the lines on the log scale and their treatment of cut runs; empty without these lines."""
+    """Return a note on the lines "log scale" and their treatment of cut runs; empty without these lines."""
     cells = log_cells(rows)
     if not cells:
         return []
@@ -119,7 +119,7 @@ def _unfinished(rows: Sequence[TableRow]) -> list[str]:
 
 
 def compared_notes(compare: object, references: Collection[Reference], spread: str) -> list[str]:
-    """Return a note on reference values and brackets, or that there are none; empty if the table does not compare."""
+    """Return a note on reference values and brackets, or on their absence; empty if the table does not compare."""
     if compare is None:
         return []
     published = isinstance(compare, str)

@@ -19,7 +19,7 @@ FURTHER = "further"  # column of options that no other column shows
 
 
 def results_in(results: Results, spread: str, compare: object = None, refusal: str = "") -> pd.DataFrame:
-    """Return results in long form, after a check of the options of their table.
+    """Check the options of a table, and return its results in long form.
 
     Args:
         results: results of one kind of job; may be empty.
@@ -47,7 +47,7 @@ def options_of(text: object) -> dict[str, str]:
 
 
 def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterable[str] = ()) -> pd.DataFrame:
-    """Return a long table with options as columns, and all options without a column as text, under FURTHER.
+    """Add options as columns to a long table; the column FURTHER holds the remaining options as text.
 
     Args:
         long: a long table.
@@ -92,7 +92,7 @@ def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def setting_labels(long: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of preset and further options with their headings, if rows differ in them."""
+    """Return the headings of the columns of preset and further options, for the columns in which rows differ."""
     labels = {"preset": "preset"} if long["preset"].nunique() > 1 else {}
     return labels | ({FURTHER: "settings"} if (long[FURTHER] != "").any() else {})
 
@@ -109,7 +109,7 @@ def lines_of(
         long: a row per run, with the column `seed`.
         labels: columns that distinguish lines.
         columns: columns of scores, and their headings.
-        cell: makes a cell of the runs of a line and the name of a column.
+        cell: function that returns the cell for the runs of a line and the name of a column.
     """
     return [
         (

@@ -32,7 +32,7 @@ RUN = (
 
 @dataclass(frozen=True)
 class ResultsComparison:
-    """Two results, run by run and cell by cell.
+    """Comparison of two results, run by run and cell by cell.
 
     Attributes:
         names: names of the two results.
@@ -43,7 +43,7 @@ class ResultsComparison:
             of runs. `one_cut`, `both_cut`: number of pairs with one run cut at the cap, and with two. `identical`:
             number of pairs that are equal to the last digit.
         runs: a row per pair of runs of one seed: their values, `first` and `second`, and the `difference`.
-        lone: number of runs of each result without a counterpart that finished without failure.
+        lone: number of runs of each result for which the other result has no finished run.
         training: settings of training in which the two differ.
     """
 
@@ -72,7 +72,7 @@ class ResultsComparison:
         tests = self.cells[self.cells["p_holm"].notna()]
         if len(tests):
             significant = tests[tests["p_holm"] < LEVEL]
-            larger = int(_upwards(significant).sum())
+            larger = int(_is_larger(significant).sum())
             found.append(
                 f"Of {counted(len(tests), 'tested cell')}, {larger} are larger in {second} than in {first} and "
                 f"{len(significant) - larger} smaller, at {LEVEL:.0%} after Holm's correction."
@@ -122,15 +122,15 @@ def compare(
     concat, 1 by definition, is left out.
 
     Args:
-        first: the reference: a ProbeResult, a long table, or the place of results.
-        second: the results to compare with it: likewise.
+        first: the reference: a ProbeResult, a long table, or a results folder or file.
+        second: the results to compare with the reference, in any of these forms.
         names: names of the two in texts and tables.
         apart: columns of the long table in which matching runs may differ, such as "representation".
 
     Raises:
         IncompatibleError: no run of one has a match in the other, or only runs of concat have.
         InvalidSettingError: several rows of the first match one of the second.
-        StoreError: a place holds no results.
+        StoreError: a folder or file holds no results.
 
     Example:
         >>> import pandas as pd
@@ -162,7 +162,7 @@ def compare(
 
 
 def _numbers(part: pd.DataFrame) -> Facts:
-    """Return the effect, test and means of a cell."""
+    """Return the effect, the test and the means of one cell."""
     found = compare_pairs(part)
     low, high = found.interval
     names = ("bound", "pairs", "one_cut", "both_cut", "test", "p")
@@ -199,7 +199,7 @@ def identifying_columns(cells: pd.DataFrame) -> list[str]:
 # -- for readers -------------------------------------------------------------------------------------------------------
 
 
-def _upwards(cells: pd.DataFrame) -> pd.Series[bool]:
+def _is_larger(cells: pd.DataFrame) -> pd.Series[bool]:
     """Return for each cell whether the second result is larger."""
     return cells["effect"] > cells["measure"].eq("ratio").astype(float)
 

@@ -22,7 +22,7 @@ from .by_setting import failures, results_in, spread_note
 from .printed_table import BiasTable
 from .references import numbered, pair_references
 
-MEASURE_LABELS = {  # of columns of the long table
+MEASURE_LABELS = {  # labels of measures, by column of the long table
     "sender_accuracy": "sender accuracy",
     "receiver_accuracy": "receiver accuracy",
     "end_to_end_accuracy": "end-to-end accuracy",
@@ -81,7 +81,7 @@ def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
 
     Args:
         long: rows with the columns of ROW, such as the long table, or curves.
-        varying: columns in which rows differ; found by default.
+        varying: columns in which rows differ; by default determined from `long`.
     """
     if not len(long):
         return "No results."
@@ -99,7 +99,7 @@ def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
 
 
 def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:
-    """Group columns that divide the rows in the same way: the first of each group, with the others.
+    """Group columns that divide the rows in the same way; return the other columns of each group by its first.
 
     Example:
         >>> long = pd.DataFrame({"target": [0.8, 0.99, 0.8], "cap": [20, 9, 20], "most": [1, 1, 2]})

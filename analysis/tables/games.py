@@ -62,10 +62,10 @@ def games_table(results: Results, spread: str = "sd", *, compare: object = None,
     """Make a table with a row per game and pair of agents, and a column per score, over seeds.
 
     Args:
-        results: of trainings in games (`icy games train`).
+        results: results of training in games (`icy games train`).
         spread: "sd", "sem" or "ci95".
         compare: None, or the name of a published table of games, to show its values next to each cell.
-        compared: not used, as published values have the name of their table.
+        compared: not used; the heading is the name of the published table.
 
     Raises:
         InvalidSettingError: an unknown spread, or `compare` is not a name.
@@ -112,12 +112,12 @@ def _labels(long: pd.DataFrame) -> dict[str, str]:
     varies = {name for name in LABELS if long[name].nunique(dropna=False) > 1}
     if (long["targets"] == long["distractors"]).all():
         varies -= {"distractors"}
-    varies = varies - {"message_length"} if _alike(long) else varies | {"message_length"}
+    varies = varies - {"message_length"} if _equal_lengths(long) else varies | {"message_length"}
     labels = {name: heading for name, heading in LABELS.items() if name in varies or name in ALWAYS}
     return labels | setting_labels(long)
 
 
-def _alike(long: pd.DataFrame) -> bool:
+def _equal_lengths(long: pd.DataFrame) -> bool:
     """Return whether all messages have as many words as rules have concepts."""
     return bool((long["message_length"] == long["rule_length"]).all())
 
@@ -146,7 +146,7 @@ def _further_notes(long: pd.DataFrame, spread: str) -> list[str]:
 
 
 def evaluation_tables(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str] = ()) -> list[BiasTable]:
-    """Make a table for each game, named in its title where there are several. See `evaluation_table`."""
+    """Make a table per game; see `evaluation_table`. If there are several games, each title names its game."""
     parts = [part for _, part in rows.groupby("game", sort=False)]
     tables = [evaluation_table(part, spread, notes) for part in parts]
     if len(parts) < 2:

@@ -26,7 +26,7 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
 
     Args:
         rows: rows of the table. Models without parameters are left out.
-        alike: columns of the long table; only rows with equal values are compared.
+        alike: columns of the long table; only rows with equal values in them are compared.
         grammars: columns of the table.
         spread: spread of the cells, a name of `icy.analysis.table_cells.SPREADS`.
 
@@ -51,7 +51,7 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
 
 
 def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int, spread: str, budget: bool) -> bool:
-    """Mark the best and the worst cell of a grammar; return whether there are enough cells, and they differ.
+    """Mark the best and the worst cell of a grammar; return False if cells are too few or do not differ.
 
     Under a common budget, cut ratios differ: a cell is marked only if no cut cell may be more extreme.
     """

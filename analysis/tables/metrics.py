@@ -60,7 +60,7 @@ def metrics_table(
 
 
 def shown_columns(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
-    """Return the columns of a table: each metric, and its value by chance if it was tested."""
+    """Return the columns of a table: each metric and, if it was tested, its chance value."""
     return [column for metric in metrics for column in (metric, f"{metric}_chance") if column in scores]
 
 
@@ -71,7 +71,7 @@ def chance_note(several: str) -> str:
 
 
 def reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str = "name") -> list[str]:
-    """Return notes on values that the size of a table determines or bounds: the reason and its languages."""
+    """Return notes on values that the size of a language table determines or bounds, with the languages."""
     everything, found = in_order(scores[label]), []
     for metric in metrics:
         column = f"{metric}_note"
@@ -91,7 +91,7 @@ def _range(values: pd.Series[int]) -> str:
 
 
 def metric_cell(part: pd.DataFrame, column: str, spread: str) -> TableCell:
-    """Return the cell of a column of `icy.metrics.evaluate`, with its reasons and its permutation test."""
+    """Summarize a column of `icy.metrics.evaluate` as a cell, with reasons for its values and its permutation test."""
     why, note = (
         "; ".join(dict.fromkeys(text for text in part.get(f"{column}_{name}", ()) if isinstance(text, str) and text))
         for name in ("why", "note")

@@ -22,12 +22,12 @@ from icy.records.select import select
 
 from .references import IDENTITY, matched_rows, numbered, training_differences
 
-EACH = "each"  # in place of a model: every model is compared with every other
-OWN = ("model", "options", "hidden_size")  # columns of the model, rather than of its setting
-SETTING = [name for name in ROW if name not in OWN]  # columns of a setting, which two models share
+EACH = "each"  # instead of the name of a model: compare every model with every other
+OWN = ("model", "options", "hidden_size")  # columns that describe the model, not its setting
+SETTING = [name for name in ROW if name not in OWN]  # columns that describe the setting
 PAIRED_BY = ("grammar", "seed")  # columns by which runs are paired
 FEW_PAIRS = 10  # with fewer pairs, the spread of a pilot is a poor estimate
-PILOT = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")  # fields of `Paired`, and columns
+PILOT = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")  # fields of `Paired` that are columns
 NEEDED = ("seeds", "seeds_holm", "seeds_cautious")  # columns of `seeds_needed`
 Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
 
@@ -45,15 +45,15 @@ def paired_differences(
 
     Args:
         long: results in long form.
-        other: other results, or their place; the name of a model of `long`, to subtract it from all other models of
-            its side; or "each", to subtract every model from every earlier model.
+        other: other results, or their folder or file; the name of a model of `long`, to subtract it from all other
+            models of its side; or "each", to subtract every model from every earlier model.
         name: name of the other results.
         apart: columns of the long table in which matching replicates may differ.
 
     Returns:
-        The replicates of `long` with a match, with the difference as value, and both values (`ours`, `theirs`,
-        `our_cut`, `their_cut`); for every row with a partner, the columns in which their training differs; the number
-        of runs without a match; and the name of the results or the model that was subtracted.
+        Four values. The matched replicates of `long`: `value` is the difference, and further columns have both values
+        (`ours`, `theirs`, `our_cut`, `their_cut`). For every matched row, the columns in which training differs. The
+        number of runs without a match. The name of the subtracted results or model.
 
     Raises:
         IncompatibleError: no replicate has a match.
@@ -62,7 +62,7 @@ def paired_differences(
     """
     if isinstance(other, str) and other == EACH:
         return _each(long)
-    model = _model_called(long, other)
+    model = _find_model(long, other)
     if model is None:
         if isinstance(other, str) and other != ATLAS and not Path(other).exists():
             raise StoreError(f"'{other}' is not a file, a folder or a model in these results.")
@@ -73,7 +73,7 @@ def paired_differences(
     return *_subtracted(rest, long[long["model"] == model], SETTING), model
 
 
-def _model_called(long: pd.DataFrame, name: object) -> str | None:
+def _find_model(long: pd.DataFrame, name: object) -> str | None:
     """Return the full name of a model; None if `name` is not a model's name, or is a file or folder."""
     if not isinstance(name, str) or name == ATLAS or Path(name).exists():
         return None
@@ -119,12 +119,12 @@ def _subtracted(
     tried = ~long["failed"].astype(bool)
     both = both[both["value"].notna() & tried]
     if not len(both):
-        raise IncompatibleError(_nothing_shared(long, other, names))
+        raise IncompatibleError(_explain_no_pairs(long, other, names))
     differ = list(training_differences(long, other, partner).values())
     return both.drop(columns="row"), differ, int(tried.sum()) - len(both)
 
 
-def _nothing_shared(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> str:
+def _explain_no_pairs(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> str:
     """Return why no run has a counterpart."""
     if any(runs["failed"].astype(bool).all() for runs in (long, other)):
         return "Nothing can be compared, as all runs of one of the two failed."
@@ -155,7 +155,7 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
 
     Args:
         results: a ProbeResult, or a long table.
-        other: to compare them with: other results, the name of a model, or "each", for all pairs of models.
+        other: what to compare with: other results, the name of a model, or "each", for all pairs of models.
 
     Returns:
         A row per model (or pair of models, "A - B"), setting and grammar, without concat. `pairs`: number of pairs.
@@ -198,12 +198,12 @@ _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"
 
 
 def _cells(both: pd.DataFrame) -> list[tuple[Facts, Paired]]:
-    """Return the comparison of every cell except concat's, with the values that identify the cell."""
+    """Return the identifying values and the comparison of every cell except concat's."""
     return [(about, compare_pairs(part)) for about, part in split_cells(both) if about["grammar"] != BASELINE]
 
 
 def split_cells(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
-    """Split `paired_differences` into cells: the values that identify each cell, and its replicates."""
+    """Split `paired_differences` into cells; return the identifying values and the replicates of each cell."""
     names, found = _cell_columns(both), []
     for _, row in numbered(both).groupby("row", sort=False):
         for grammar in in_order(row["grammar"]):
@@ -213,7 +213,7 @@ def split_cells(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
 
 
 def _cell_columns(both: pd.DataFrame) -> list[str]:
-    """Return the columns that identify cells: the columns of every table, and further columns of ROW that vary."""
+    """Return the columns that identify cells: those of every table, and further columns of ROW that vary."""
     varying = [name for name in ROW if name not in _CELL and both[name].nunique(dropna=False) > 1]
     return [*_CELL[:-1], *varying, _CELL[-1]]
 
@@ -236,11 +236,12 @@ def seeds_needed(
     assuming that all further pairs have the same sign.
 
     Args:
-        results: of the two models: a ProbeResult, a long table, or their place.
+        results: results of the two models: a ProbeResult, a long table, or a results folder or file.
         models: names of the two models; not needed if the results have no others.
         power: the probability of finding the effect, if it is real.
         alpha: significance level of a single test.
-        effect: in place of the pilot's effect: a quotient of ratios, such as 1.2, or a difference in accuracy.
+        effect: effect to detect, instead of the pilot's: a quotient of ratios, such as 1.2, or a difference in
+            accuracy.
 
     Returns:
         A row per setting (with the columns in which settings vary) and grammar, without concat. `pairs`, `one_cut`,
@@ -268,7 +269,7 @@ def seeds_needed(
 
 
 def _needed(about: Facts, found: Paired, power: float, alpha: float, tests: int, target: float | None) -> Facts:
-    """Return a row of `seeds_needed`; `target` is an effect in place of the pilot's."""
+    """Return a row of `seeds_needed`; `target` is an effect to use instead of the pilot's."""
     effect = target if target is not None else _log(found) if not found.bound else math.nan
     limit = spread_limit(found.spread, found.informative)
     seeds = [pairs_needed(effect, found.spread, power, alpha / n) if found.spread > 0 else None for n in (1, tests)]
@@ -309,7 +310,9 @@ def _log(found: Paired) -> float:
 
 def _effect(effect: float, kinds: set[bool]) -> float:
     if len(kinds) > 1:
-        raise InvalidSettingError("An effect is of ratios or of accuracies, and these are both; choose a protocol.")
+        raise InvalidSettingError(
+            "An effect is for ratios or for accuracies, and these results have both; choose a protocol."
+        )
     (log,) = kinds
     if log and not (0 < effect < math.inf and effect != 1):
         raise InvalidSettingError(f"The effect must be a quotient of ratios, such as 1.2; not {effect}.")
@@ -327,7 +330,7 @@ def _check(power: float, alpha: float) -> None:
 
 
 def two_models(long: pd.DataFrame, models: Sequence[str] = ()) -> tuple[str, str]:
-    """Return the names of the two models that results are about.
+    """Return the full names of the two models to compare.
 
     Raises:
         InvalidSettingError: not two models, or two of different sides.

@@ -56,7 +56,7 @@ class BiasTable:
         label: LaTeX label; "" for a short label made of the title.
         footnotes: whether notes and the meaning of marks are printed below the table.
         signed: whether numbers are differences and have a sign.
-        below: lines below each row: a dict from their label to "log", "updates" or "p" (`TableCell.below`).
+        below: lines below each row: "log", "updates" or "p" (`TableCell.below`), by label.
         spread: spread of the cells, a name of `icy.analysis.table_cells.SPREADS`.
         conventions: conventions of metrics, by column. Headings and notes show them; csv and json keep the names of
             the columns and have the conventions in `convention`.
@@ -245,7 +245,7 @@ class BiasTable:
 
 
 def _group_text(label: str, text: str) -> str:
-    """Return the value of a label for the heading of a group; with the label, unless the value is clear without it."""
+    """Return the value of a label as the heading of a group; the label precedes it unless the value is clear alone."""
     return text if label in ORDERED else f"{label} {text}"
 
 
@@ -357,7 +357,7 @@ def _latex(table: BiasTable) -> str:
 
 
 def without_advice(note: str) -> str:
-    """Return a note without the clauses that name commands or options, for a paper."""
+    """Remove the clauses of a note that name commands or options, for a paper."""
     return "; ".join(clause for clause in note.split("; ") if not ADVICE.search(clause))
 
 
@@ -410,7 +410,7 @@ def _balanced(text: str) -> bool:
 
 
 def _tex_label(title: str) -> str:
-    """Return a short label made of a title: the protocol or the first words, the meanings and the representation.
+    """Make a short label from a title: the protocol or the first words, the meanings and the representation.
 
     Example:
         >>> _tex_label("acquire: steps to the target, target 0.8; meanings 3x4; V=4, w=2; soft; preset default")

@@ -91,8 +91,8 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] =
     If several rows match, take the row with the same training.
 
     Args:
-        long: results with the column `row`.
-        other: likewise.
+        long: results in long form, with the column `row`.
+        other: other results in long form, with the column `row`.
         names: columns of ROW in which rows must agree.
 
     Returns:
@@ -104,11 +104,11 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] =
     mine, theirs = (_first(table) for table in (long, other))
     found = {}
     for row, about in mine.iterrows():
-        alike = theirs[_alike(theirs, about, names)]
-        if len(alike) > 1 and _alike(alike, about, LIMIT).any():
-            alike = alike[_alike(alike, about, LIMIT)]
+        alike = theirs[_equal_rows(theirs, about, names)]
+        if len(alike) > 1 and _equal_rows(alike, about, LIMIT).any():
+            alike = alike[_equal_rows(alike, about, LIMIT)]
         if len(alike) > 1:
-            alike = alike[_alike(alike, about, [name for name in ROW if name not in (*names, "model")])]
+            alike = alike[_equal_rows(alike, about, [name for name in ROW if name not in (*names, "model")])]
             if len(alike) != 1:
                 raise InvalidSettingError(
                     f"The other results have several rows of {about['model']} at {about['meanings']} with different "
@@ -178,8 +178,8 @@ def _first(long: pd.DataFrame) -> pd.DataFrame:
     return long.drop_duplicates("row").set_index("row")[[*IDENTITY, *TRAINING]]
 
 
-def _alike(rows: pd.DataFrame, about: Series, names: Sequence[str]) -> pd.Series[bool]:
-    """Return for each row whether it equals one row in some columns; missing values are equal."""
+def _equal_rows(rows: pd.DataFrame, about: Series, names: Sequence[str]) -> pd.Series[bool]:
+    """Return a mask of the rows that equal `about` in the columns `names`; missing values are equal."""
     same = pd.Series(True, index=rows.index)
     for name in names:
         value, column = about[name], rows[name]
@@ -193,6 +193,6 @@ def training_differences(
     """Return the columns of TRAINING in which each row differs from its partner."""
     mine, theirs = _first(long), _first(other)
     return {
-        row: tuple(n for n in TRAINING if not _alike(theirs.loc[[partner]], mine.loc[[row]].iloc[0], [n]).all())
+        row: tuple(n for n in TRAINING if not _equal_rows(theirs.loc[[partner]], mine.loc[[row]].iloc[0], [n]).all())
         for row, partner in partners.items()
     }

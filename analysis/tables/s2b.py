@@ -76,7 +76,10 @@ def evaluation_table(
 
 
 def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
-    """Add scores of listeners that ignore all messages to rows per seed, and the best of them over seeds as `deaf`."""
+    """Add the columns of `floors`, by seed, and as `deaf` the column with the best mean over seeds.
+
+    `floors` has scores of listeners that ignore all messages, such as from `icy.s2b.never_listening`.
+    """
     merged = rows.merge(floors, on="seed", how="left")
     names = [name for name in floors.columns if name != "seed" and merged[name].notna().any()]
     best = merged[names].mean().idxmax() if names else None
@@ -84,7 +87,7 @@ def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_text_models(games: Sequence[tuple[int, int]], form: str) -> list[Line]:
-    """Return rows of the published text models, for games of some shots S and samples O; see `evaluation_table`.
+    """Return rows of the published text models for games (shots S, samples O); see `evaluation_table`.
 
     Their labels are model, S, O, K, form of the prompt and the number of seeds; spreads are standard deviations.
     """
@@ -92,7 +95,7 @@ def published_text_models(games: Sequence[tuple[int, int]], form: str) -> list[L
 
 
 def published_acquisition(games: Sequence[tuple[int, int]]) -> list[Line]:
-    """Return rows of the published ease of acquisition, for games of some shots S and samples O, as a query's accuracy.
+    """Return rows of the published ease of acquisition, as query accuracy, for games (shots S, samples O).
 
     Their labels are the agent that learned to speak, S, O and the number of seeds; spreads are standard deviations.
     """
@@ -119,7 +122,7 @@ TRAINED = {  # columns of the long table of trained agents, in percent, and thei
     "support": "support",
 }
 ACQUIRED = "ease_of_acquisition"
-LEARNED = {  # likewise, metrics of learned languages
+LEARNED = {  # columns of metrics of learned languages, and their headings
     **{name: name for name in ("topsim", "posdis", "bosdis", "distinct")},
     ACQUIRED: "EoA",
 }

@@ -46,10 +46,10 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
         - accuracy on answerable items (`answerable`, `answerable_twice`), on the first held-out item (`first`) and on
           `trained` items;
         - `letters`, `distance`, `score`, `views`, `added`, `minutes`;
-        - `agreement` of yoked players with the players that they are yoked to, on held-out items.
+        - `agreement` of yoked players with their partners (the players whose games they repeat), on held-out items.
 
     Args:
-        rows: rows in long form, as `icy.study.rows` and `published_people` make them.
+        rows: rows in long form, from `icy.study.rows` and `published_people`.
         seed: seed of resampling.
         margin: margin of the test of equivalence.
     """
@@ -104,7 +104,7 @@ def _published_cell(part: pd.DataFrame, held_out: pd.DataFrame) -> Facts:
 
 
 def _secondary(part: pd.DataFrame) -> dict[str, float]:
-    """Return further means: measures of items over all items, measures of games over games."""
+    """Return the means of further measures: over items or over games."""
     found: dict[str, float] = {}
     for split, name in {**ANSWERABLE, "trained": "trained"}.items():
         some = _of(part, EXACT, split)
@@ -164,7 +164,7 @@ def _contrasts(of_agent: pd.DataFrame, seed: int, margin: float) -> dict[str, di
 
 
 def _pair(part: pd.DataFrame, base: pd.DataFrame) -> _Pair:
-    """Return accuracies per person; machines play every instance once, so their accuracies are paired by instance."""
+    """Return accuracies per person. Machines play each instance once, so their accuracies are paired by instance."""
     once = all(some["instance"].is_unique for some in (part, base))
     if once and (part["agent_kind"] != "human").all() and set(part["instance"]) == set(base["instance"]):
         ours, theirs = (some.set_index("instance")["value"].sort_index() for some in (part, base))
@@ -245,7 +245,9 @@ def contrasts_table(report: pd.DataFrame) -> pd.DataFrame:
 
 
 def simulated_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
-    """Make a table of simulated games: a row per player, dataset and protocol, a column per grammar, over instances.
+    """Make a table of simulated games: a row per player, dataset and protocol, a column per grammar.
+
+    Cells are means over instances of the game.
 
     Args:
         results: results of `icy study simulate`.

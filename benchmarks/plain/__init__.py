@@ -1,8 +1,8 @@
 """The plain way to train a model: ordinary PyTorch modules, the baseline of speed.py and other benchmarks.
 
-A careful researcher would write this with the library's cells, layers, optimizer and losses: a fair baseline
-for icy's speed. The models compute the same as icy's models of the same names, under SOFT. Only the languages are
-icy's.
+The code is as a careful researcher would write it, with PyTorch's cells, layers, optimizer and losses: a fair baseline
+for icy's speed. The models compute the same functions as icy's models of the same names, under SOFT. Only the languages
+are made by icy.
 """
 
 from __future__ import annotations
@@ -41,6 +41,6 @@ __all__ = ["BATCH", "HIDDEN", "MODELS", "Training", "make", "train"]
 
 
 def make(name: str, language: Language, hidden: int = HIDDEN) -> nn.Module:
-    """Return the model for a language."""
+    """Return the plain model of this name, with sizes that fit a language."""
     space = language.space
     return MODELS[name](space.attributes, space.values, language.message_length, language.vocab_size + 1, hidden)

@@ -15,7 +15,7 @@ LIBRARY = {"RNN": (nn.RNNCell, nn.RNN), "GRU": (nn.GRUCell, nn.GRU), "LSTM": (nn
 
 
 class LibraryCell(nn.Module):
-    """A cell of PyTorch. Without an input it still needs an input of size 1, which is zero."""
+    """A cell of PyTorch. If it is not `fed`, its input has size 1 and is zero, as PyTorch's cells require an input."""
 
     def __init__(self, name: str, hidden: int, fed: bool = True) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class SRU(nn.Module):
         self.state_weight, self.bias = nn.Parameter(torch.randn(2, hidden)), nn.Parameter(torch.zeros(2, hidden))
 
     def forward(self, x: Tensor | None, c: Tensor, length: int) -> Tensor:
-        """Return the outputs [batch, length, hidden] of a sequence, or without input."""
+        """Return the outputs [batch, length, hidden] for a sequence of inputs, or for None (no input)."""
         outputs, steps = [], [(0.0,) * 4] * length
         if x is not None:
             steps = zip(*(part.unbind(1) for part in (*self.weight(x).chunk(3, -1), x)), strict=True)
@@ -53,7 +53,7 @@ class SRU(nn.Module):
 
 
 class SearchedCell(nn.Module):
-    """A highway node that reads x and h, and further nodes that read an earlier node; the new state is their mean.
+    """A cell with a highway node that reads x and h, and nodes that read an earlier node; the state is their mean.
 
     Args:
         hidden: size of input and state.
@@ -94,7 +94,7 @@ def make_cell(name: str, hidden: int, fed: bool = True) -> LibraryCell | Searche
 
 
 class Layers(nn.Module):
-    """Layers of a cell over a whole sequence; PyTorch's own layers if it has them.
+    """Stacked layers of a cell that run over a whole sequence; PyTorch's own layers where they exist.
 
     Args:
         name: name of the cell.
@@ -114,7 +114,13 @@ class Layers(nn.Module):
             self.net = nn.ModuleList(make_cell(name, hidden) for _ in range(layers))
 
     def forward(self, x: Tensor | None, start: Tensor, length: int) -> Tensor:
-        """Return the outputs [batch, length, hidden] from inputs of that shape, or None; `start` [batch, hidden]."""
+        """Return the outputs [batch, length, hidden].
+
+        Args:
+            x: inputs [batch, length, hidden], or None for no input.
+            start: initial state [batch, hidden].
+            length: number of steps.
+        """
         if self.name in LIBRARY:
             return self._library(start.new_zeros(len(start), length, 1) if x is None else x, start)
         for layer in self.net:

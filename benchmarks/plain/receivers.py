@@ -10,7 +10,7 @@ from .senders import mix, sinusoids
 
 
 class Receiver(nn.Module):
-    """Base class of receivers: an embedding of the symbols, and a layer from `features` [batch, size] to the scores."""
+    """Base class of receivers: an embedding of symbols, and a linear layer from `features` [batch, size] to scores."""
 
     def __init__(
         self, attributes: int, values: int, length: int, symbols: int, hidden: int, size: int | None = None
@@ -20,7 +20,7 @@ class Receiver(nn.Module):
         self.embed, self.out = nn.Embedding(symbols, hidden), nn.Linear(size or hidden, attributes * values)
 
     def features(self, x: Tensor) -> Tensor:
-        """Return the input of the last layer, for the embedded message [batch, length, hidden]."""
+        """Return the input of the last layer [batch, size], for the embedded message `x` [batch, length, hidden]."""
         raise NotImplementedError
 
     def forward(self, message: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ class RNN(Receiver):
 
 
 class Hier(Receiver):
-    """The lower cell reads the symbols one by one, and the upper cell reads the lower cell's words."""
+    """A lower cell that reads the symbols one by one, and an upper cell that reads the lower cell's words."""
 
     def __init__(self, *sizes: int, cell: str) -> None:
         super().__init__(*sizes)
@@ -79,7 +79,7 @@ class Hier(Receiver):
 
 
 class Transformer(Receiver):
-    """A pre-norm encoder, and the mean over positions."""
+    """A pre-norm Transformer encoder, followed by the mean over positions."""
 
     def __init__(self, *sizes: int) -> None:
         super().__init__(*sizes)

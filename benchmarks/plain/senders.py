@@ -22,7 +22,7 @@ class FC2L(nn.Module):
 
 
 class Sender(nn.Module):
-    """Base class of the other senders: the meaning as a sum of embeddings, and a layer from each state to scores."""
+    """Base class of other senders: a sum of embeddings of the meaning, and a linear layer from each state to scores."""
 
     def __init__(self, attributes: int, values: int, length: int, symbols: int, hidden: int) -> None:
         super().__init__()
@@ -110,13 +110,13 @@ class HierAutoReg(HierZero):
 
 
 def sinusoids(length: int, size: int) -> Tensor:
-    """Return the positions of Vaswani et al. 2017."""
+    """Return the sinusoidal position encodings [length, size] of Vaswani et al. 2017."""
     angles = torch.arange(length).unsqueeze(1) * torch.exp(torch.arange(0, size, 2) * (-math.log(10000) / size))
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
 
 
 class Decoder(Sender):
-    """Runs over the whole prefix at every step, as the library's layers require."""
+    """A decoder that runs over the whole prefix at every step, as PyTorch's layers require."""
 
     def __init__(self, *sizes: int) -> None:
         super().__init__(*sizes)

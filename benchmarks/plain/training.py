@@ -14,7 +14,7 @@ BATCH = 128
 
 
 class Training:
-    """A model, its optimizer and its language."""
+    """Training of one model on one language, with Adam."""
 
     def __init__(self, name: str, language: Language, seed: int) -> None:
         from . import make
@@ -28,11 +28,11 @@ class Training:
         self.place = space.values ** torch.arange(space.attributes - 1, -1, -1)
 
     def examples(self, count: int) -> tuple[Tensor, Tensor]:
-        """Draw inputs and targets."""
+        """Draw a batch of `count` inputs and targets."""
         space = self.language.space
         meanings = torch.randint(space.values, (count, space.attributes))
-        said = self.messages[(meanings * self.place).sum(1)]
-        return (meanings, said) if self.sends else (said, meanings)
+        messages = self.messages[(meanings * self.place).sum(1)]
+        return (meanings, messages) if self.sends else (messages, meanings)
 
     def update(self) -> None:
         """Draw a batch, run forward and backward, clip the gradient, and step Adam."""
@@ -45,7 +45,7 @@ class Training:
 
     @torch.no_grad()
     def accuracy(self, count: int) -> float:
-        """Return the accuracy on `count` meanings."""
+        """Return the accuracy on `count` randomly drawn meanings."""
         inputs, targets = self.examples(count)
         return (self.model(inputs).argmax(-1) == targets).float().mean().item()
 
@@ -60,10 +60,10 @@ def train(
         language: language to learn.
         seed: seed of weights and batches.
         updates: number of updates.
-        checks: number of meanings of each evaluation, by the updates before it.
+        checks: number of meanings of each evaluation, keyed by the number of updates before it.
 
     Returns:
-        The accuracies.
+        The accuracy of each evaluation.
     """
     training, checks, readings = Training(name, language, seed), checks or {}, []
     for update in range(1, updates + 1):

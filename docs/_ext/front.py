@@ -1,6 +1,6 @@
 """Draw the picture of the README and of the site: the messages of each grammar, and how well models learn them.
 
-`python docs/_ext/front.py` writes it into docs/_static, once for light and once for dark pages. The accuracies come
+`python docs/_ext/front.py` writes the picture into docs/_static, for light and for dark pages. The accuracies come
 from results/reproduced/replicates.parquet. Each file contains a digest of its data, so that a test can check
 whether it is current.
 """
@@ -28,8 +28,8 @@ from icy.analysis.order import ORDER
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "reproduced" / "replicates.parquet"
 FOLDER = ROOT / "docs" / "_static"
-SPACE, WORD_LENGTH = "3x2", 2  # of the messages: a whole language of eight
-SEED = 100  # with few alike words, two orders in shufdet, and no two messages of proj alike
+SPACE, WORD_LENGTH = "3x2", 2  # meaning space and word length: a language of eight messages
+SEED = 100  # a seed with few similar words, two orders in shufdet, and distinct messages of proj
 MEASURED = {"protocol": "budget", "representation": "soft", "meanings": "5x10", "settings": ""}
 MODELS = {
     "sender": ("FC2L", "RNNZero:GRU", "RNNAutoReg:LSTM", "HierZero:dgsend", "Hashtable"),
@@ -63,7 +63,7 @@ DPI = 200
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of text on a light or a dark page."""
+    """The colors of text on a light or a dark page."""
 
     ink: str
     dim: str
@@ -88,13 +88,13 @@ def messages() -> dict[str, NDArray[np.int64]]:
 
 
 def digest() -> str:
-    """Return a digest of all that the picture shows."""
+    """Return a digest of the data of the picture."""
     shown = accuracies().round(2).to_csv() + "".join(f"{name} {one.tolist()}" for name, one in messages().items())
     return hashlib.sha256(shown.encode()).hexdigest()
 
 
 def draw(theme: Theme) -> Figure:
-    """Draw the picture in the colours of a theme."""
+    """Draw the picture in the colors of a theme."""
     language, table = messages(), accuracies()
     meanings = len(language["concat"])
     bottom = TOP + MESSAGE * meanings
@@ -125,7 +125,7 @@ def draw(theme: Theme) -> Figure:
 def write(
     axes: Axes, x: float, y: float, text: str, colour: str, size: float, align: str = "center", weight: str = "normal"
 ) -> None:
-    """Write lines of text, centred on y, with their baselines at even distances."""
+    """Write lines of text, centered on y, with evenly spaced baselines."""
     lines = text.split("\n")
     for i, line in enumerate(lines):
         base = y + size / 72 * (0.36 + LINE * (i - (len(lines) - 1) / 2))
@@ -133,7 +133,7 @@ def write(
 
 
 def draw_messages(axes: Axes, left: float, top: float, language: NDArray[np.int64]) -> None:
-    """Draw tokens as coloured squares, a row per meaning, with gaps between words."""
+    """Draw tokens as colored squares, a row per meaning, with gaps between words."""
     _, words, tokens = language.shape
     size = SPAN * COLUMN / (words * tokens + (words - 1) * GAP)
     for (row, word, token), value in np.ndenumerate(language):
@@ -154,7 +154,7 @@ def draw_cells(axes: Axes, top: float, means: pd.Series, theme: Theme) -> None:
 
 
 def draw_all(folder: Path = FOLDER) -> list[Path]:
-    """Draw the picture for light and for dark pages; returns the files."""
+    """Draw the picture for light and for dark pages; return the files."""
     note = PngInfo()
     note.add_text("Description", digest())
     files = []

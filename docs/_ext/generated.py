@@ -1,7 +1,7 @@
 """Parts of the site that are generated from icy itself, as Markdown, so that they are always up to date.
 
-A page includes one by `{generated} NAME ARGUMENT...`; PARTS has the functions. Nothing here needs Sphinx, so tests can
-call them too.
+A page includes a part by `{generated} NAME ARGUMENT...`; PARTS has the function of each name. Nothing here needs
+Sphinx, so tests can call the functions too.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ part(papers)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[int] = ()) -> str:
-    """Write a Markdown table, with commas in whole numbers; the columns `numbers` are aligned right."""
+    """Return a Markdown table, with commas in whole numbers; the columns `numbers` are aligned right."""
     shown = ([f"{value:,}" if isinstance(value, int) else value for value in row] for row in rows)
     return markdown_table(headings, shown, numbers, markup=True)
 
@@ -291,10 +291,10 @@ def long_columns() -> str:
 
 
 def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) -> None:
-    """Make sure that all names are described, and no others.
+    """Raise an error unless the described names are exactly `names`.
 
     Raises:
-        LookupError: a description is missing, or its name is gone.
+        LookupError: a description is missing, or describes an unknown name.
     """
     one, other = set(described_names), set(names)
     if one != other:
@@ -303,7 +303,7 @@ def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) 
 
 @part
 def study_codebook() -> str:
-    """Show the codebook of the export of a study, as headings of the fourth level and tables."""
+    """Return the codebook of the export of a study, as tables under headings of the fourth level."""
     from icy.study.service.codebook import codebook
 
     text = codebook()
@@ -326,7 +326,7 @@ def study_settings() -> str:
 
 
 def _short_default(setting: dataclasses.Field[Any]) -> str:
-    """Return the default of a setting as code; "" for none, and for empty ones."""
+    """Return the default of a setting as code; "" if there is no default, or if it is empty."""
     made = setting.default_factory() if setting.default_factory is not dataclasses.MISSING else setting.default
     return code(json.dumps(made)) if made not in ("", None, [], {}) else ""
 
@@ -390,7 +390,7 @@ def _loaded(group: click.Group, ctx: click.Context, name: str) -> click.Command:
 
 
 def _command(command: click.Command, name: str, parent: click.Context, depth: int) -> str:
-    """Return a section for a command, and one for each of its subcommands."""
+    """Return a section for a command, followed by a section for each subcommand."""
     ctx = click.Context(command, info_name=name, parent=parent)
     usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
     parts = [f"{'#' * depth} {ctx.command_path}", _plain(inspect.cleandoc(command.help or ""))]
@@ -411,7 +411,7 @@ def _option(option: click.Option, ctx: click.Context) -> str:
 
 
 def _below(paragraph: str) -> str:
-    """Return a paragraph below the options. Its indented lines become code."""
+    """Format a paragraph below the options of a command; indented lines become code."""
     lines = paragraph.replace("\b", "").strip("\n").split("\n")
     groups = [(is_code, list(found)) for is_code, found in itertools.groupby(lines, lambda one: one.startswith("  "))]
     return "\n\n".join(_fenced(found) if is_code else _plain("\n".join(found)) for is_code, found in groups)
@@ -423,7 +423,7 @@ def _fenced(lines: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return help as Markdown, escaping stars and the like outside of `code`."""
+    """Convert help to Markdown: escape stars and other special characters outside of `code`."""
     parts = text.split("`")
     return "`".join(one if i % 2 else re.sub(r"([*_<\[])", r"\\\1", one) for i, one in enumerate(parts))
 
@@ -452,7 +452,7 @@ def citation() -> str:
 
 @part
 def checks(kind: str) -> str:
-    """List the checks of a contract, of "model", "grammar", "player" or another kind of plug-in."""
+    """List the contract checks of a kind of plug-in, such as "model", "grammar" or "player"."""
     from icy import testing
 
     found = getattr(testing, f"{kind.upper().replace('-', '_')}_CHECKS")
@@ -506,7 +506,7 @@ def channels() -> str:
 
 @part
 def modules(package: str) -> str:
-    """List the modules of a package, each in a line."""
+    """List the modules of a package, one per line."""
     paths = importlib.import_module(package).__path__
     names = sorted(m.name for m in pkgutil.iter_modules(paths, f"{package}.") if not m.name.endswith("__main__"))
     return table(("module", "contents"), [(code(n), first_line(importlib.import_module(n))) for n in names])
@@ -514,7 +514,7 @@ def modules(package: str) -> str:
 
 @part
 def docstring(module: str) -> str:
-    """Return the docstring of a module, which is Markdown, as a section of a page."""
+    """Return the docstring of a module, written in Markdown, as a section of a page."""
     return re.sub("^# ", "## ", inspect.getdoc(importlib.import_module(module)) or "")
 
 

@@ -4,7 +4,7 @@
 - `.. public:: PACKAGE` in `{eval-rst}`: documentation of the public names of a package.
 - `.. registered:: KIND...` in `{eval-rst}`: documentation of the classes and functions behind registered names.
 - Before a build, pictures are drawn into `_generated/`, and each page of measurements gets a page in `benchmarks/`.
-  After it, the explorer of the atlas is added to the site.
+  After the build, the explorer of the atlas is added to the site.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Listed(SphinxDirective):
 
 
 class Public(Listed):
-    """Directive that documents the public names of a package: a table of all, then each name that is at home there.
+    """Directive that documents the public names of a package: a table of all names, then the documentation of each.
 
-    A name that several packages export is at home in the first of HOMES.
+    A name that several packages export is documented only in the first of HOMES.
     """
 
     required_arguments = 1
@@ -101,9 +101,9 @@ class Public(Listed):
 def _overview(package: str, found: dict[str, Any]) -> Iterator[str]:
     yield from (".. list-table::", "   :widths: 30 70", "")
     for name, one in found.items():
-        said = first_line(one) if not plain(one) else VALUES.get(f"{package}.{name}", "A value.")
+        summary = first_line(one) if not plain(one) else VALUES.get(f"{package}.{name}", "A value.")
         where = one.__name__ if inspect.ismodule(one) else f"~{home(one, name) or package}.{name}"
-        yield from (f"   * - :py:obj:`{where}`", f"     - {said}")
+        yield from (f"   * - :py:obj:`{where}`", f"     - {summary}")
     yield ""
 
 
@@ -117,7 +117,7 @@ def home(one: object, name: str) -> str | None:
 
 
 def plain(one: object) -> bool:
-    """Return whether an object is a value, which has no docstring of its own."""
+    """Return whether an object is a plain value, without a docstring."""
     return not (inspect.ismodule(one) or callable(one))
 
 
@@ -131,7 +131,7 @@ def documented(name: str, one: object) -> list[str]:
 
 
 class Registered(Listed):
-    """Directive that documents the classes and functions behind the registered names of some kinds, each once."""
+    """Directive that documents the classes and functions that are registered under the given kinds, each once."""
 
     required_arguments = 1
 
@@ -153,7 +153,7 @@ def of_module(one: Any) -> str:
 def readable_signature(
     app: Sphinx, what: str, name: str, one: Any, options: Any, arguments: str | None, returns: str | None
 ) -> tuple[str | None, str | None] | None:
-    """Use the signature that a function defines itself (`__signature__`), and shorten types to their aliases."""
+    """Use a function's own `__signature__` if it defines one, and shorten types to their aliases."""
     signature = getattr(one, "__signature__", None) if what == "function" else None
     if signature is not None:
         bare = signature.replace(return_annotation=inspect.Signature.empty)
@@ -163,20 +163,20 @@ def readable_signature(
 
 
 def _with_aliases(text: str | None) -> str | None:
-    """Write `NDArray[int64]` for the type that it is an alias of, and `{}` for a default factory."""
+    """Replace the full type of arrays by its alias, such as `NDArray[int64]`, and a default factory by `{}`."""
     if text is None:
         return None
     return ARRAY.sub(r"NDArray[\1]", text).replace("<factory>", "{}")
 
 
 def hide_colon(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
-    """Hide colons in properties, where Napoleon takes the text before a colon for a type."""
+    """Hide colons in docstrings of properties, as Napoleon would read the text before a colon as a type."""
     if what == "property" and lines:
         lines[0] = lines[0].replace(":", COLON)
 
 
 def keep_plain(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
-    """Escape false markup: a lone star before a word, as in [*stack, batch], and a lone letter, as in "L." """
+    """Escape text that looks like markup: a star before a word, as in [*stack, batch], and a letter, as in "L." """
     for i, line in enumerate(lines):
         parts = LONE_LETTER.sub(r"\1\\\2", line.replace(COLON, ":")).split("`")
         parts[::2] = [LONE_STAR.sub(r"\\*", part) for part in parts[::2]]

@@ -15,7 +15,7 @@ LINK = re.compile(r"\]\(((?:\.\./)*(?:benchmarks|results/\w+|tests/stress)/[\w-]
 
 
 def measured_pages() -> dict[Path, str]:
-    """Return the name in docs/benchmarks/ of each page of measurements. docs/findings.md includes the findings."""
+    """Return the name in docs/benchmarks/ of each page of measurements, except the findings (docs/findings.md)."""
     paths = [path for place in PLACES for path in sorted(ROOT.glob(place)) if not path.name.endswith(".template.md")]
     names = {path: path.parent.name if path.name == "README.md" else path.stem for path in paths}
     return {path: f"{name}.md" for path, name in names.items() if name != "findings"}
@@ -34,7 +34,7 @@ def link_pages(text: str, docs: Path, page: str) -> str:
     """Return a page's text with links to the pages of the site in place of links to pages of measurements.
 
     Args:
-        text: of the page, in Markdown.
+        text: text of the page, in Markdown.
         docs: folder of the documentation.
         page: name of the page relative to `docs`.
     """

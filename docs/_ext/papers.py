@@ -33,7 +33,7 @@ KINDS = {  # of the registry: the command that uses an entry, and the page that 
     PERCEPTION: ("icy games train --perception {}", "games-worlds"),
     STUDY_PLAYER: ("icy study simulate --player {}", "study"),
 }
-# Parts of papers without a name in the catalogue and the registry: paper, place, content, name, command, page.
+# Parts of papers that are not in the catalog or the registry: paper, place, content, name, command, page.
 OTHERS = (
     (
         "Perkins21",
@@ -97,7 +97,7 @@ OTHERS = (
 
 
 def papers() -> str:
-    """Make a section per paper, with its citation and a table of its parts."""
+    """Return a section per paper, with its citation and a table of its parts."""
     names = published_names()
     parts = []
     for key, source in published_sources().items():
@@ -110,7 +110,13 @@ def papers() -> str:
 def _published(one: PublishedName) -> Line:
     place = re.sub(r"^(table|figure)(\d+)$", r"\1 \2", one.name.partition("/")[2])
     command = f"icy reproduce {one.name}" if one.is_measured else _first_command(one.of.shown_by)
-    return place, one.title, _code(one.name), _code(command or f"icy reproduce {one.name} --dry-run"), *_measured(one)
+    return (
+        place,
+        one.title,
+        _code(one.name),
+        _code(command or f"icy reproduce {one.name} --dry-run"),
+        *_count_measured(one),
+    )
 
 
 def _first_command(sentence: str) -> str:
@@ -119,7 +125,7 @@ def _first_command(sentence: str) -> str:
     return found[1] if found else ""
 
 
-def _measured(one: PublishedName) -> tuple[str, str]:
+def _count_measured(one: PublishedName) -> tuple[str, str]:
     """Return how many of the numbers of a table are measured, and a link to the page."""
     of = one.of
     stem = re.escape(of.id.replace("/", "-"))

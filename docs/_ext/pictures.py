@@ -48,7 +48,7 @@ def draw_all(folder: Path) -> list[Path]:
 
 
 def plots() -> dict[str, Figure]:
-    """Return a plot of every kind that needs no curves, and a placement, all drawn from the atlas."""
+    """Return a plot of each kind that needs no curves, and a plot of a placement, drawn from the atlas."""
     from icy.analysis.plots import plot_function
     from icy.records.select import select
 
@@ -93,7 +93,7 @@ def picture_of(name: str) -> Figure:
 
 
 def draw_messages(axes: Axes, language: Language, labelled: bool) -> None:
-    """Draw tokens as coloured squares, a row per meaning, with outlined words."""
+    """Draw tokens as colored squares, a row per meaning, with outlined words."""
     words = language.messages.reshape(language.space.size, language.space.attributes, -1)
     rows, attributes, width = words.shape
     for a in range(attributes):

@@ -1,4 +1,4 @@
-"""Picture of the packages of icy in their layers, drawn from the tree; numbers are lines of code."""
+"""Picture of the packages of icy in their layers, drawn from the source tree; numbers are lines of code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Room:
 
 
 def rooms() -> list[list[Room]]:
-    """Return the layers, low to high, with the lines of each room."""
+    """Return the layers, from low to high; each room (package) has its number of lines."""
     return [[Room(name, _lines(name)) for name in layer] for layer in LAYERS]
 
 
@@ -54,7 +54,7 @@ def _lines(name: str) -> int:
 
 
 def picture() -> Figure:
-    """Draw the layers from top to bottom; within a layer, the width of a room grows with its lines."""
+    """Draw the layers from top to bottom; within a layer, the width of a package grows with its lines."""
     layers = rooms()
     figure = Figure(figsize=(WIDTH, len(layers) * (HEIGHT + GAP) + GAP))
     ax = figure.add_axes((0, 0, 1, 1))
@@ -78,6 +78,6 @@ def picture() -> Figure:
 
 
 def _widths(lines: list[int], total: float) -> list[float]:
-    """Share a width by the square root of lines, so that small rooms have space for their words."""
+    """Divide a width in proportion to the square root of lines, so that small packages have space for their text."""
     roots = [count**0.5 for count in lines]
     return [total * root / sum(roots) for root in roots]

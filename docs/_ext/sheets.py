@@ -12,8 +12,8 @@ from icy.core.streams import stream, stream_key
 from icy.games import Turns, TurnSettings, World, make_world
 
 SEED = 123
-LOOKS = 10  # of each kind of object
-SHOWN_TURNS = (1, 2, 4)  # lengths of rules
+LOOKS = 10  # number of images of each kind of object
+SHOWN_TURNS = (1, 2, 4)  # lengths of the rules to show
 
 
 def sheets() -> dict[str, Figure]:
@@ -29,9 +29,9 @@ def sheets() -> dict[str, Figure]:
 
 
 def sheet_of_shape(world: World) -> Figure:
-    """Draw looks of each shape, in random colours and places."""
+    """Draw several images of each shape, in random colors and places."""
     shapes = world.values[0]
-    objects = _drawn(world, len(shapes), LOOKS)
+    objects = _draw_objects(world, len(shapes), LOOKS)
     objects[..., 0] = torch.arange(len(shapes))[:, None]
     keys = counter_hash(torch.tensor(stream_key(SEED, "sheet")), torch.arange(len(shapes) * LOOKS))
     return plot_looks(world.observe(objects, keys.view(len(shapes), LOOKS)).numpy(), shapes)
@@ -39,7 +39,7 @@ def sheet_of_shape(world: World) -> Figure:
 
 def sheet_of_thing(world: World) -> Figure:
     """Draw the vectors of three objects."""
-    objects = _drawn(world, 3)
+    objects = _draw_objects(world, 3)
     names = [" ".join(names[v] for names, v in zip(world.values, values, strict=True)) for values in objects.tolist()]
     return plot_vectors(world.observe(objects, torch.zeros(3, dtype=torch.long)).numpy(), len(world.sizes), names)
 
@@ -67,6 +67,6 @@ def turns_of_thing(world: World) -> Figure:
     return plot_turns_of_values(np.stack(objects), np.stack(demanded), names, world.attributes, 8)
 
 
-def _drawn(world: World, *shape: int) -> torch.Tensor:
+def _draw_objects(world: World, *shape: int) -> torch.Tensor:
     """Draw objects."""
     return torch.from_numpy(stream(SEED, "sheet").integers(world.sizes, size=(*shape, len(world.sizes))))

@@ -24,7 +24,7 @@ def count_varying(variables: Iterable[Codes]) -> int:
 
 
 def together(*variables: Codes) -> Codes:
-    """Combine several variables into one, with a number for every combination that occurs.
+    """Combine variables into one variable that numbers the combinations of their values.
 
     Args:
         *variables: at least one, [N] each.

@@ -39,7 +39,7 @@ def is_missing(value: object) -> bool:
 
 
 def unpacked(given: Container, what: str) -> Entries:
-    """Return the entries of a container as an array of numbers without NaN, otherwise as a list of plain values.
+    """Convert a container to an array if all entries are numbers without NaN, otherwise to a list of plain values.
 
     Args:
         given: a list, tuple, NumPy array (also masked), tensor, data frame or series of pandas or polars, table or
@@ -75,7 +75,7 @@ def unpacked(given: Container, what: str) -> Entries:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of any library as a plain one; see `unpacked`.
+    """Convert a value of any library to a plain Python value; see `unpacked`.
 
     Example:
         >>> import numpy as np
@@ -183,7 +183,7 @@ def _plain_row(row: Any) -> Any:
 
 
 def _whole_or_float(value: Any) -> int | float:
-    """Return a real number of any type as a whole number if it is whole, otherwise as a float."""
+    """Convert a real number of any type to an int if it is whole, otherwise to a float."""
     try:
         whole = int(value)
         if whole == value:

@@ -86,7 +86,7 @@ class Language:
             space: the meanings.
             messages: messages of every meaning in order, shape [N, L]; a sender may use the start symbol, which then
                 counts as one more token.
-            vocab_size: V of the sender; if it is more than a language can have, tokens are numbered again, in order.
+            vocab_size: V of the sender; if it is larger than a language allows, tokens are renumbered in order.
             name: see Language.
             seed: see Language.
         """
@@ -141,7 +141,7 @@ class Language:
 
         Attribute values may be numbers or words; the values of each attribute are numbered from 0 in order, and stored
         in `value_names`. Tokens that are numbers are kept, the letters a to z are 0 to 25, and other tokens are
-        numbered from 0 in order. A file that `save` wrote is loaded as by `load`.
+        numbered from 0 in order. A file that `save` wrote is read by `load`.
 
         Args:
             path: file in any format that icy reads; see `icy.languages.readers.read_table`.
@@ -151,8 +151,8 @@ class Language:
 
         Raises:
             StoreError: the file cannot be read.
-            InvalidSettingError: it is not read as a table (see `read_table`), the attributes differ in their number of
-                values, the messages differ in length, or some meaning is missing or repeated.
+            InvalidSettingError: the file is not a valid table (see `read_table`), the attributes differ in their number
+                of values, the messages differ in length, or a meaning is missing or repeated.
         """
         read = load_object("icy.languages.readers:read_language")  # readers make languages
         found: Language = read(Path(path), vocab_size, name, options)
@@ -166,13 +166,13 @@ class Language:
         message_columns: Sequence[str] | str | None = None,
         **options: Any,
     ) -> Language:
-        """Read a language from a table of text; `read` has the arguments and errors, and takes any format.
+        """Read a language from a table of text; see `read`, which also reads other formats.
 
         Args:
             path: path of the file.
-            meaning_columns: names of the columns with attribute values; found by default.
-            message_columns: name of the column with messages, or names of several columns with one token each; found by
-                default.
+            meaning_columns: names of the columns with attribute values; by default chosen by the header.
+            message_columns: name of the column with messages, or names of several columns with one token each; by
+                default chosen by the header.
             **options: as for `read`.
         """
         return cls.read(path, meaning_columns=meaning_columns, message_columns=message_columns, **options)
@@ -180,7 +180,7 @@ class Language:
     # -- files ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
-        """Write the language, without loss, as parquet, csv or npz according to the suffix of `path`.
+        """Write the language to a parquet, csv or npz file, by the suffix of `path`; `load` restores it without loss.
 
         Csv and parquet have one row per meaning, with its attribute values in the columns m0, m1 and so on. In csv
         the column `message` holds the message, as letters up to a vocabulary of 26 and as numbers separated by spaces
@@ -216,7 +216,7 @@ class Language:
             path: path of the file.
 
         Raises:
-            StoreError: the file cannot be read, or holds something else.
+            StoreError: the file cannot be read, or does not hold a language of icy.
         """
         file = Path(path)
         messages, card = storage.read(file)
@@ -266,7 +266,7 @@ class Language:
     def best_receiver_accuracy(self) -> float:
         """Fraction of attribute values that the best receiver gets right; below 1 if meanings share a message.
 
-        It answers with the most frequent value of each attribute among the meanings of the message.
+        The best receiver answers with the most frequent value of each attribute among the meanings of the message.
 
         Example:
             >>> from icy.languages.language import Language
@@ -296,8 +296,8 @@ class Language:
         """Return a few meanings and their messages, as in Table 1 of Icy22.
 
         Args:
-            meanings: the meanings to show, shape [n, A]; by default the first meaning, and meanings that differ from it
-                in one attribute, the last attribute first.
+            meanings: the meanings to return, shape [n, A]; by default the first meaning, and meanings that differ from
+                it in one attribute, the last attribute first.
 
         Returns:
             Columns `meaning` and `message`; words are separated by spaces if L is a multiple of A.
@@ -417,6 +417,6 @@ def _rows_in_order(rows: IntegerArray, tokens: IntegerArray, space: MeaningSpace
     if missing or repeated:
         raise InvalidSettingError(
             f"The table must give each of the {space.size} meanings of {space} exactly once; "
-            f"{counted(missing, 'meaning', 'are')} missing and {counted(repeated, 'row', 'repeat')} one."
+            f"{counted(missing, 'meaning', 'are')} missing and {counted(repeated, 'row', 'repeat')} a meaning."
         )
     return given[1]

@@ -69,7 +69,7 @@ class MeaningSpace:
 
     @classmethod
     def of(cls, given: MeaningSpace | str | tuple[int, int]) -> MeaningSpace:
-        """Return the space for a space, a string such as "5x10", or a pair (attributes, values).
+        """Convert a text such as "5x10", or a pair (attributes, values), to a space; return a space unchanged.
 
         Args:
             given: a MeaningSpace, text, or a pair of numbers.
@@ -118,10 +118,10 @@ class MeaningSpace:
         return np.asarray(given.astype(np.int64) @ self._strides(), dtype=np.int64)
 
     def meanings(self, index: ArrayLike) -> IntArray:
-        """Return the meanings of some numbers.
+        """Return the meanings with the given numbers.
 
         Args:
-            index: numbers in 0..N-1, shape [...].
+            index: numbers of meanings, in 0..N-1, shape [...].
 
         Returns:
             Attribute values, shape [..., A].

@@ -1,4 +1,4 @@
-"""Rows with missing values: refused with their place, or dropped on request."""
+"""Rows with missing values: an error names the row, or the rows are dropped on request."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .rule import Rule
 def without_missing(
     meanings: Entries | None, messages: Entries, weights: Entries | None, rule: Rule
 ) -> tuple[Entries | None, Entries, Entries | None, Rule]:
-    """Return meanings, messages and weights without rows with missing values.
+    """Drop the rows of meanings, messages and weights that have missing values, or raise an error.
 
     Args:
         meanings: result of `icy.languages.containers.unpacked`, or None.
         messages: result of `unpacked`.
         weights: weights of the rows, in the same form.
-        rule: determines whether these rows are dropped.
+        rule: `rule.missing` determines whether these rows are dropped or refused.
 
     Returns:
         Meanings, messages, weights, and the rule with the places of the remaining rows.
@@ -39,12 +39,12 @@ def without_missing(
         return *sides, rule
     if rule.missing == "refuse":
         row = min(gaps)
-        raise InvalidSettingError(_refusal(sides[gaps[row]][row], row, gaps[row], rule))  # type: ignore[index]
+        raise InvalidSettingError(_missing_error(sides[gaps[row]][row], row, gaps[row], rule))  # type: ignore[index]
     left = [row for row in range(len(messages)) if row not in gaps]
     if not left:
         raise InvalidSettingError("Every row has a missing value, so no row remains.")
-    kept = [None if entries is None else _some(entries, left) for entries in sides]
-    return kept[0], _some(messages, left), kept[2], replace(rule, place=lambda row: rule.place(left[row]))
+    chosen = [None if entries is None else _select_rows(entries, left) for entries in sides]
+    return chosen[0], _select_rows(messages, left), chosen[2], replace(rule, place=lambda row: rule.place(left[row]))
 
 
 def _has_gap(entry: object, padded: bool = False) -> bool:
@@ -52,13 +52,13 @@ def _has_gap(entry: object, padded: bool = False) -> bool:
     if not isinstance(entry, list):
         return entry is None
     if padded:
-        said = [place for place, token in enumerate(entry) if token is not None]
-        entry = entry[said[0] : said[-1] + 1] if said else []
+        filled = [place for place, token in enumerate(entry) if token is not None]
+        entry = entry[filled[0] : filled[-1] + 1] if filled else []
     return any(map(_has_gap, entry))
 
 
-def _refusal(entry: object, row: int, side: int, rule: Rule) -> str:
-    """Return a sentence with the place of the missing value and the possible remedies."""
+def _missing_error(entry: object, row: int, side: int, rule: Rule) -> str:
+    """Return a sentence that names the place of the missing value and the possible remedies."""
     what, instead = (
         ("value", "or give unknown values their own name"),
         ("message", "or write an empty message as the token that ends messages (eos)"),
@@ -78,5 +78,5 @@ def _refusal(entry: object, row: int, side: int, rule: Rule) -> str:
     )
 
 
-def _some(entries: Entries, rows: list[int]) -> Entries:
+def _select_rows(entries: Entries, rows: list[int]) -> Entries:
     return entries[rows] if isinstance(entries, np.ndarray) else [entries[row] for row in rows]

@@ -8,7 +8,7 @@ DIGEST = r"[0-9a-f]{16}"  # digest of a Language
 
 
 def grammar_name(name: str, digest: str) -> str:
-    """Return the name under which a language is used as a grammar.
+    """Return the name, NAME@DIGEST, under which a language is used as a grammar.
 
     Special characters of names of grammars, patterns and lists become "-".
 
@@ -31,7 +31,7 @@ def is_language(grammar: str) -> bool:
 
 
 def content_name(grammar: str) -> str:
-    """Return "@" and the hash for a language, and the name for any other grammar.
+    """Return "@" and the hash of a language; return the name of any other grammar unchanged.
 
     Keys of records use this name, so a renamed file is still the same language.
 

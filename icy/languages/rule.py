@@ -23,7 +23,7 @@ def row_number(row: int) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """How to read meanings and messages, where the data alone do not determine it.
+    """Options for reading meanings and messages, where the data can be read in several ways.
 
     Attributes:
         tokens: how texts are divided into tokens: into letters ("letters"), at spaces ("spaces"), not at all ("whole"),

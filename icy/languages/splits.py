@@ -20,7 +20,7 @@ SPLITS = {
 
 @dataclass(frozen=True)
 class Split:
-    """A way of holding out meanings. Training still has every value of every attribute.
+    """A rule that holds out meanings for testing. Training still has every value of every attribute.
 
     The held-out meanings depend on the seed alone: they are the same for all grammars and models. A larger share of the
     same seed includes the meanings of a smaller one.
@@ -53,7 +53,7 @@ class Split:
             raise InvalidSettingError(f"The held-out share must be above 0 and below 1, not {self.share!r}.")
 
     def check(self, space: MeaningSpace) -> None:
-        """Raise an error if a space cannot be split in this way.
+        """Raise an error if this split is impossible for a space.
 
         Raises:
             InvalidSettingError: the space has one attribute, nothing would be held out, or not every value of every
@@ -78,7 +78,7 @@ class Split:
             )
 
     def held_out(self, space: MeaningSpace, seed: int) -> IntArray:
-        """Return the numbers of the meanings that a seed holds out, in order. Errors as for `check`."""
+        """Return the numbers of the held-out meanings of a seed, in order. Raises the errors of `check`."""
         self.check(space)
         generator = stream(seed, "held out", self.kind)
         drawn = self._population(space)
@@ -89,12 +89,12 @@ class Split:
         return np.flatnonzero(chosen)
 
     def parts(self, space: MeaningSpace, seed: int) -> tuple[IntArray, IntArray]:
-        """Return the numbers of the meanings to train on, and of the held-out meanings. Errors as for `check`."""
+        """Return the numbers of the training meanings and of the held-out meanings. Raises the errors of `check`."""
         held_out = self.held_out(space, seed)
         return np.setdiff1d(np.arange(space.size), held_out), held_out
 
     def _population(self, space: MeaningSpace) -> MeaningSpace:
-        """Return the space to draw a share from: the space, or the pairs of values as a space of two attributes."""
+        """Return the space that is drawn from: for "combinations", a space of two attributes (the pairs of values)."""
         return space if self.kind == "random" else MeaningSpace(2, space.values)
 
     def _count(self, drawn: MeaningSpace) -> int:
@@ -102,7 +102,7 @@ class Split:
 
 
 def _draw(space: MeaningSpace, count: int, generator: np.random.Generator) -> IntArray:
-    """Draw the numbers of `count` meanings. The other meanings keep every value of every attribute.
+    """Draw the numbers of `count` meanings, so that the remaining meanings have every value of every attribute.
 
     First, K random meanings with each value of each attribute exactly once are excluded from the draw.
     """

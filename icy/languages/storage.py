@@ -1,4 +1,4 @@
-"""Files of languages: tables and their cards, which `icy.languages.language` converts to languages."""
+"""Files of languages: messages and a card (all other attributes), which `icy.languages.language` converts."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def read(path: Path) -> tuple[IntegerArray, Card]:
 
 @contextmanager
 def reading(sentence: str) -> Iterator[None]:
-    """Convert a library's error for a damaged file into a StoreError: `sentence`, and the first line of the error.
+    """Convert a library's error into a StoreError with the text `sentence` and the first line of the error.
 
     Each library has its own errors, so all are converted, except errors that are sentences already.
     """
@@ -175,7 +175,7 @@ def _read_npz(path: Path) -> tuple[IntegerArray, Card]:
 
 
 def _space_and_columns(card: Card, columns: Collection[str]) -> tuple[MeaningSpace, list[str]]:
-    """Return the space that a card names, and the columns of its attributes."""
+    """Return the space that a card names, and the names of the attributes' columns."""
     space = MeaningSpace.parse(card["space"])
     if space.attributes > len(columns):  # before creating that many names
         raise ValueError(f"it has fewer columns than {space} has attributes")

@@ -34,7 +34,8 @@ class Table:
         meanings: attribute values, [N, A]: integers (named values are numbered in sorted order), or floats if the
             meanings are continuous.
         messages: tokens, integers from 0, [N, S]; PAD after the end of a shorter message.
-        value_names: for each attribute the names of its values, or None if they are numbers; empty if all are.
+        value_names: for each attribute the names of its values, or None if they are numbers; empty if all values are
+            numbers.
         token_names: names of the tokens, or None if they are numbers.
         attribute_names: names of the attributes, if there are any.
         vocab_size: number of tokens in the vocabulary, V.
@@ -141,13 +142,13 @@ class Table:
 
     @cached_property
     def concepts(self) -> list[list[Hashable]]:
-        """The concepts of each meaning: its values. Phrases may differ in their number of concepts."""
+        """The concepts (values) of each meaning; phrases may differ in their number of concepts."""
         named = ([self.value_name(a, v) for a, v in enumerate(row)] for row in self.meanings.tolist())
         return [[name for name in row if name is not None] for row in named]
 
     @cached_property
     def compared(self) -> list[Codes]:
-        """The discrete variables in which two meanings agree or differ: attributes, or the concepts of phrases."""
+        """The discrete variables by which distances compare meanings: attributes, or the concepts of phrases."""
         if not self.phrases:
             return self.factors
         concepts = sorted_names([concept for row in self.concepts for concept in row])
@@ -155,11 +156,11 @@ class Table:
 
     @cached_property
     def positions(self) -> list[Codes]:
-        """The token at each position as a discrete variable numbered from 0, PAD being one more token, [N] each."""
+        """The token at each position as a discrete variable numbered from 0, [N] each; PAD counts as a token."""
         return [number(column) for column in self.messages.T]
 
     def require_meanings(self, metric: str) -> None:
-        """Raise if the table only holds messages, without an attribute.
+        """Raise an error if the table has messages without meanings.
 
         Args:
             metric: name for the error message.
@@ -174,7 +175,7 @@ class Table:
             )
 
     def require_discrete(self, metric: str, phrases: bool = False) -> None:
-        """Raise unless there are meanings, they are discrete, and each has a value of every attribute.
+        """Raise an error unless the table has discrete meanings with a value of every attribute.
 
         Args:
             metric: name for the error message.
@@ -195,7 +196,7 @@ class Table:
             )
 
     def rows(self, which: Shaped[Array, " batch"]) -> "Table":
-        """Return the table of the given rows; each row remembers its original row."""
+        """Return a table with the rows `which`; `drawn_from` holds their original rows."""
         source = np.arange(len(self)) if self.drawn_from is None else self.drawn_from
         part = {"meanings": self.meanings[which], "messages": self.messages[which]}
         weights = None if self.weights is None else self.weights[which]
@@ -212,7 +213,7 @@ class Table:
         return self.weights is None or self.weights.dtype.kind == "i"
 
     def require_whole_weights(self, metric: str, instead: str = "give counts of rows") -> None:
-        """Raise unless all weights are whole numbers.
+        """Raise an error unless all weights are whole numbers.
 
         Args:
             metric: name for the error message.
@@ -318,11 +319,11 @@ class Table:
         some = np.flatnonzero(weights)
         table = replace(self.rows(some), drawn_from=None if self.drawn_from is None else self.drawn_from[some])
         if len(some) < len(self):
-            said = table.messages != PAD
-            messages = table.messages[:, said.any(0)]
+            present = table.messages != PAD
+            messages = table.messages[:, present.any(0)]
             names, removed = table.token_names, self.removed
             if names is not None:
-                used = np.union1d(table.messages[said], np.array(self.removed, dtype=np.int64))
+                used = np.union1d(table.messages[present], np.array(self.removed, dtype=np.int64))
                 names = tuple(names[token] for token in used) or None
                 messages = np.where(messages == PAD, PAD, np.searchsorted(used, messages))
                 removed = tuple(np.searchsorted(used, removed).tolist())
@@ -331,7 +332,7 @@ class Table:
         return replace(table, weights=None if (weights[some] == 1).all() else weights[some])
 
     def without(self, rule: Rule) -> "Table":
-        """Return the table without the tokens that a rule names as begin, end and padding of messages."""
+        """Return the table without the tokens that `rule` names as start, end and padding of messages."""
         if rule.start is rule.eos is rule.pad is None:
             return self
         found = cut(self.messages, self.lengths, self.token_names, rule, known=self.removed)
@@ -365,28 +366,28 @@ def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
 def _of_two(meanings: Container, messages: Container, weights: Container, rule: Rule) -> Table:
     """Build a table from a container of meanings, or None, and a container of messages."""
     one_column = hasattr(messages, "iloc") and getattr(messages, "ndim", 1) == 2 and messages.shape[1] == 1
-    said = unpacked(messages.iloc[:, 0] if one_column else messages, "Messages")
-    meant = None if meanings is None else unpacked(meanings, "Meanings")
-    if meant is not None and len(meant) != len(said):
-        raise InvalidSettingError(
-            f"Every meaning has one message; {counted(len(meant), 'meaning')} and {counted(len(said), 'message')} were "
-            "given."
-        )
+    message_rows = unpacked(messages.iloc[:, 0] if one_column else messages, "Messages")
+    meaning_rows = None if meanings is None else unpacked(meanings, "Meanings")
+    if meaning_rows is not None and len(meaning_rows) != len(message_rows):
+        numbers = f"{counted(len(meaning_rows), 'meaning')} and {counted(len(message_rows), 'message')}"
+        raise InvalidSettingError(f"Every meaning has one message; {numbers} were given.")
     counts = None if weights is None else unpacked(weights, "Weights")
     if counts is not None:
-        require_one_each(counts, len(said))
-    meant, said, counts, rule = without_missing(meant, said, counts, rule)
+        require_one_each(counts, len(message_rows))
+    meaning_rows, message_rows, counts, rule = without_missing(meaning_rows, message_rows, counts, rule)
     values, value_names = (
-        (np.zeros((len(said), 0), dtype=np.int64), ()) if meant is None else read_meanings(meant, rule)
+        (np.zeros((len(message_rows), 0), dtype=np.int64), ())
+        if meaning_rows is None
+        else read_meanings(meaning_rows, rule)
     )
-    read = read_messages(said, rule)
+    read = read_messages(message_rows, rule)
     table = Table(values, read.tokens, value_names, read.names, read_as=read.spelling, removed=read.removed)
     table = replace(table, phrases=rule.phrases)
     return table if counts is None else table._weighted_by(counts, rule)
 
 
 def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> list[str]:
-    """Return the names of the attributes, by default their own, or their numbers.
+    """Return the names of the attributes: `given`, else the table's names, else their numbers.
 
     Raises:
         InvalidSettingError: the number of names differs from the number of attributes.

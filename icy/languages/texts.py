@@ -1,4 +1,4 @@
-"""Texts divided into tokens, and lists that are written as texts."""
+"""Division of texts into tokens, and of lists that are written as texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LACKING = ("", "...", "None", "nan", "NaN", "null", "<NA>")  # entries of a list
 
 
 def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
-    """Split texts into tokens; also return how they were written, in words.
+    """Split texts into tokens; also return how tokens were written, in words.
 
     Raises:
         InvalidSettingError: the texts can be read in two ways, or do not fit the requested way.
@@ -117,7 +117,7 @@ def _entries(text: str) -> list[str]:
 
 
 def whole_text(text: str) -> str:
-    """Return whole numbers without a decimal point, and other texts unchanged: "1." becomes "1"."""
+    """Remove the decimal point of a whole number, as in "1."; return other texts unchanged."""
     number = float(text) if DECIMAL.fullmatch(text) else 0.5
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else text
 
@@ -176,7 +176,7 @@ def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
 
 
 def _require_one_spelling(texts: Sequence[str], rule: Rule) -> None:
-    """Raise if some messages have spaces between letters and others have not; warn of numbers."""
+    """Raise an error if only some messages have spaces between tokens; only warn if the others are numbers."""
     plain = [len(text.split()) == 1 < len(text) for text in texts]
     tokens = {token for text in texts if len(parts := text.split()) > 1 for token in parts}
     if not any(plain) or any(len(token) > 1 for token in tokens):
@@ -191,7 +191,7 @@ def _require_one_spelling(texts: Sequence[str], rule: Rule) -> None:
 
 
 def _require_letters(texts: Sequence[str], rule: Rule) -> None:
-    """Raise for texts of several letters without spaces that may also be single tokens."""
+    """Raise an error if texts of several letters without spaces may also be single tokens."""
     longer = next((text for text in texts if len(letters(text)) > 1), None)
     if longer is None:
         return

@@ -23,7 +23,7 @@ Tokens = Int64[NDArray[np.int64], "batch length"]
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages in one form.
+    """Messages as an array of token numbers.
 
     Attributes:
         tokens: numbers of the tokens, [N, S], PAD after the end of a message.
@@ -87,15 +87,15 @@ def cut(
     spelling: str = "",
     known: Sequence[int] = (),
 ) -> Messages:
-    """Remove the tokens that `rule` names as begin, end and padding of messages.
+    """Remove the tokens that `rule` names as start, end and padding of messages.
 
     Args:
-        tokens: [N, S]; the first `lengths` of each row count.
-        lengths: [N].
+        tokens: numbers of tokens, [N, S]; entries from `lengths` on are ignored.
+        lengths: number of tokens of each message, [N].
         names: names of the tokens, if any.
-        rule: names the tokens.
+        rule: rule with the options `start`, `eos` and `pad`.
         spelling: see Messages.
-        known: tokens that were removed before; they need not occur.
+        known: tokens that were removed earlier, and may be absent.
 
     Raises:
         InvalidSettingError: one of these tokens does not occur or is in a wrong place, or a token is negative.
@@ -153,13 +153,13 @@ def _without_padding(tokens: Tokens, lengths: NDArray[np.int64], pad: int) -> tu
 
 
 def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
-    """Return an array of numbers as tokens, [N, S], the lengths of messages, [N], and how tokens were written."""
+    """Convert an array of numbers to tokens, [N, S]; also return the lengths, [N], and how tokens were written."""
     if given.ndim in (2, 3) and given.shape[-1] and (rule.argmax or (given.ndim == 3 and _one_hot_or_empty(given))):
         vectors = given if given.ndim == 3 else given[:, None]
-        said = (vectors != 0).any(-1)  # vectors of zeros are after the end of a message
-        if (np.diff(said.astype(np.int8), axis=1) > 0).any():
+        present = (vectors != 0).any(-1)  # vectors of zeros are after the end of a message
+        if (np.diff(present.astype(np.int8), axis=1) > 0).any():
             raise InvalidSettingError("A vector of zeros, which is not a token, is before other vectors of a message.")
-        return vectors.argmax(-1), said.sum(1), "the largest of each vector" if rule.argmax else "one-hot vectors"
+        return vectors.argmax(-1), present.sum(1), "the largest of each vector" if rule.argmax else "one-hot vectors"
     tokens, spelling = (given[:, None], "a single token") if given.ndim == 1 else (given, "a token each")
     if tokens.ndim != 2:
         raise InvalidSettingError(
@@ -178,18 +178,18 @@ def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
 
 
 def _whole(given: Array, rule: Rule) -> Array:
-    """Return whole floats as whole numbers; raise for other floats."""
+    """Convert whole floats to integers; raise an error for other floats."""
     if not np.isfinite(given).all():
         raise InvalidSettingError("Some tokens are infinite; tokens must be whole numbers from 0, or names.")
     odd = np.argwhere(given != np.round(given))
     if len(odd):
-        raise _real_tokens(float(given[tuple(odd[0])]), rule.place(int(odd[0][0])))
+        raise _real_token_error(float(given[tuple(odd[0])]), rule.place(int(odd[0][0])))
     if not given.size or np.abs(given).max() < LARGEST:
         return given.astype(np.int64)
     return np.array([[int(v) for v in row] for row in given.tolist()], dtype=object)
 
 
-def _real_tokens(token: object, where: str) -> InvalidSettingError:
+def _real_token_error(token: object, where: str) -> InvalidSettingError:
     return InvalidSettingError(
         f"Tokens must be whole numbers from 0, or names, not {quoted(token)} in {where}. If messages are vectors of "
         "scores, argmax=True (--argmax) uses the largest entry of each as a token."
@@ -203,8 +203,8 @@ def is_one_hot(vectors: Array) -> bool:
 
 def _one_hot_or_empty(vectors: Array) -> bool:
     """Return whether vectors [N, S, V] have a single 1, or are zero after the end of a message."""
-    said = (vectors != 0).any(-1)
-    return bool(said[:, :1].all()) and is_one_hot(vectors[said])
+    present = (vectors != 0).any(-1)
+    return bool(present[:, :1].all()) and is_one_hot(vectors[present])
 
 
 def looks_one_hot(messages: Array) -> bool:
@@ -242,7 +242,7 @@ def _rows(given: Values, rule: Rule) -> tuple[list[Values] | Array, str]:
 
 
 def _discrete(rows: list[Values], rule: Rule) -> list[Values] | Array:
-    """Return tokens with whole floats as whole numbers, or an array of scores, to take the largest.
+    """Convert whole floats among the tokens to integers; return scores as an array, for argmax.
 
     Raises:
         InvalidSettingError: tokens are real numbers, or may be one-hot vectors.
@@ -256,17 +256,17 @@ def _discrete(rows: list[Values], rule: Rule) -> list[Values] | Array:
     for row, tokens in enumerate(rows):
         for token in tokens:
             if isinstance(token, float) and not token.is_integer():
-                raise _real_tokens(token, rule.place(row))
+                raise _real_token_error(token, rule.place(row))
     return [[int(token) if isinstance(token, float) else token for token in row] for row in rows]
 
 
 def _without_missing(row: Values) -> Values:
-    said = [place for place, token in enumerate(row) if token not in (None, "", "NA", "NaN", "nan")]
-    return row[said[0] : said[-1] + 1] if said else []
+    present = [place for place, token in enumerate(row) if token not in (None, "", "NA", "NaN", "nan")]
+    return row[present[0] : present[-1] + 1] if present else []
 
 
 def _as_numbers(tokens: Values) -> dict[object, int | float] | None:
-    """Return the number of each token if all are numbers, each always written in the same way; otherwise None."""
+    """Return the number of each token if all are numbers and each is always written in the same way; else None."""
     distinct = set(tokens)
     texts = [str(token) for token in distinct]
     if not all(re.fullmatch(r"-?[0-9]+", text) or DECIMAL.fullmatch(text) for text in texts):
@@ -279,7 +279,7 @@ def _as_numbers(tokens: Values) -> dict[object, int | float] | None:
 
 
 def _number_of(token: object, names: Names | None) -> int | None:
-    """Return the number of a token given as a number, a name, or the text of either; None for unknown tokens."""
+    """Return the number of a token that is a number, a name, or the text of either; None if it is unknown."""
     token = plain(token)
     if isinstance(token, list):
         raise InvalidSettingError(f"Only one token can end, begin or pad messages, not {quoted(token)}.")

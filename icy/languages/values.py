@@ -35,7 +35,7 @@ def read_meanings(given: Entries, rule: Rule) -> tuple[Meanings, tuple[Names | N
         rule: options.
 
     Returns:
-        The values as numbers, [N, A], and for each attribute the names of values that were not numbers.
+        The values as numbers, [N, A], and for each attribute the names of its values, or None if they are numbers.
 
     Raises:
         InvalidSettingError: rows differ in their number of attributes, or may be one-hot vectors.
@@ -52,7 +52,7 @@ def read_meanings(given: Entries, rule: Rule) -> tuple[Meanings, tuple[Names | N
 
 
 def _columns(rows: Values, rule: Rule) -> list[Values]:
-    """Return the values of each attribute, [N] each: lists, and texts of lists, are several attributes.
+    """Return the values of each attribute, [N] each. Lists, and texts that are lists, become several attributes.
 
     For phrases, return the concepts at each place, and None after the end of a phrase.
     """
@@ -70,7 +70,7 @@ def _columns(rows: Values, rule: Rule) -> list[Values]:
             "Meanings must be a table with one row per meaning and one column per attribute, all of one length; the "
             f"given data has the shape {_shape(rows)}."
         )
-    found = list(chain.from_iterable(_apart(list(column), rule) for column in zip(*table, strict=True)))
+    found = list(chain.from_iterable(_split_lists(list(column), rule) for column in zip(*table, strict=True)))
     return _split_evenly(found[0]) if len(found) == 1 else found
 
 
@@ -79,8 +79,8 @@ def _shape(rows: Values) -> str:
     return str((len(rows), *lengths[:1])) if len(lengths) < 2 else f"({len(rows)}, {lengths[0]} to {lengths[-1]})"
 
 
-def _apart(column: Values, rule: Rule) -> list[Values]:
-    """Return a column of lists as several columns, and other columns unchanged."""
+def _split_lists(column: Values, rule: Rule) -> list[Values]:
+    """Split a column of lists into several columns; return other columns unchanged."""
     if all(isinstance(entry, str) for entry in column):
         column = listed_texts(column, "meaning", rule) or column
     if not any(isinstance(entry, list) for entry in column):
@@ -91,11 +91,11 @@ def _apart(column: Values, rule: Rule) -> list[Values]:
             "A column holds lists of several lengths, but every meaning must have a value of every attribute; choose "
             "the columns of meanings."
         )
-    return list(chain.from_iterable(_apart(list(part), rule) for part in zip(*column, strict=True)))
+    return list(chain.from_iterable(_split_lists(list(part), rule) for part in zip(*column, strict=True)))
 
 
 def _split_evenly(column: Values) -> list[Values]:
-    """Return a column of texts such as "red circle" as several columns, if the parts combine like attributes."""
+    """Split a column of texts such as "red circle" into several columns, if the parts combine like attributes."""
     if not all(isinstance(entry, str) for entry in column) or all(NUMBER.fullmatch(entry) for entry in column):
         return [column]
     distinct = set(column)
@@ -109,7 +109,7 @@ def _split_evenly(column: Values) -> list[Values]:
 
 
 def _of_numbers(table: Array) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Return numbers as whole numbers if all are whole, otherwise as floats; numbers that do not fit are names."""
+    """Convert numbers to integers if all are whole, otherwise to floats; numbers that do not fit become names."""
     if not table.shape[1]:
         raise InvalidSettingError("Meanings must have a column per attribute, but these have no columns.")
     if table.dtype.kind in "iub":
@@ -122,14 +122,14 @@ def _of_numbers(table: Array) -> tuple[Meanings, tuple[Names | None, ...]]:
 
 
 def _of_columns(columns: Sequence[Values], phrases: bool = False) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Return columns of numbers and names as numbers, and the names of each attribute that has names.
+    """Number the values of columns of numbers and names; return the numbers, and each attribute's names or None.
 
     The concepts of phrases are the same at any place, so they are numbers only if all of them are.
     """
     read = [values_of(column) for column in columns]
     if phrases:
-        said = iter(values_of([concept for column in columns for concept in column if concept is not None]))
-        read = [[None if concept is None else next(said) for concept in column] for column in columns]
+        concepts = iter(values_of([concept for column in columns for concept in column if concept is not None]))
+        read = [[None if concept is None else next(concepts) for concept in column] for column in columns]
     real = any(isinstance(v, float) for column in read for v in column)
     if real and all(isinstance(v, (int, float)) for column in read for v in column):
         large = next((v for column in read for v in column if isinstance(v, int) and abs(v) > 2**53), None)
@@ -144,11 +144,11 @@ def _of_columns(columns: Sequence[Values], phrases: bool = False) -> tuple[Meani
 
 def _require_finite(table: Array) -> None:
     if not np.isfinite(table).all():
-        raise InvalidSettingError("Some meanings are not numbers (NaN) or infinite; leave those rows out.")
+        raise InvalidSettingError("Some meanings are NaN or infinite; leave these rows out.")
 
 
 def values_of(column: Values) -> Values:
-    """Return entries as numbers if all are, otherwise unchanged; "0" and "00" differ, unless numbers are real."""
+    """Convert entries to numbers if all are numbers. "0" and "00" are different names, unless numbers are real."""
     entries = [unicodedata.normalize("NFC", entry.strip()) if isinstance(entry, str) else entry for entry in column]
     if set(map(str, entries)) <= TRUTH.keys():
         return [TRUTH[str(entry)] for entry in entries]
@@ -178,7 +178,7 @@ def _same_number(number: float, entry: object) -> bool:
 
 
 def _number_names(column: Values) -> tuple[NDArray[np.int64], Names | None]:
-    """Return one attribute's values as integers: unchanged, or numbered in sorted order with their names.
+    """Convert one attribute's values to integers: whole numbers stay, and names are numbered in sorted order.
 
     Numbers that do not fit are their own names.
     """
@@ -195,7 +195,7 @@ def _number_names(column: Values) -> tuple[NDArray[np.int64], Names | None]:
 def _decoded(
     values: Meanings, names: tuple[Names | None, ...], rule: Rule
 ) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Decode one-hot vectors side by side; raise for apparent one-hot vectors unless the rule decides."""
+    """Decode one-hot vectors side by side; raise an error if values look one-hot and `rule.one_hot` is unset."""
     if rule.one_hot is None and len(values):
         plain = [a for a in range(values.shape[1]) if not names or names[a] is None]
         binary = values[:, [a for a in plain if values[:, a].min() >= 0 and values[:, a].max() <= 1]]
@@ -228,7 +228,7 @@ def _decoded(
         if not fine.all():
             row = int(np.argmin(fine))
             raise InvalidSettingError(
-                f"The meaning in {rule.place(row)} is not one-hot: {quoted(block[row].tolist())} has not a single 1."
+                f"The meaning in {rule.place(row)} is not one-hot: {quoted(block[row].tolist())} must have a single 1."
             )
         found.append(block.argmax(1))
     return np.stack(found, 1).astype(np.int64), ()
@@ -244,7 +244,7 @@ def _sizes(given: object, width: int) -> list[int]:
 
 
 def one_hot_sizes(values: Meanings) -> tuple[int, ...]:
-    """Return the widths of apparent one-hot vectors side by side in the rows, if any.
+    """Return the widths of one-hot vectors that the rows seem to consist of; empty if there are none.
 
     Example:
         >>> import numpy as np

@@ -17,11 +17,7 @@ MOST_WEIGHT = 2**53  # sums of whole weights below this limit are exact, as floa
 
 
 def require_one_each(given: Entries, rows: int) -> None:
-    """Raise unless there are as many weights as rows.
-
-    Raises:
-        InvalidSettingError: the numbers differ.
-    """
+    """Raise InvalidSettingError unless there are as many weights as rows."""
     if len(given) != rows:
         raise InvalidSettingError(
             f"Each row needs one weight, but there are {counted(rows, 'row')} and {counted(len(given), 'weight')}."
@@ -29,7 +25,7 @@ def require_one_each(given: Entries, rows: int) -> None:
 
 
 def read_weights(given: Entries, rule: Rule) -> Array:
-    """Return weights of rows, [N]: integers if all are whole.
+    """Read weights of rows, [N]; integers if all are whole.
 
     Args:
         given: result of `icy.languages.containers.unpacked`.

@@ -73,7 +73,7 @@ def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eo
 
 
 def _tokens(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
-    """Return the tokens and the concepts of each row, as in `_incidence`, with the name of each."""
+    """Return the incidence tables (`_incidence`) and names of tokens and of concepts."""
     rows, places = np.nonzero(table.messages != PAD)
     used, tokens = np.unique(table.messages[rows, places], return_inverse=True)
     names: Names = []
@@ -89,20 +89,20 @@ def _tokens(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Nam
 
 
 def _wholes(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
-    """Return the message and the meaning of each row, as in `_incidence`, with the name of each."""
+    """Return the incidence tables (`_incidence`) and names of whole messages and of whole meanings."""
     rows = np.arange(len(table))
     found = []
     for codes in (message_labels(table), together(*table.factors)):
         first = np.unique(codes, return_index=True)[1]
         found.append((_incidence(rows, codes, len(table), len(first)), first))
-    (said, message), (meant, meaning) = found
+    (message_table, message), (meaning_table, meaning) = found
     words: Names = [tuple(table.token_name(t) for t in table.messages[i] if t != PAD) for i in message]
     things: Names = [tuple(table.value_name(a, v) for a, v in enumerate(table.meanings[i])) for i in meaning]
-    return (said, words), (meant, things)
+    return (message_table, words), (meaning_table, things)
 
 
 def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array:
-    """Return the table of zeros and ones, [count, width], with a one in each of the given cells."""
+    """Return a table of zeros and ones, [count, width], with ones at the cells (rows, columns)."""
     cells = np.unique(rows * max(width, 1) + columns)
     return csr_array((np.ones(len(cells)), (cells // max(width, 1), cells % max(width, 1))), shape=(count, width))
 

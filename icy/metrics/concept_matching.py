@@ -54,7 +54,7 @@ def cbm(
     ambiguous if its concept is not, and a paraphrase if it has no concept. The score is the number of good words over
     Q, the sum over samples of the length of the message or the phrase, whichever is longer.
 
-    If several matchings are optimal, the one with the most specific words is reported: it maximises the sum, over
+    If several matchings are optimal, the one with the most specific words is reported: it maximizes the sum, over
     matched pairs, of the share of the word's occurrences with the concept in their phrase. So a word in every
     message does not take the concept of a word that only occurs with it. Remaining ties follow the sorted order of
     words and concepts; the order of rows does not matter. If no phrase repeats a concept, all optimal matchings have
@@ -72,9 +72,9 @@ def cbm(
             any position, where phrases are sequences of hashable items, of any lengths.
         repeats: treatment of repeats of a word in a message, or of a concept in a phrase: "counted", as in the tables
             and the program of CBM24, or taken "once", as in its text.
-        unmatched: definition of matched concepts: "matched", concepts with a word that they occur with; or "assigned",
+        unmatched: which concepts count as matched: "matched", concepts with a word that they occur with; or "assigned",
             as in the program of CBM24, also concepts assigned to a word that they never occur with.
-        drop_last: drop the last token of every message, as that program does by default.
+        drop_last: drop the last token of every message, as the program of CBM24 does by default.
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
@@ -107,7 +107,7 @@ def cbm(
 def cbm_by_sample_size(
     meanings: object, messages: object = None, *, segment: int = 100, seed: int = 0, **conventions: Any
 ) -> pd.DataFrame:
-    """Compute concept best matching by the number of samples, per segment and accumulated (CBM24 figure 4).
+    """Compute concept best matching for growing numbers of samples, and for single segments (CBM24 figure 4).
 
     Rows are shuffled and cut into disjoint segments. The scores of single segments show the variance on few rows. The
     scores of all rows up to the end of a segment show how many rows it takes for the score to settle.
@@ -166,14 +166,14 @@ class _Conventions:
     def __post_init__(self) -> None:
         for what, given, known in (
             ("kind of concept", self.concepts, CONCEPTS),
-            ("way to take repeats", self.repeats, REPEATS),
-            ("reading of unmatched", self.unmatched, UNMATCHED),
+            ("treatment of repeats", self.repeats, REPEATS),
+            ("definition of unmatched concepts", self.unmatched, UNMATCHED),
         ):
             if given not in known:
                 raise unknown(what, str(given), known)
 
     def word(self) -> tuple[bool, int]:
-        """Return whether a word has a position, and its number of tokens."""
+        """Return whether words include their position, and the number of tokens of a word."""
         kind, width = "tokens", self.words
         if isinstance(width, str) and parse_whole(width) is None:
             kind, _, width = width.partition(":")
@@ -189,7 +189,7 @@ class _Side:
 
     Attributes:
         rows: the sample of each word or concept, ascending, [T].
-        codes: its number, from 0 in sorted order without gaps, [T].
+        codes: the number of each word or concept, from 0 in sorted order without gaps, [T].
         names: the name of each number.
     """
 
@@ -198,12 +198,12 @@ class _Side:
     names: Names
 
     def once(self) -> "_Side":
-        """Drop repeats within a sample."""
+        """Return the words or concepts without repeats within a sample."""
         cells = np.unique(self.rows * len(self.names) + self.codes)
         return _Side(cells // len(self.names), cells % len(self.names), self.names)
 
     def within(self, which: Codes, count: int) -> "_Side":
-        """Select the samples `which`, in that order, out of `count`."""
+        """Return the samples `which`, in this order, of `count` samples."""
         place = np.full(count, -1)
         place[which] = np.arange(len(which))
         rows = place[self.rows]
@@ -228,7 +228,7 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Samples:
-    """The words and the concepts of `count` samples, and how often each counts, [N]."""
+    """The words and the concepts of `count` samples, and the weight of each sample, [N]."""
 
     count: int
     words: _Side
@@ -236,7 +236,7 @@ class _Samples:
     times: Counts
 
     def rows(self, which: Codes) -> "_Samples":
-        """Select samples."""
+        """Return the samples `which`."""
         words, concepts = (side.within(which, self.count) for side in (self.words, self.concepts))
         return _Samples(len(which), words, concepts, self.times[which])
 
@@ -253,7 +253,7 @@ def _values(meanings: object, messages: object, eos: object) -> tuple[Table, _Si
     try:
         table = Table.of(meanings, messages, eos=eos)
     except InvalidSettingError as error:
-        if messages is not None and _ragged(meanings):
+        if messages is not None and _is_ragged(meanings):
             raise InvalidSettingError(
                 "Meanings have a value for every attribute, and these differ in length; for phrases of any length, "
                 'set concepts="items".'
@@ -268,8 +268,8 @@ def _values(meanings: object, messages: object, eos: object) -> tuple[Table, _Si
     return table, _Side(rows, codes, named)
 
 
-def _ragged(given: object) -> bool:
-    """Return whether these are sequences of different lengths."""
+def _is_ragged(given: object) -> bool:
+    """Return whether a value is a list of sequences with different lengths."""
     return isinstance(given, Iterable) and len({len(row) for row in given if isinstance(row, Sized)}) > 1
 
 
@@ -286,7 +286,7 @@ def _items(meanings: object, messages: object, eos: object) -> tuple[Table, _Sid
     phrases = [_phrase(given) for given in meanings]
     if messages is not None:
         table = Table.of(np.zeros((len(phrases), 1), dtype=np.int64), messages, eos=eos)
-    return table, _numbered(phrases)
+    return table, _number_concepts(phrases)
 
 
 def _phrase(given: object) -> list[Hashable]:
@@ -306,7 +306,7 @@ def _phrase(given: object) -> list[Hashable]:
     return _in_order(concepts) if isinstance(phrase, (set, frozenset)) else concepts
 
 
-def _numbered(phrases: list[list[Hashable]]) -> _Side:
+def _number_concepts(phrases: list[list[Hashable]]) -> _Side:
     names = _in_order({concept for phrase in phrases for concept in phrase})
     place = {name: code for code, name in enumerate(names)}
     rows = np.repeat(np.arange(len(phrases)), [len(phrase) for phrase in phrases])
@@ -391,8 +391,11 @@ def _score(samples: _Samples, how: _Conventions) -> Score:
 
 
 def _weights(words: _Side, concepts: _Side, times: Counts) -> tuple[Counts, NDArray[np.float64]]:
-    """Return two tables [words, concepts]: how often they occur together (the weights), and the share of the word's
-    occurrences with the concept in their phrase."""
+    """Return two tables, [words, concepts]: weights, and shares.
+
+    A weight is how often a word and a concept occur together. A share is the fraction of the word's occurrences that
+    have the concept in their phrase.
+    """
     shape = len(words.names), len(concepts.names)
     require_memory(4 * 8 * shape[0] * shape[1], f"A table of {shape[0]} words and {shape[1]} concepts")
     messages, phrases = words.table(len(times)), concepts.table(len(times))
@@ -402,7 +405,7 @@ def _weights(words: _Side, concepts: _Side, times: Counts) -> tuple[Counts, NDAr
 
 
 def _best_match(weights: Counts, shares: NDArray[np.float64]) -> Codes:
-    """Return the concept assigned to each word, or NONE, [words]: maximise the weights, and the shares among ties.
+    """Return the concept assigned to each word, or NONE, [words]: maximize the weights, and the shares among ties.
 
     Both are compared as one integer, where a unit of weight is four times the largest possible sum of shares. So shares
     only decide between assignments of equal weight, at any scale of the weights.

@@ -1,8 +1,8 @@
-"""Values by construction: the reason why a table makes a metric 0, 1 or bounded, for any meanings of its messages.
+"""Values by construction: the reason why the shape of a table fixes or bounds a metric, for any meanings of messages.
 
 For an undefined value, the metric itself gives the reason (`Score.why`). A defined value may still be determined by the
-sizes of the table or by how often messages occur. Then it is the same in every order of the messages, and a high or low
-value is not a finding about the language.
+sizes of the table or by how often messages occur. Then the value does not depend on which message belongs to which
+meaning, and a high or low value is not a finding about the language.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Facts:
 
     @cached_property
     def messages(self) -> Codes:
-        """A number per row for its message, [N]."""
+        """The number of each row's message, [N]; equal messages have equal numbers."""
         return message_labels(self.table)
 
     @property
@@ -59,16 +59,16 @@ class Facts:
 
     @property
     def identifying(self) -> int:
-        """The number of positions with another token in every row."""
+        """The number of positions that have a different token in every row."""
         return sum(map(self.differ, self.changing))
 
 
 def note_of(facts: Facts, score: Score) -> str:
-    """Return the reason for a value that the sizes of a table determine, or its bound; "" for other values.
+    """Return why the sizes of a table determine or bound a value; "" if they do not.
 
     Args:
         facts: facts of the table.
-        score: score of a defined metric; a note in its details has precedence.
+        score: score with a defined value; a note in its details has precedence.
     """
     if score.why:
         return ""
@@ -82,7 +82,7 @@ def note_of(facts: Facts, score: Score) -> str:
 
 def _positional(facts: Facts, score: Score) -> str:
     if facts.changing and facts.identifying == len(facts.changing):
-        return f"every position that changes has another token in each row: {SAME}"
+        return f"every position that changes has a different token in each row: {SAME}"
     return ""
 
 
@@ -112,7 +112,7 @@ def _ceiling_of_sap(facts: Facts, score: Score) -> str:
     if note := _positional(facts, score):
         return note
     guessing = [1 / (int(factor.max()) + 1) for factor in facts.varying]
-    return f"an ideal language has {1 - sum(guessing) / len(guessing):.3g}, as guessing a value has the rest"
+    return f"an ideal language has {1 - sum(guessing) / len(guessing):.3g}, as the accuracy of guessing is subtracted"
 
 
 def _single_sums(facts: Facts, score: Score) -> str:
@@ -122,12 +122,12 @@ def _single_sums(facts: Facts, score: Score) -> str:
 
 
 def _unrepeated(facts: Facts, score: Score) -> str:
-    """Note for CBM: each word, or each concept, may match any that it occurs with."""
+    """Note for CBM: if no word, or no concept, repeats, each can match any partner that it occurs with."""
     table = facts.table
-    said = table.messages[table.messages != PAD]
+    tokens = table.messages[table.messages != PAD]
     if not facts.once or table.phrases or score.conventions.get("words") != "tokens" or np.ptp(table.lengths):
         return ""
-    if len(said) and len(np.unique(said)) == len(said):
+    if len(tokens) and len(np.unique(tokens)) == len(tokens):
         return f"no word occurs twice: {SAME}"
     return f"no concept occurs twice: {SAME}" if all(map(facts.differ, table.factors)) else ""
 
@@ -150,7 +150,7 @@ def _all_different(facts: Facts, score: Score) -> str:
 def _no_conflict(facts: Facts, score: Score) -> str:
     if score.value or facts.identifying < len(facts.varying):
         return ""
-    return "as many positions as attributes have another token in each row: 0 for any unique messages"
+    return "as many positions as attributes have a different token in each row: 0 for any unique messages"
 
 
 def _paired(facts: Facts, score: Score) -> str:

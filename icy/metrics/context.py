@@ -47,11 +47,11 @@ def context_independence(
         messages: [N, S] tokens, or sequences of any lengths; empty messages do not count.
         alignment: how to estimate the probabilities. "cooccurrence", the form in common use, counts every token of a
             message for every concept of its meaning; ideal languages of A attributes reach 1 / A^2. "em", as in the
-            paper, divides the counts among concepts by IBM translation model 1, trained by expectation maximisation;
+            paper, divides the counts among concepts by IBM translation model 1, trained by expectation maximization;
             ideal languages reach 1 up to convergence, and less if words have several tokens, or if a token is in every
             message.
-        chosen_by: what v maximises: "token_given_concept", p(v | c), the default for "cooccurrence", or
-            "concept_given_token", p(c | v), the default for "em".
+        chosen_by: the probability that the chosen token v maximizes: "token_given_concept", p(v | c), the default for
+            "cooccurrence", or "concept_given_token", p(c | v), the default for "em".
         ties: of tokens that tie, to a relative 1e-9 (1e-5 for "em"), choose the one with the highest product
             p(v | c) p(c | v) ("best") or the lowest token ("lowest").
         smoothing: number added to every count.
@@ -59,7 +59,8 @@ def context_independence(
 
     Returns:
         A score in [0, 1]. The details have a DataFrame of concepts with the token, p(v | c) and p(c | v) of each; for
-        "em" also the rounds run and allowed, the last change of a p(v | c), the tolerance, and whether EM converged.
+        "em" also the number of rounds and its maximum, the last change of p(v | c), the tolerance, and whether EM
+        converged.
         NaN if all messages are empty, or if every attribute is constant.
 
     Raises:
@@ -102,11 +103,11 @@ def context_independence(
 
 
 def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float) -> str:
-    """Check the conventions and return the share by which tokens are chosen."""
+    """Check the conventions, and return `chosen_by` with its default filled in."""
     if alignment not in USUAL_CHOICE:
         raise unknown("alignment", alignment, list(USUAL_CHOICE))
     if chosen_by is not None and chosen_by not in CHOICES:
-        raise unknown("share", chosen_by, CHOICES)
+        raise unknown("value of chosen_by", chosen_by, CHOICES)
     if ties not in TIES:
         raise unknown("rule for ties", ties, TIES)
     if not 0 <= smoothing < np.inf:
@@ -115,7 +116,7 @@ def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float)
 
 
 def _concepts(table: Table) -> tuple[NDArray[np.int64], list[tuple[int, Hashable]]]:
-    """Return the numbers of each row's concepts, [N, A], and the attribute and value of each concept."""
+    """Return the number of each concept of each row, [N, A], and the attribute and value of each number."""
     names: list[tuple[int, Hashable]] = []
     columns = []
     for a, factor in enumerate(table.factors):
@@ -137,16 +138,16 @@ def _cooccurrences(
     counts = np.zeros(rows * columns)
     for concept in concepts.T:
         for token in tokens.T:
-            said = token != PAD
-            times = None if weights is None else weights[said]
-            counts += np.bincount(concept[said] * columns + token[said], times, minlength=rows * columns)
+            present = token != PAD
+            times = None if weights is None else weights[present]
+            counts += np.bincount(concept[present] * columns + token[present], times, minlength=rows * columns)
     return counts.reshape(rows, columns)
 
 
 def _aligned(
     concepts: NDArray[np.int64], tokens: NDArray[np.int64], counts: Matrix, weights: Weights | None
 ) -> tuple[Matrix, dict[str, object]]:
-    """Return the counts divided among the concepts of each meaning by EM from equal shares, and how EM ended."""
+    """Return the counts divided among the concepts of each meaning by EM, and details on its convergence."""
     concepts, tokens, times = _pairs(concepts, tokens, weights)
     translation = _shares((counts > 0).astype(float), 1)
     rounds, change = 0, np.inf
@@ -172,9 +173,9 @@ def _pairs(
     meaning = together(*concepts.T)
     _, first = np.unique(meaning, return_index=True)
     width = int(tokens.max()) + 1
-    said = tokens != PAD
-    pairs, which = np.unique((meaning[:, None] * width + tokens)[said], return_inverse=True)
-    times = np.bincount(which.ravel(), None if weights is None else weights.repeat(said.sum(1)))
+    present = tokens != PAD
+    pairs, which = np.unique((meaning[:, None] * width + tokens)[present], return_inverse=True)
+    times = np.bincount(which.ravel(), None if weights is None else weights.repeat(present.sum(1)))
     return concepts[first[pairs // width]], pairs % width, times
 
 

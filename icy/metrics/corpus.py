@@ -54,7 +54,7 @@ def unique_messages(meanings: object, messages: object = None, *, share: bool = 
 
     Args:
         meanings: [N, A] attribute values, or a Language or Table, which may lack meanings.
-        messages: [N, S] tokens, or sequences of any lengths; an empty message is one more message.
+        messages: [N, S] tokens, or sequences of any lengths; the empty message counts as a message.
         share: divide by the number of rows.
         eos: the token that ends a message, a number or a name; see Table.of.
 
@@ -111,8 +111,8 @@ def mutual_information(
     conventions = {"normalised": normalised, "eos": eos}
     if why := why_unvaried(table.factors):
         return undefined("mutual_information", why, len(table), conventions)
-    meant, said = together(*table.factors), message_labels(table)
-    of_meanings, of_messages, shared = entropy(meant), entropy(said), information(meant, said)
+    meaning, message = together(*table.factors), message_labels(table)
+    of_meanings, of_messages, shared = entropy(meaning), entropy(message), information(meaning, message)
     details = {
         "meaning_entropy": of_meanings,
         "message_entropy": of_messages,

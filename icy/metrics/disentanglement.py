@@ -37,7 +37,7 @@ class Coded:
         codes: [N, D] real numbers, or integers if they are tokens.
         discrete: whether the codes are tokens.
         weights: number of times each row counts, [N]; None for once.
-        named: whether the tokens have names; then their numbers are only places in the sorted order.
+        named: whether the tokens have names; their numbers are then positions in the sorted order.
     """
 
     factors: list[Codes]
@@ -64,7 +64,7 @@ class Coded:
 
 
 def read_codes(meanings: object, messages: object, eos: object) -> Coded:
-    """Return factors and codes; an array of real numbers in place of messages is taken as the codes.
+    """Return factors and codes; if `messages` is an array of real numbers, it is the codes.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, or codes that are not finite.
@@ -75,7 +75,7 @@ def read_codes(meanings: object, messages: object, eos: object) -> Coded:
     table = Table.of(meanings, messages, eos=eos) if real is None else Table.of(meanings, [()] * len(real))
     table.require_discrete("Disentanglement")
     if real is not None and not np.isfinite(real).all():
-        raise InvalidSettingError("Some codes are not numbers (NaN) or infinite; leave those rows out.")
+        raise InvalidSettingError("Some codes are NaN or infinite; leave these rows out.")
     codes = table.messages if real is None else real
     return Coded(table.factors, codes, real is None, table.weights, table.token_names is not None)
 
@@ -116,7 +116,7 @@ def mig(meanings: object, messages: object = None, *, bins: int = 20, eos: objec
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
-        bins: number of equal-width bins that discretise each dimension of real codes.
+        bins: number of equal-width bins that discretize each dimension of real codes.
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
@@ -161,7 +161,7 @@ def modularity(
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
-        bins: number of equal-width bins that discretise each dimension of real codes.
+        bins: number of equal-width bins that discretize each dimension of real codes.
         dead: how to treat dimensions without information about any attribute: "zero" counts them as 0, as in Locatello
             et al. 2019; "skip" leaves them out.
         eos: the token that ends a message, a number or a name; see Table.of.
@@ -221,7 +221,7 @@ def factor_vae(
         meanings: [N, A] attribute values, or a Language.
         messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         variance: the variance of tokens: that of their one-hot vectors ("one_hot"), which does not depend on how tokens
-            are numbered, or that of their numbers ("ordinal"). Real codes always have the latter.
+            are numbered, or that of their numbers ("ordinal"). Real codes always use the variance of their numbers.
         batch_size: rows per vote, at least 2.
         training_votes: number of votes that assign attributes; 10,000 as in Locatello et al. 2019.
         test_votes: number of votes that are scored; 5,000 as in Locatello et al. 2019.
@@ -266,10 +266,10 @@ def factor_vae(
         stream(seed, "factor_vae"),
         coded.weights,
     )
-    learnt, tried = votes.draw(training_votes), votes.draw(test_votes)
-    majority = learnt.argmax(1)
-    right = float(tried[np.arange(len(active)), majority].sum()) / test_votes
-    owners = {int(d): int(a) for d, a, n in zip(active, majority, learnt.sum(1), strict=True) if n}
+    training_wins, test_wins = votes.draw(training_votes), votes.draw(test_votes)
+    majority = training_wins.argmax(1)
+    right = float(test_wins[np.arange(len(active)), majority].sum()) / test_votes
+    owners = {int(d): int(a) for d, a, n in zip(active, majority, training_wins.sum(1), strict=True) if n}
     error = math.sqrt(right * (1 - right) / test_votes)
     details = {"attributes": owners, "active": active.tolist()}
     return Score(
@@ -324,7 +324,7 @@ class _Votes:
     Attributes:
         factors: the attributes, [N] each.
         codes: the dimensions that vote, [N] each.
-        spread: the variance of a dimension along the last axis.
+        spread: function that returns the variance of a dimension along the last axis.
         held: attributes that may be held fixed.
         batch: rows per vote.
         draws: stream of random numbers.

@@ -71,9 +71,8 @@ def evaluate(
         metrics: names or wildcards; `icy list metrics` lists them.
         conventions: arguments for single metrics, by name: {"topsim": {"message": "hamming"}}.
         errors: "bootstrap" estimates a standard error of every metric from rows drawn with replacement, each with its
-            weight. By default
-            there is one only for metrics that estimate their value from a sample of pairs or rows. Measures of
-            information are biased on few rows, and a resample has fewer distinct rows: the bootstrap estimates the
+            weight. By default, only metrics that estimate their value from a sample of pairs or rows have one. Measures
+            of information are biased on few rows, and a resample has fewer distinct rows: the bootstrap estimates the
             spread of a value, not its bias.
         resamples: number of bootstrap resamples.
         permutations: number of permutations of the messages for a permutation test of every metric, in the direction
@@ -90,7 +89,7 @@ def evaluate(
         conventions of all metrics as JSON. With permutations, `<metric>_chance` is the mean over them,
         `<metric>_chance_sd` their standard deviation, `<metric>_chance_low` and `<metric>_chance_high` the ends of
         their 95% interval, and `<metric>_p` the p-value. `attrs["scores"]` holds the scores by metric. A metric that
-        cannot score the table is NaN, with the reason; if it is the only one, it raises.
+        cannot score the table is NaN, with the reason; if it is the only metric, its error is raised.
 
     Raises:
         IcyError: an invalid table (see Table.of), or unknown names or conventions.
@@ -143,28 +142,28 @@ def score_all(
     permutations: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Score]:
-    """Return the score of each metric, by name; arguments and errors as for `evaluate`."""
+    """Return the score of each metric, by name; see `evaluate` for arguments and errors."""
     if errors is not None and errors not in ERRORS:
         raise unknown("way to estimate an error", errors, ERRORS)
     whole_number("number of resamples", resamples, least=2)
     entries = registry.match(metrics, "metric")
     if not entries:
-        raise InvalidSettingError("No metric was given; `icy list metrics` lists them.")
+        raise InvalidSettingError("Name at least one metric; `icy list metrics` lists them.")
     named = {entry.name: entry for entry in entries}
     for name in conventions:
         if name not in named:
-            raise unknown("metric with conventions here", name, list(named))
+            raise unknown("metric of this evaluation", name, list(named))
     if permutations is not None:
         rows = _exchangeable(table)
         orders = draw_permutations(len(rows), permutations, seed)
     found, facts = {}, Facts(table)
     for name, entry in named.items():
-        score = _one(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
+        score = _score_or_undefined(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
         found[name] = replace(score, note=note_of(facts, score))
         if errors == "bootstrap" and not found[name].why:
-            found[name] = _bootstrapped(entry, table, conventions.get(name, {}), found[name], resamples, seed)
+            found[name] = _bootstrap(entry, table, conventions.get(name, {}), found[name], resamples, seed)
         if permutations is not None:
-            test = _tested(entry, rows, conventions.get(name, {}), found[name], "better", *orders, progress)
+            test = _test(entry, rows, conventions.get(name, {}), found[name], "better", *orders, progress)
             same = not test.why and bool((np.abs(test.values - test.value) <= 1e-12).all())
             note = found[name].note or ("the value is the same in every permutation" if same else "")
             found[name] = replace(found[name], by_chance=test, note=note)
@@ -203,7 +202,7 @@ def permutation_test(
         metric: name of a metric; `icy list metrics` lists them.
         permutations: number of permutations.
         alternative: "better", the direction in which the metric is better: "less" for tre and residual_entropy, and
-            "greater" for all others; or "two-sided": at least as far from the mean by chance as the observed value.
+            "greater" for all others; or "two-sided", which counts permutations at least as far from the mean by chance.
         seed: seed of the permutations.
         eos: the token that ends a message; see Table.of.
         progress: True shows a progress bar; a function is called with the number of permutations done and the total.
@@ -227,23 +226,22 @@ def permutation_test(
     entry = registry.get(metric, "metric")
     rows = _exchangeable(table)
     orders = draw_permutations(len(rows), permutations, seed)
-    score = _measured(entry, table, conventions)
+    score = _measure(entry, table, conventions)
     with progress_callback(progress, "permutations") as report:
-        return _tested(entry, rows, conventions, score, alternative, *orders, report)
+        return _test(entry, rows, conventions, score, alternative, *orders, report)
 
 
 @standard_state()
 def values_by_chance(
     table: Table, metrics: Iterable[str], conventions: Conventions | None = None, seed: int = 0
 ) -> dict[str, float]:
-    """Return the values of measures of information on a small table if its messages are assigned to meanings at random.
+    """Return the chance values of measures of information on a small table: its messages are assigned at random.
 
-    Weighted rows are assigned as repeated rows. Weights with fractions do not determine the number of rows, so there is
-    no value by chance.
+    On many rows, a chance value is about 0 (1 for residual entropy). On few rows, the difference from this limit is the
+    bias of the measure (Panzeri and Treves 1996 on the bias of information from few samples).
 
-
-    On many rows this value is about 0 (1 for residual entropy). The difference from that is the bias of these measures
-    for the number of rows of the table (Panzeri and Treves 1996 on the bias of information from few samples).
+    Weighted rows are assigned as repeated rows. Weights with fractions do not determine the number of rows, so the
+    result is then empty.
 
     Args:
         table: the measured table.
@@ -252,8 +250,8 @@ def values_by_chance(
         seed: seed of the order of the messages.
 
     Returns:
-        The mean over several orders by metric (over one order from 200 rows, where orders hardly differ). Only biases
-        of at least NOTABLE, and none for tables of more than FEW_ROWS rows.
+        The mean over several random orders of the messages, by metric (a single order from 200 rows on, where orders
+        hardly differ). Metrics with a bias below NOTABLE are left out, and all for tables of more than FEW_ROWS rows.
     """
     if table.total_weight > FEW_ROWS or not table.has_whole_weights:
         return {}
@@ -265,7 +263,7 @@ def values_by_chance(
         if name in UNSTRUCTURED:
             entry, own = registry.get(name, "metric"), (conventions or {}).get(name, {})
             try:
-                value = float(_permuted(entry, table, own, orders).mean())
+                value = float(_score_orders(entry, table, own, orders).mean())
             except IcyError:  # a metric that fails here fails in any order
                 continue
             if abs(value - UNSTRUCTURED[name]) >= NOTABLE:
@@ -273,9 +271,9 @@ def values_by_chance(
     return found
 
 
-def _one(entry: Entry, table: Table, conventions: Options, alone: bool) -> Score:
+def _score_or_undefined(entry: Entry, table: Table, conventions: Options, alone: bool) -> Score:
     try:
-        return _measured(entry, table, conventions)
+        return _measure(entry, table, conventions)
     except IcyError as error:
         if alone or isinstance(error, KeyError):  # a KeyError is a mistyped name
             raise
@@ -283,7 +281,7 @@ def _one(entry: Entry, table: Table, conventions: Options, alone: bool) -> Score
         return undefined(entry.name, str(error).rstrip("."), len(table), conventions)
 
 
-def _measured(entry: Entry, table: Table, conventions: Options) -> Score:
+def _measure(entry: Entry, table: Table, conventions: Options) -> Score:
     """Return a metric's score; raise UnknownNameError for a convention that it does not take."""
     import inspect
 
@@ -317,7 +315,7 @@ def _exchangeable(table: Table) -> Table:
     return replace(table.repeated("A permutation test"), drawn_from=None)
 
 
-def _tested(
+def _test(
     entry: Entry,
     table: Table,
     conventions: Options,
@@ -327,7 +325,7 @@ def _tested(
     exact: bool,
     progress: Progress | None,
 ) -> PermutationTest:
-    """Return the permutation test of a score; `draw_permutations` gives `orders` and `exact`."""
+    """Return the permutation test of a score; `orders` and `exact` are from `draw_permutations`."""
     from .topographic.permuted import permuted_topsim
     from .topographic.topsim import topsim
 
@@ -335,15 +333,15 @@ def _tested(
     if score.why:
         return PermutationTest(entry.name, math.nan, alternative=alternative, why=score.why)
     if score.rows != len(table):  # the repeated rows have another value in tre, which draws rows
-        score = _measured(entry, table, conventions)
+        score = _measure(entry, table, conventions)
     fast = entry.load() is topsim
     values = permuted_topsim(table, orders, {**entry.defaults, **conventions}, progress) if fast else None
     if values is None:
-        values = _permuted(entry, table, conventions, orders, progress)
+        values = _score_orders(entry, table, conventions, orders, progress)
     return compare_with_chance(entry.name, score.value, values, alternative, exact)
 
 
-def _permuted(
+def _score_orders(
     entry: Entry,
     table: Table,
     conventions: Options,
@@ -353,19 +351,19 @@ def _permuted(
     """Return a metric's value for each order of the messages, [orders]."""
     values = np.empty(len(orders))
     for place, order in enumerate(orders):
-        values[place] = _measured(entry, replace(table, messages=table.messages[order]), conventions).value
+        values[place] = _measure(entry, replace(table, messages=table.messages[order]), conventions).value
         if progress is not None:
             progress(place + 1, len(orders))
     return values
 
 
-def _bootstrapped(entry: Entry, table: Table, conventions: Options, score: Score, resamples: int, seed: int) -> Score:
+def _bootstrap(entry: Entry, table: Table, conventions: Options, score: Score, resamples: int, seed: int) -> Score:
     """Return the score with the metric's standard deviation over resampled rows as its error."""
     draws = stream(seed, "bootstrap")
     values = []
     for _ in range(resamples):
         some = table.rows(draws.integers(len(table), size=len(table)))
-        values.append(_measured(entry, some, conventions).value)
+        values.append(_measure(entry, some, conventions).value)
     defined = [value for value in values if math.isfinite(value)]
     if len(defined) < 2:
         return score

@@ -166,7 +166,7 @@ def information_matrix(
 
 
 def best_rows(information: Float64[Matrix, "attr part"], tolerance: float = 1e-9) -> Int64[NDArray[np.int64], " part"]:
-    """Return for each column the row with the largest entry, and the first of rows that tie up to rounding."""
+    """Return the row of the largest entry in each column; of rows that tie up to rounding, the first."""
     first: NDArray[np.int64] = (information >= information.max(0) - tolerance).argmax(0)
     return first
 

@@ -28,9 +28,9 @@ def ami(
     """Adjusted mutual information (AMI) of whole messages and whole meanings, corrected for chance.
 
     AMI = (I - E[I]) / (F(H(messages), H(meanings)) - E[I]), with E[I] expected under fixed marginals and F an average
-    (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it shows
-    nothing: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0, because chance
-    explains as much. The details then have a note. If messages are constant it is 0.
+    (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it is
+    uninformative: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0, as I = E[I].
+    The details then have a note. If messages are constant it is 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -61,12 +61,12 @@ def ami(
         raise unknown("average", average, AVERAGES)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Adjusted mutual information")
-    labels, said = _labels(table, attribute), message_labels(table)
+    labels, codes = _labels(table, attribute), message_labels(table)
     if table.weights is not None:  # the expectation is over orders of repeated rows
         table.require_whole_weights("Adjusted mutual information")
         require_memory(BYTES_PER_ROW * int(table.total_weight), f"A list of {int(table.total_weight)} repeated rows")
-        labels, said = labels.repeat(table.weights), said.repeat(table.weights)
-    numbers = int(labels.max()) + 1, int(said.max()) + 1
+        labels, codes = labels.repeat(table.weights), codes.repeat(table.weights)
+    numbers = int(labels.max()) + 1, int(codes.max()) + 1
     conventions = {"attribute": attribute, "average": average, "eos": eos}
     if why := why_unvaried([labels]):
         return undefined("ami", why, len(table), conventions)
@@ -77,29 +77,29 @@ def ami(
             f"{numbers[0]} labels by {numbers[1]} messages are too many for adjusted mutual information; "
             "take fewer rows, or one attribute."
         )
-    value = adjusted_mutual_info_score(labels, said, average_method=average)
+    value = adjusted_mutual_info_score(labels, codes, average_method=average)
     return Score("ami", value, len(table), conventions, {"labels": numbers[0], "messages": numbers[1]})
 
 
 def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, object]) -> Score:
-    """Return the score if every label, or every message, occurs once, which needs no expectation.
+    """Return the score if every label, or every message, occurs once; it is known without E[I].
 
     If all labels differ, each determines its message however messages are permuted, and vice versa:
     I = E[I]. Computed in floating point, 0 / 0 would give noise.
     """
     fewer, which = min(numbers), "message" if numbers[1] == rows else "label"
     if 1 < fewer < rows and conventions["average"] == "min":
-        why = f"every {which} occurs once, so that chance gives the whole of the lesser entropy"
+        why = f"every {which} occurs once, so that the expected information by chance equals the smaller entropy"
         return undefined("ami", why, rows, conventions)
     if fewer == rows:
-        value, note = 1.0, "every label and every message occurs once: 1 by convention, which says nothing"
+        value, note = 1.0, "every label and every message occurs once: 1 by convention, which is uninformative"
     else:
-        value, note = 0.0, f"every {which} occurs once, so that chance gives as much: 0 whatever the table is"
+        value, note = 0.0, f"every {which} occurs once, so that information is as expected by chance: 0 for any table"
     return Score("ami", value, rows, conventions, {"labels": numbers[0], "messages": numbers[1], "note": note})
 
 
 def _labels(table: Table, attribute: int | None) -> Codes:
-    """Return a number per row for its meaning, or for its value of one attribute, [N]."""
+    """Return the number of each row's meaning, or of its value of one attribute, [N]."""
     if attribute is None:
         return together(*table.factors)
     if whole_number("attribute", attribute, least=0) >= table.attributes:
@@ -108,5 +108,5 @@ def _labels(table: Table, attribute: int | None) -> Codes:
 
 
 def message_labels(table: Table) -> Codes:
-    """Return a number per row for its message, [N]."""
+    """Return the number of each row's message, [N]; equal messages have equal numbers."""
     return together(*table.positions) if table.length else np.zeros(len(table), dtype=np.int64)

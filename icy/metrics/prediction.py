@@ -91,7 +91,7 @@ def dci(
     """DCI: disentanglement, completeness and informativeness of a code (Eastwood and Williams 2018).
 
     The importance R of each dimension for each attribute comes from a forest of decision trees that predict the
-    attribute. It is the mean decrease of entropy in totally randomised trees, which branch on every value of a
+    attribute. It is the mean decrease of entropy in totally randomized trees, which branch on every value of a
     dimension and are fully grown. For infinitely many trees this is the Shapley value of the mutual information with
     the attribute, I(dimensions; attribute) (Louppe et al. 2013). It is computed exactly for up to 10 dimensions that
     vary, and otherwise from 200 drawn orders of the dimensions. Dimensions and attributes that are constant are left
@@ -105,7 +105,7 @@ def dci(
             attribute. "completeness" is the mean over attributes of 1 - H(R of an attribute over dimensions) / log D: 1
             if each attribute depends on one dimension. "informativeness" is the accuracy of the trees on the rows of
             the table, the mean over attributes: 1 if messages determine meanings.
-        bins: number of equal-width bins that discretise each dimension of real codes.
+        bins: number of equal-width bins that discretize each dimension of real codes.
         seed: seed of the drawn orders.
         eos: the token that ends a message, a number or a name; see Table.of.
 
@@ -161,7 +161,7 @@ def _why_undefined(part: str, factors: Sequence[Codes], active: int) -> str:
 
 
 def _three(importance: Matrix, informativeness: float) -> dict[str, float]:
-    """Return the three parts, the first two from the importance of dimensions that change, [A, D]."""
+    """Return disentanglement and completeness, from the importance [A, D] of dimensions, and informativeness."""
     shares = _shares(importance, 1)
     weights = shares.sum(0) / shares.sum() if shares.any() else shares.sum(0)
     informed = shares.any(1)
@@ -211,7 +211,7 @@ def _importance(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
 
 
 def _sampled_importance(factors: Sequence[Codes], parts: Sequence[Codes], seed: int) -> Iterator[Matrix]:
-    """Yield the sum of the gains of each part over drawn orders of the parts, group by group: [A, D]."""
+    """Yield, for each group of drawn orders of the parts, the sum of the gains of each part: [A, D]."""
     draws = stream(seed, "dci")
     for _ in range(GROUPS):
         found = np.zeros((len(factors), len(parts)))
@@ -230,15 +230,15 @@ def sap(meanings: object, messages: object = None, *, bins: int = 20, eos: objec
     """Separated attribute predictability (SAP): how much better one dimension predicts an attribute than the next.
 
     The score of a dimension and an attribute is the balanced accuracy, the mean over values of the share of rows that
-    are right, of the best classifier that only sees this dimension: for each token (or bin) it predicts the value that
-    counts most. SAP is the mean over attributes of the difference between the two highest scores (Kumar et al. 2018).
-    Classifiers are fitted and scored on the same rows, so the value is biased on few rows. An ideal language of
+    are right, of the best classifier that only sees this dimension. For each token (or bin), it predicts the value with
+    the largest share. SAP is the mean over attributes of the difference between the two highest scores (Kumar et al.
+    2018). Classifiers are fitted and scored on the same rows, so the value is biased on few rows. An ideal language of
     attributes with K values reaches 1 - 1 / K, since guessing has a balanced accuracy of 1 / K.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
-        bins: number of equal-width bins that discretise each dimension of real codes.
+        bins: number of equal-width bins that discretize each dimension of real codes.
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
@@ -275,7 +275,7 @@ def _balanced(factor: Codes, given: Codes) -> float:
 
 
 def _best(factor: Codes, given: Codes, worth: Matrix | None = None) -> NDArray[Any]:
-    """Return for each value of `given` the number of rows that the best prediction of an attribute gets right.
+    """Return the number of rows that the best prediction of an attribute gets right, for each value of `given`.
 
     Args:
         factor: the attribute, [N].

@@ -11,7 +11,7 @@ Metric = TypeVar("Metric", bound=AnyFunction)
 
 
 def of_repeated_rows(metric: Metric) -> Metric:
-    """Score a table with whole weights as its repeated rows, and report the number of rows without repeats.
+    """Return a metric that scores a table with weights as its repeated rows; `Score.rows` does not count repeats.
 
     Args:
         metric: a function `(meanings, messages=None, **conventions)` that returns a Score and does not read weights.

@@ -35,7 +35,7 @@ def residual_entropy(
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
-        search: how to find the assignment: "exhaustive" minimises the residual entropy; "greedy" assigns each position
+        search: how to find the assignment: "exhaustive" minimizes the residual entropy; "greedy" assigns each position
             to the attribute with which it has the highest mutual information, ties within 1e-9 bits to the first (the
             relaxed form of Icy22); "resnick" is the algorithm of Resnick et al. for two symbols, including its
             smoothing of counts.
@@ -182,7 +182,7 @@ def _subset_costs(table: Table, normalised: bool) -> NDArray[np.float64]:
 def _with_one_more(
     best: NDArray[np.float64], cost: NDArray[np.float64], size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Let one more attribute take a part of every subset; return the lowest cost of each subset, and that part."""
+    """Give a part of every subset to one more attribute; return the lowest cost of each subset, and the part."""
     least, taken = np.empty(size), np.empty(size, dtype=np.int64)
     for whole in range(size):
         parts = _parts_of(whole)
@@ -202,7 +202,7 @@ def _parts_of(whole: int) -> NDArray[np.int64]:
 
 
 def _resnick(table: Table, _: bool) -> Groups:
-    """Assign every position to the attribute with values that change the share of ones most, as Resnick et al. do."""
+    """Assign positions as Resnick et al. do: to the attribute whose values change the share of ones most."""
     symbols = number(table.messages.ravel()).reshape(table.messages.shape)
     if symbols.size and symbols.max() > 1:
         raise InvalidSettingError(

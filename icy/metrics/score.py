@@ -23,7 +23,7 @@ class Score:
         value: the number; NaN where the metric is undefined.
         rows: number of rows of meanings and messages, N, without weights.
         conventions: every choice that affects the value, by the name of its argument.
-        details: further findings by name, such as the pairs compared or the assignment chosen.
+        details: further results by name, such as the number of pairs or the chosen assignment.
         why: the reason for a value of NaN; empty otherwise.
         error: standard error of the value, if one was requested or the value is estimated from a sample.
         error_of: source of the error, such as "100000 drawn pairs".
@@ -64,7 +64,7 @@ class Score:
         """
         if not isinstance(other, Score):
             return NotImplemented
-        return all(_alike(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return all(_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
     def __float__(self) -> float:
         return self.value
@@ -92,12 +92,12 @@ def why_unvaried(factors: Sequence[Codes], needed: int = 1) -> str:
     return "" if varying >= needed else "no second attribute changes"
 
 
-def _alike(one: object, other: object) -> bool:
+def _equal(one: object, other: object) -> bool:
     """Return whether two values are the same, tables and arrays entry by entry, and NaN equal to NaN."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+        return one.keys() == other.keys() and all(_equal(one[name], other[name]) for name in one)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(_alike, one, other))
+        return len(one) == len(other) and all(map(_equal, one, other))
     if hasattr(one, "equals"):  # a data frame
         return type(one) is type(other) and bool(one.equals(other))
     try:

@@ -1,4 +1,4 @@
-"""Permutation tests: the values of a metric if messages belonged to meanings by chance, and p-values from them."""
+"""Permutation tests: values of a metric if messages are assigned to meanings at random, and p-values from them."""
 
 import itertools
 import math
@@ -29,11 +29,11 @@ class PermutationTest:
         permutations: number of permutations for which the metric is defined, m.
         mean: value by chance: the mean over permutations. NaN, like all below, where the metric is undefined.
         sd: standard deviation over permutations.
-        low: lower end of the 95% interval of the values by chance, their 2.5% quantile.
-        high: upper end, their 97.5% quantile.
+        low: lower end of the 95% interval of the values by chance (2.5% quantile).
+        high: upper end of the interval (97.5% quantile).
         p: (B + 1) / (m + 1), where B permutations have a value at least as extreme as the observed one.
         p_low: lower end of the 95% Clopper-Pearson interval of B / m, the Monte Carlo error of p.
-        p_high: upper end.
+        p_high: upper end of this interval.
         alternative: "greater", "less" or "two-sided".
         exact: whether all N! permutations were used, including the observed order. Then p is B / m, without error.
         why: the reason where the metric is undefined; empty otherwise.
@@ -57,7 +57,7 @@ class PermutationTest:
 
 
 def resolve_alternative(alternative: str, lower_is_better: bool) -> str:
-    """Return "greater", "less" or "two-sided"; "better" means the direction in which a metric is better.
+    """Return "greater", "less" or "two-sided": replace "better" by the direction in which a metric is better.
 
     Raises:
         UnknownNameError: another name.
@@ -70,8 +70,8 @@ def resolve_alternative(alternative: str, lower_is_better: bool) -> str:
 def draw_permutations(rows: int, number: int, seed: int) -> tuple[Permutations, bool]:
     """Return permutations of the rows, [permutations, N], and whether they are all N! permutations.
 
-    All are returned if there are at most `number`. Otherwise they are drawn at random, and a smaller number gives the
-    first of the same permutations.
+    All N! are returned if there are at most `number`. Otherwise permutations are drawn at random; with a smaller
+    `number`, the result is the start of the same sequence.
 
     Args:
         rows: number of rows, N.
@@ -97,8 +97,8 @@ def compare_with_chance(metric: str, value: float, values: Values, alternative: 
         metric: name of the metric.
         value: the observed value.
         values: the value for each permutation, [permutations].
-        alternative: "greater", "less", or "two-sided": at least as far from the mean by chance.
-        exact: whether these are all permutations.
+        alternative: "greater", "less", or "two-sided" (at least as far from the mean by chance).
+        exact: whether `values` covers all N! permutations.
     """
     values = values[np.isfinite(values)]
     if not len(values):

@@ -43,7 +43,7 @@ ROW = ["model", "representation", "meanings", "word_length", "protocol"]
 
 
 def finished(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of grammars on which all seeds of their row have finished or failed.
+    """Return the runs on grammars on which all seeds of the row have finished or failed.
 
     Rows with only concat are left out.
     """
@@ -56,7 +56,7 @@ def finished(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def make() -> icy.Atlas:
-    """Make the atlas of all records and of the older table."""
+    """Make the atlas from all records and from the older table."""
     add_to_pack(RECORDS, RESULTS)
     atlas, older = icy.Atlas.load(RECORDS), icy.Atlas.load(OLDER)
     measured = pd.MultiIndex.from_frame(atlas.table[ROW])
@@ -76,7 +76,7 @@ def make() -> icy.Atlas:
 
 
 def make_budget() -> str:
-    """Pack the records of the common budget, and return their page."""
+    """Pack the records of runs under the common budget, and return the text of their page."""
     records = list(add_to_pack(BUDGET, BUDGET_RESULTS).records)
     long, capped = icy.ProbeResult(records).to_dataframe(), icy.Atlas.load(RECORDS).table
     budget = f"{int(long['max_updates'].iloc[0]):,}"

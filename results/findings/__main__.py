@@ -29,7 +29,7 @@ def findings() -> dict[str, Finding]:
 
 
 def page(findings_by_name: Mapping[str, Finding]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     in_a_line = {name: replace(one, more=" ".join(one.more.split())) for name, one in findings_by_name.items()}
     return fill_template(PAGE, records=describe_packs(*PACKS), **in_a_line)
 

@@ -236,7 +236,7 @@ def order() -> Finding:
 
 
 def least(table: Table, grammars: Sequence[str]) -> float:
-    """Return the smallest concordance of the models if the models of one cell are left out."""
+    """Return the smallest concordance of models over tables that each leave out the models of one cell."""
     clusters = table.clusters()
     return min(concordance(table.values.loc[clusters.ne(name), list(grammars)]) for name in set(clusters))
 
@@ -324,7 +324,7 @@ def hierarchy() -> Finding:
 
 
 def _pairs(table: Table, deep: str, flat: str) -> list[tuple[str, str]]:
-    """Return pairs of models that share a cell, with a hierarchy and without."""
+    """Return pairs of models that share a cell: one with a hierarchy, and one without."""
     side = "receiver" if deep == "Hier" else "sender"
     names = [(f"{side}/{deep}:{cell}", f"{side}/{flat}:{cell}") for cell in (*CELLS, "SRU", "dgrecv", "minGRU")]
     return [pair for pair in names if set(pair) <= set(table.models)]

@@ -282,7 +282,7 @@ def reproduction() -> Finding:
 
 
 def _decided_cells(name: str) -> pd.DataFrame:
-    """Return the cells of a reproduced table that are decided and do not agree by design."""
+    """Return the cells of a reproduced table, without undecided cells and cells that agree by design."""
     cells = pd.read_csv(REPRODUCED.parent / name)
     decided = cells["verdict"].isin(["agrees", "near", "differs", "failed"]) & ~cells["by_design"]
     return cells[decided].set_index(["representation", "model", "hidden_size", "grammar"])

@@ -1,4 +1,4 @@
-"""Data of the findings from the atlas: one setting at a time, a row per run or per model, and intervals over cells."""
+"""Data for the findings, from the atlas: runs and means of models under one setting, and intervals over cells."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LISTED = 3  # up to this many models, values are printed instead of an interval
 
 
 def probes(meanings: str = LARGE, representation: str = "soft", protocol: str = "acquire") -> pd.DataFrame:
-    """Return the atlas's runs of models that learn by gradient, trained with default settings, with all seeds.
+    """Return the atlas's runs of gradient-trained models with default settings and complete seeds.
 
     Models with missing seeds are left out: these seeds failed, so the mean of the others would be biased.
     """
@@ -69,7 +69,10 @@ def family_of(model: str) -> str:
 
 
 def cluster_of(model: str) -> str:
-    """Return the cell of a model, or its family if it has no cell. Models of a cluster do not count as independent."""
+    """Return the cluster of a model: its cell, or its family if it has no cell.
+
+    Models of a cluster do not count as independent.
+    """
     return style.cell(model) or family_of(model)
 
 
@@ -79,8 +82,8 @@ class Table:
 
     Attributes:
         values: logarithms of ratios or updates, or accuracies.
-        cut: whether any of the runs was cut at the cap, so that the true mean is larger.
-        runs: runs of these models and others, in long form.
+        cut: for each cell of `values`, whether any run was cut at the cap, so that the true mean is larger.
+        runs: runs in long form, also of other models.
         column: column of `runs` with the values.
     """
 
@@ -91,7 +94,7 @@ class Table:
 
     @classmethod
     def of(cls, long: pd.DataFrame, column: str = "log", grammars: Sequence[str] = GRAMMARS) -> Table:
-        """Make the table of some runs: of `log` ratios, of `updates`, or of accuracies (`value`)."""
+        """Make the table of runs in long form; `column` is "log" (ratios), "updates" or "value" (accuracies)."""
         values = long.pivot_table(index="model", columns="grammar", values=column)[list(grammars)].dropna()
         cut = long.assign(cut=long["cut"].astype(float)).pivot_table(index="model", columns="grammar", values="cut")
         return cls(values, cut.loc[values.index, list(grammars)].gt(0) & (column != "value"), long, column)
@@ -101,20 +104,20 @@ class Table:
 
     @property
     def models(self) -> list[str]:
-        """Names of its models."""
+        """Names of the models."""
         return [str(name) for name in self.values.index]
 
     def only(self, models: Sequence[str]) -> Table:
-        """Return the rows of some models; models without a row are ignored."""
+        """Return the table of the named models; models without a row are ignored."""
         names = [name for name in self.models if name in set(models)]
         return replace(self, values=self.values.loc[names], cut=self.cut.loc[names])
 
     def side(self, side: str) -> Table:
-        """Return the rows of senders, or of receivers."""
+        """Return the table of senders, or of receivers."""
         return self.only([name for name in self.models if name.startswith(f"{side}/")])
 
     def families(self, *families: str) -> Table:
-        """Return the rows of models of some families."""
+        """Return the table of the models of the named families."""
         return self.only([name for name in self.models if family_of(name) in families])
 
     def clusters(self) -> pd.Series[str]:
@@ -127,13 +130,13 @@ class Table:
         return of.pivot_table(index="model", columns="seed", values=self.column)
 
     def has_order(self, grammar: str) -> bool:
-        """Return whether few enough models were cut on a grammar to know their order."""
+        """Return whether the order of models on a grammar is known: at most MOST_CUT of them have cut runs."""
         return len(self) > 0 and float(self.cut[grammar].mean()) <= MOST_CUT
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over models with its 95 % interval, or a bound, or a list of values.
+    """A mean over models with its 95 % interval, a bound of the mean, or a list of values.
 
     Attributes:
         text: text for tables.
@@ -155,7 +158,7 @@ class Estimate:
 
 
 def number(value: float, sign: str = "") -> str:
-    """Return a number as text with two decimals, with one decimal from 10 on, and without decimals from 100 on."""
+    """Format a number with two decimals, with one from 10 on, and with none from 100 on."""
     return f"{value:{sign},.{2 if value < 10 else 1 if value < 100 and value % 1 else 0}f}"
 
 
@@ -180,8 +183,8 @@ def mean_of(table: Table, grammar: str, log: bool = True) -> Estimate:
 def mixed_of(table: Table, grammar: str) -> Estimate:
     """Return the geometric mean of models' ratios by a mixed model, with cut runs censored.
 
-    Cell, architecture, model and seed (its language) are random effects, if they have several levels. The mean is
-    unknown if more than MOST_CENSORED of the runs were cut.
+    Cell, architecture, model and seed (which determines the language) are random effects, if they have several levels.
+    The mean is unknown if more than MOST_CENSORED of the runs were cut.
     """
     runs = table.runs[table.runs["grammar"].eq(grammar) & table.runs["model"].isin(table.models)]
     if runs["cut"].mean() > MOST_CENSORED:
@@ -198,7 +201,7 @@ def quotient_of(
 ) -> Estimate:
     """Return the mean of quotients of ratios or updates, or of differences of accuracies, model by model.
 
-    Pairs of models that were both cut are left out, and the text has the number of the others.
+    Pairs in which both models were cut are left out; the text then has the number of remaining pairs.
 
     Args:
         ours: numerators.
@@ -228,7 +231,7 @@ def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, s
     Args:
         values: values of models, indexed by their names; logarithms if `log`.
         ways: for each value, 1 if the true value is larger, -1 if it is smaller, 0 if the value is exact.
-        log: whether to return e to the mean.
+        log: whether to exponentiate the mean.
         sign: "+" to print signs.
     """
     back: Callable[[float], float] = math.exp if log else float
@@ -250,7 +253,7 @@ def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, s
 
 
 def across(one: Table, other: Table, grammar: str, other_grammar: str | None = None) -> AcrossModels | None:
-    """Return the correlation between seeds over common models; None if there are too few, or too many were cut.
+    """Return the correlation across seeds over common models; None if models are too few, or too many were cut.
 
     Args:
         one: first measure.

@@ -21,7 +21,7 @@ LEARNED = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # no model
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding: the result in a sentence, more about it, and the evidence.
+    """A finding: the result in a sentence, further remarks, and the evidence.
 
     The template of the page has the topic, a command that shows the records, and conditions that would overturn the
     result.
@@ -38,7 +38,7 @@ class UnsupportedError(ValueError):
 
 
 def supported(condition: bool | np.bool_, sentence: str) -> str:
-    """Return a sentence, in one line, if its condition holds.
+    """Return a sentence, in one line, after checking that the records support it.
 
     Raises:
         UnsupportedError: the condition does not hold; the sentence must be changed.
@@ -52,7 +52,7 @@ def supported(condition: bool | np.bool_, sentence: str) -> str:
 def concordance(values: pd.DataFrame) -> float:
     """Return Kendall's W of the models' orders of grammars: 1 if all agree, about 0 by chance.
 
-    It is corrected for ties, such as two grammars that were both cut at the cap.
+    W is corrected for ties, such as two grammars that were both cut at the cap.
     """
     ranks = values.rank(axis=1).to_numpy()
     models, grammars = ranks.shape
@@ -65,7 +65,7 @@ def concordance(values: pd.DataFrame) -> float:
 def components(table: NDArray[np.float64]) -> tuple[dict[str, float], float]:
     """Split the variance of a balanced table [architecture, cell, seed] into the shares of its sources.
 
-    They are variance components of a design with random effects, with seeds crossed with models, by expected mean
+    The shares are variance components of a random-effects design, with seeds crossed with models, by expected mean
     squares. Negative components count as 0.
 
     Returns:
@@ -87,21 +87,21 @@ def components(table: NDArray[np.float64]) -> tuple[dict[str, float], float]:
 
 
 def measure(space: str, column: str) -> Table:
-    """Return ratios ("log"), updates, or accuracies after a budget ("value")."""
+    """Return a table of ratios ("log"), "updates", or accuracies after a budget ("value") in a space."""
     return Table.of(probes(space, protocol="budget" if column == "value" else "acquire"), column)
 
 
 def each(table: Table, grammars: Iterable[str]) -> list[str]:
-    """Return the means of models on some grammars as text."""
+    """Return the mean over models on each grammar, as text."""
     return [str(mean_of(table, grammar)) for grammar in grammars]
 
 
 def spread(values: Iterable[float], form: str = "{:,.0f}") -> str:
-    """Return the smallest and the largest of some values as text."""
+    """Return the range of values as text."""
     found = list(values)
     return f"{form.format(min(found))} to {form.format(max(found))}"
 
 
 def signed(values: Iterable[float]) -> str:
-    """Return the smallest and the largest of some correlations as text."""
+    """Return the range of correlations as text, with signs."""
     return spread(values, "{:+.2f}")

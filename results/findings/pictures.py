@@ -1,4 +1,4 @@
-"""Pictures of findings.py: models as dots, by side, family or grammar."""
+"""Pictures of the findings: models as dots, by side, family or grammar."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ UPDATES = "updates"
 
 
 def by_family(ratios: Table, updates: Table) -> Figure:
-    """Draw ratios above and updates below, a panel per side: dots of models, the mean of each family as a bar.
+    """Draw ratios above and updates below, a panel per side: a dot per model, a bar at the mean of each family.
 
-    Models with cut runs are hollow. If a family has them, its mean is a bound, drawn as ">".
+    Models with cut runs are hollow. The mean of a family with cut runs is a bound, drawn as ">".
     """
     names = [f"{side}s" for side in SIDES]
     figure, axes = style.panels(names * 2, None, (6.4, 6.0), 2, sharex="row", sharey=True)
@@ -103,7 +103,7 @@ def by_grammar(
 
 
 def factors(rows: Mapping[str, tuple[Table, Sequence[tuple[str, str]]]], grammars: Sequence[str], x: str) -> Figure:
-    """Draw quotients of pairs of models: a line of dots per grammar and row, the mean of each as a bar.
+    """Draw quotients of pairs of models: a line of dots per grammar and row, with a bar at the mean.
 
     Pairs are hollow if one model has cut runs, and left out if both have.
     """
@@ -148,7 +148,7 @@ def stacked(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
 
 
 def by_sender(runs: pd.DataFrame, scores: Mapping[str, str]) -> Figure:
-    """Draw scores of senders, a panel per score: a dot per seed, the mean as a bar, sorted by the last score."""
+    """Draw scores of senders, a panel per score: a dot per seed, a bar at the mean; the last score sorts senders."""
     names = [str(name) for name in runs.groupby("sender")[list(scores)[-1]].mean().sort_values().index]
     figure, axes = style.panels(list(scores), None, (6.4, 4.2), len(scores), sharey=True)
     for ax, (score, label) in zip(axes, scores.items(), strict=True):
@@ -170,7 +170,7 @@ def _logarithmic(ax: Axes, axis: str, label: str) -> None:
 
 
 def _legend(figure: Figure, ax: Axes, colours: Mapping[str, str], marks: Mapping[str, str] | None = None) -> None:
-    """Draw a legend of colors, and of marks if they differ, below a figure."""
+    """Draw a legend of colors, and of `marks` if there are any, below a figure."""
     of = {name: "o" if marks is None else marks[name] for name in colours}
     handles = [ax.plot([], [], of[name], color=colour, label=name)[0] for name, colour in colours.items()]
     long = max(map(len, colours)) > 10

@@ -47,20 +47,20 @@ Results = dict[str, ProbeResult]
 
 
 def page(results: Results) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     parts = []
     for name, result in results.items():
         if not result.records:
             continue
         parts += ["", f"## {TITLES[name]}", ""]
         parts += [f"![{TITLES[name]}](games-{name}.png)", ""] if name in DRAWN else []
-        parts += [result.table("markdown", SPREAD).strip(), "", *FURTHER.get(name, _nothing)(result)]
+        parts += [result.table("markdown", SPREAD).strip(), "", *FURTHER.get(name, _no_lines)(result)]
         parts += [_time(result)]
     sweeps = "\n".join([*parts, *_claims(results)])
     return fill_template(HERE / "games.md", records=describe_packs(RECORDS.pack), sweeps=sweeps)
 
 
-def _nothing(result: ProbeResult) -> list[str]:
+def _no_lines(result: ProbeResult) -> list[str]:
     return []
 
 
@@ -71,7 +71,7 @@ def _time(result: ProbeResult) -> str:
 
 
 def _claims(results: Results) -> list[str]:
-    """Return the claims of the printed rows, tested on the sweeps of these rows."""
+    """Return a section that tests CBM24's claims on the sweeps of the printed rows."""
     measured = [results[name] for name in AS_PRINTED if name in results and results[name].records]
     if not measured:
         return []
@@ -97,7 +97,7 @@ FURTHER: dict[str, Callable[[ProbeResult], list[str]]] = {"speakers": _correlati
 
 
 def near(long: pd.DataFrame) -> pd.DataFrame:
-    """Return results without uniform distractors on rules of several concepts, which the paper does not have."""
+    """Drop runs with uniform distractors and rules of several concepts, which the paper does not have."""
     return long[(long["rule_length"] == 1) | long["grammar"].ne("uniform")]
 
 
@@ -126,7 +126,7 @@ def curves(result: ProbeResult) -> Figure:
 
 
 def _rows(part: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Return the key of the printed row of each result."""
+    """Return the key of each result in the published table."""
     names = [SYNONYMS.get(name, name) for name in WHICH]
     return list(part[names].itertuples(index=False, name=None))
 

@@ -60,7 +60,7 @@ CASES: tuple[tuple[str, str, float, Callable[..., Any], dict[str, Any]], ...] = 
 
 
 def table_row(index: int, tries: int) -> list[str]:
-    """Simulate one case, and return its row of the table."""
+    """Simulate the case with this index, and return its row of the table."""
     statistic, setting, share, case, arguments = CASES[index]
     count = int(share * tries)
     found = [case(np.random.default_rng([index, i]), **arguments) for i in range(count)]
@@ -68,7 +68,7 @@ def table_row(index: int, tries: int) -> list[str]:
 
 
 def coverage(found: Sequence[tuple[float, Ends]]) -> str:
-    """Return the percentage of intervals that contain the truth, its standard error, and the share without interval."""
+    """Return as text the percentage of intervals that contain the truth, and of tries without an interval."""
     known = [(truth, ends) for truth, ends in found if np.isfinite(ends).all()]
     if len(known) < MOST_FAILED * len(found):
         return "-"

@@ -1,4 +1,4 @@
-"""Simulated runs for intervals.py: each function returns the truth, an interval of icy, and a plain one."""
+"""Simulated runs: each function returns the true value, icy's interval, and a plain interval to compare with."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from icy.analysis.correlations import median_interval, rank_correlation
 from icy.analysis.statistics import log_summary, student
 
 Draws = np.random.Generator
-Ends = tuple[float, float]  # of an interval
-Try = tuple[float, Ends, Ends]  # the truth, the interval, and a plain one to compare with
+Ends = tuple[float, float]  # ends of an interval
+Try = tuple[float, Ends, Ends]  # the true value, icy's interval, and a plain interval
 NONE = (math.nan, math.nan)
 
 
 def spearman(pearson: float) -> float:
-    """Return the rank correlation of normal variables."""
+    """Return the Spearman correlation of normal variables with this Pearson correlation."""
     return 6 / math.pi * math.asin(pearson / 2)
 
 
@@ -27,7 +27,7 @@ def spearman(pearson: float) -> float:
 
 
 def seeds(draws: Draws, count: int, cap: float = math.inf) -> Try:
-    """Ratios of one model, cut at a cap in standard deviations above the mean."""
+    """Simulate the ratios of one model; the cap is in standard deviations above the mean."""
     values = draws.normal(size=count)
     found = log_summary(np.exp(np.minimum(values, cap)), values > cap)
     plain = np.minimum(values, cap)
@@ -40,7 +40,10 @@ def models(
     draws: Draws, cell: float, architecture: float, language: float, model: float, cap: float = math.inf,
     languages: int = 3, part: str = "mean",
 ) -> Try:  # fmt: skip
-    """Runs of 5 cells in 6 architectures in the same languages. Arguments are standard deviations; seeds have 1."""
+    """Simulate runs of 5 cells in 6 architectures in the same languages.
+
+    `cell`, `architecture`, `language` and `model` are standard deviations; the standard deviation of seeds is 1.
+    """
     sizes = (5, 6, languages)
     shapes = {(5, 1, 1): cell, (6, 1): architecture, (languages,): language, (5, 6, 1): model, sizes: 1}
     y = sum(size * draws.normal(size=shape) for shape, size in shapes.items())
@@ -57,7 +60,10 @@ def models(
 
 
 def contrast(draws: Draws, cell: float) -> Try:
-    """Difference of two families of four cells and three models each, three seeds, by models with a shared cell."""
+    """Simulate the difference of two families with four cells, three models per cell and three seeds.
+
+    `cell` is the standard deviation of cells, which the families share.
+    """
     y = cell * draws.normal(size=(8, 1, 1)) + draws.normal(size=(8, 3, 1)) + draws.normal(size=(8, 3, 3))
     c, m, _ = (one.ravel() for one in np.indices(y.shape))
     runs = pd.DataFrame({"cell": c, "model": 3 * c + m, "family": np.where(c < 4, "a", "b"), "value": y.ravel()})
@@ -68,7 +74,7 @@ def contrast(draws: Draws, cell: float) -> Try:
 
 
 def quotient(draws: Draws, ours: int, theirs: int) -> Try:
-    """Two sets of runs with standard deviations 1 and 2."""
+    """Simulate the quotient of two sets of runs with standard deviations 1 and 2."""
     found = equivalence(draws.normal(size=ours), 2 * draws.normal(size=theirs), 1.0, log=False)
     return 0.0, (found.low, found.high), NONE
 
@@ -77,7 +83,7 @@ def quotient(draws: Draws, ours: int, theirs: int) -> Try:
 
 
 def orders(draws: Draws, count: int, cell: float, grammars: int) -> tuple[pd.DataFrame, pd.DataFrame, list[int]]:
-    """Two measures of models over grammars, six models to a cell, with noise of cells and models."""
+    """Draw two measures of models over grammars, with noise of cells and models; also return each model's cell."""
     cells = [i // 6 if cell else i for i in range(count)]
     noise = cell * draws.normal(size=(count, grammars))[cells] + draws.normal(size=(count, grammars))
     ease = np.linspace(-1, 1, grammars)
@@ -102,7 +108,7 @@ def across(
     draws: Draws, count: int, true: float, noise: float, shared: float = 0.0, language: float = 0.0, per_cell: int = 1,
     part: str = "correlation",
 ) -> Try:  # fmt: skip
-    """Two measures of models with a true correlation, and noise of two seeds; a share of the noise is common."""
+    """Simulate two measures of models with a true correlation, and noise of two seeds that is partly shared."""
     cells = np.arange(count) // per_cell
     own = 1.0 if per_cell == 1 else 0.5  # share of the variance of models that is not due to cells
     mixed = (

@@ -75,7 +75,7 @@ def _cells(ax: Axes, settings: Sequence[str], results: Mapping[str, Mapping[str,
 
 
 def page(panel: Panel, results: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     shared = max(cube.shape[-1] for cube in panel.cubes.values())
     ends = [min, max]
     rows = [

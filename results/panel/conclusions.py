@@ -23,9 +23,9 @@ class Conclusion:
     """A difference of two groups of cells in the logarithm of ratios or of updates.
 
     Attributes:
-        text: its name: the larger group, then the smaller.
-        over: models and grammars of the first group.
-        under: models and grammars of the second group.
+        text: name, with the larger group before the smaller group.
+        over: models and grammars of the larger group.
+        under: models and grammars of the smaller group.
         updates: whether updates are compared instead of ratios to concat's.
     """
 
@@ -52,13 +52,13 @@ RNN_SENDERS, RNN_RECEIVERS = (RNN_SENDER, GRU_SENDER), (RNN_RECEIVER, GRU_RECEIV
 
 
 def _models(text: str, over: Sequence[str], under: Sequence[str], grammar: str, updates: bool = False) -> Conclusion:
-    """Return the conclusion that some models need more than others for a grammar."""
+    """Return the conclusion that models `over` need more than models `under` for a grammar."""
     measure = f"{grammar}, updates" if updates else grammar
     return Conclusion(f"{text}: {measure}", (over, (grammar,)), (under, (grammar,)), updates)
 
 
 def _grammars(text: str, models: Sequence[str], over: str, under: str) -> Conclusion:
-    """Return the conclusion that some models need more for one grammar than for another."""
+    """Return the conclusion that models need more for the grammar `over` than for `under`."""
     return Conclusion(f"{text}: {over} > {under}", (models, (over,)), (models, (under,)))
 
 
@@ -84,12 +84,12 @@ CONCLUSIONS = (
 
 @dataclass(frozen=True)
 class Effect:
-    """A conclusion under a setting.
+    """The effect size of a conclusion under a setting.
 
     Attributes:
         factor: geometric mean over seeds.
-        low: lower end of its 95 % interval, by Student's t.
-        high: upper end.
+        low: lower end of the 95 % interval of `factor`, by Student's t.
+        high: upper end of the interval.
         change: the factor divided by the default's factor.
         p: p-value of the change, by a paired t-test over seeds; `effects` corrects it for all tests.
     """
@@ -107,7 +107,7 @@ class Effect:
 
 
 def effects(panel: Panel) -> dict[str, dict[str, Effect]]:
-    """Return every conclusion under every setting, with p-values of changes corrected by Holm's method for all."""
+    """Return the effect of each conclusion under each setting; Holm's method corrects the p-values over all tests."""
     found: dict[str, dict[str, Effect]] = {}
     for one in CONCLUSIONS:
         for setting in panel.cubes:
@@ -124,7 +124,7 @@ def effects(panel: Panel) -> dict[str, dict[str, Effect]]:
 
 
 def verdict(row: Mapping[str, Effect]) -> str:
-    """Return a text on the dependence of a conclusion's intervals on the setting."""
+    """Return a text on whether a conclusion holds, is reversed or is not shown under other settings."""
     base = row[DEFAULT].sign
     if not base:
         sides = {side: [name for name, effect in row.items() if effect.sign == sign] for side, sign in SIDES.items()}
@@ -141,6 +141,6 @@ def verdict(row: Mapping[str, Effect]) -> str:
 
 
 def resolvable(spread: float, count: int) -> float:
-    """Return the factor for which a paired t-test over `count` seeds has a power of 80 %."""
+    """Return the smallest factor that a paired t-test over `count` seeds finds with a power of 80 %."""
     effect = scipy.optimize.brentq(lambda size: power_of(count, size, ALPHA) - POWER, 0.0, 20.0)
     return math.exp(effect * spread)

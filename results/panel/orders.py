@@ -45,11 +45,11 @@ class Panel:
     """Logarithms of updates to the target per setting, and the runs that did not reach it.
 
     Attributes:
-        cubes: per setting, over the seeds that all its models and grammars have.
-        seeds: these seeds, in order.
+        cubes: cube of each setting, over the seeds that all models and grammars of the setting have.
+        seeds: these seeds, by setting, in order.
         cut: setting, model and grammar of the runs that ended at the cap.
         runs: number of all runs.
-        hours: their total time in hours.
+        hours: total time of all runs, in hours.
     """
 
     cubes: Mapping[str, Cube]
@@ -64,7 +64,7 @@ class Panel:
         return self.cubes[DEFAULT]
 
     def both(self, setting: str) -> tuple[Cube, Cube]:
-        """Return the cubes of the default and of a setting, over the same seeds."""
+        """Return the cubes of the default setting and of another setting, over their common seeds."""
         shared = sorted({*self.seeds[DEFAULT]} & {*self.seeds[setting]})
         base, changed = (
             self.cubes[name][..., [list(self.seeds[name]).index(seed) for seed in shared]]
@@ -74,7 +74,7 @@ class Panel:
 
 
 def read(long: pd.DataFrame) -> Panel:
-    """Make the panel of records in long form. Settings with fewer than two whole seeds are left out."""
+    """Make the panel from records in long form. Settings with fewer than two complete seeds are left out."""
     good = long[~long["failed"].astype(bool)].copy()
     named = zip(good["settings"].fillna(""), good["options"].fillna(""), good["hidden_size"], strict=True)
     good["setting"] = [SETTINGS.get(key) for key in named]
@@ -124,7 +124,7 @@ def resampled(cubes: Sequence[Cube], order: Order, rng: np.random.Generator, apa
     """Return taus of means of resampled seeds: [resample, item].
 
     Args:
-        cubes: two of the same seeds.
+        cubes: two cubes of the same seeds.
         order: function that returns tau.
         rng: random generator.
         apart: whether seeds are drawn separately for each cube.
@@ -138,7 +138,7 @@ def resampled(cubes: Sequence[Cube], order: Order, rng: np.random.Generator, apa
 
 @dataclass(frozen=True)
 class Tau:
-    """Kendall's tau between the order under a setting and under the default: per item and mean, with intervals.
+    """Kendall's tau between the orders under a setting and under the default, per item and as a mean.
 
     Attributes:
         items: value and ends of the interval for each model or grammar.
@@ -170,7 +170,7 @@ def tau(panel: Panel, setting: str, kind: str) -> Tau:
 
 
 def least_change(panel: Panel, setting: str, kind: str) -> float:
-    """Return the highest true mean tau at which a single test by `Tau.least` finds a change with a power of 80 %.
+    """Return the largest true mean tau (smallest change of order) that a test by `Tau.least` finds with 80 % power.
 
     The true orders are the default's means with normal shifts of growing size, independent for every model and grammar.
     The noise of seeds is the default's.

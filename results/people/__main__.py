@@ -57,7 +57,7 @@ class Agent:
     instances: int = 0
 
     def cell(self, place: int) -> tuple[float, float, float]:
-        """Return the accuracy on a grammar with the ends of its interval."""
+        """Return the accuracy on the grammar with this index, and the ends of its interval."""
         mean = float(self.means[place])
         if np.ptp(self.draws[:, place]) == 0:
             exact = exact_interval(round(mean * self.instances), self.instances)
@@ -66,7 +66,7 @@ class Agent:
 
 
 def people(dataset: str) -> Agent:
-    """Return the published people: beta distributions of the printed mean and standard error."""
+    """Return the published people, with draws from beta distributions of the printed mean and standard error."""
     rows = published_people()
     own = rows[(rows["dataset"] == dataset) & (rows["metric"] == "exact")].set_index("grammar").loc[list(GRAMMARS)]
     rng = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def people(dataset: str) -> Agent:
 
 
 def agents(rows: pd.DataFrame, dataset: str) -> list[Agent]:
-    """Return people, and the simulated players and networks that are right on all items that they were shown."""
+    """Return people, and the simulated players and networks with perfect accuracy on items that they were shown."""
     found, rng = [people(dataset)], np.random.default_rng(1)
     own = rows[(rows["dataset"] == dataset) & rows["grammar"].isin(GRAMMARS) & (rows["metric"] == "exact")]
     for kind, protocol, name in (("simulated", "played", "simulated"), ("model", "converged", "network")):
@@ -108,7 +108,7 @@ def taus(first: Values, second: Values) -> Values:
 
 
 def share_as_high(agent: Values, of_people: Values) -> float:
-    """Return the share of permutations of an agent's accuracies over grammars with at least this tau."""
+    """Return the permutation p-value of tau: the share of orders of the agent's accuracies with at least this tau."""
     orders = np.array(list(itertools.permutations(agent)))
     return float((taus(orders, np.broadcast_to(of_people, orders.shape)) >= tau(agent, of_people) - 1e-9).mean())
 
@@ -157,7 +157,7 @@ def order_text(by_dataset: Mapping[str, list[Agent]]) -> str:
 
 
 def accuracies(long: pd.DataFrame) -> pd.DataFrame:
-    """Return mean accuracies over seeds, for models and grammars with all seeds at the target."""
+    """Return mean accuracies over seeds, for models and grammars of which all seeds reached the target."""
     good = long[(long["protocol"] == "generalise") & long["grammar"].isin(GRAMMARS)]
     of = good.groupby(["side", "model", "grammar"])
     whole = of["seed"].transform("nunique").eq(good["seed"].nunique())
@@ -187,7 +187,7 @@ def _over(values: Values) -> str:
 
 
 def missing_text(long: pd.DataFrame, table: pd.DataFrame) -> str:
-    """Return a sentence with the cells that have no accuracy at equal training accuracy."""
+    """Return a sentence per side on the cells without an accuracy at equal training accuracy."""
     models = long[long["protocol"] == "generalise"].groupby("side")["model"].nunique()
     lines = []
     for side, own in table.groupby("side"):
@@ -258,7 +258,7 @@ def draw(by_dataset: Mapping[str, list[Agent]]) -> None:
 
 
 def page(rows: pd.DataFrame, small: pd.DataFrame, large: pd.DataFrame) -> str:
-    """Return the page, and draw its figure."""
+    """Return the text of the page, and draw its figure."""
     found = {dataset: agents(rows, dataset) for dataset in DATASETS}
     draw(found)
     references = {dataset: own[0] for dataset, own in found.items()}

@@ -28,14 +28,14 @@ from results.pages import describe_packs, fill_template, read_options
 HERE = Path(__file__).parent
 RESULTS, PAGES = HERE / "runs", HERE
 RECORDS = PAGES / "records.parquet"  # committed, so that other machines have them
-# Perkins21 evaluated accuracy at fixed times, not steps: fast models were evaluated every few hundred updates, and
-# overshot their target by as many. A wide grid of evaluations approximates this.
+# Perkins21 evaluated accuracy at fixed times, not steps. So fast models were evaluated every few hundred updates, and
+# overshot their target by up to as many. A wide grid of evaluations approximates this.
 CLOCK = {"check_every": 400}
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: a table, measured under the preset `published` with changed settings.
+    """A page: a published table, measured under the preset `published` with changed settings.
 
     Attributes:
         table: name of the published table.
@@ -49,7 +49,7 @@ class Page:
 
     @property
     def name(self) -> str:
-        """Name of its files."""
+        """Name of the page's files, without suffix."""
         return "-".join([self.table.replace("/", "-"), *(f"{k}-{v}" for k, v in self.settings.items())])
 
 
@@ -135,7 +135,7 @@ def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
 
 
 def summary(reproductions: list[tuple[Page, Reproduction]]) -> str:
-    """Return the overview, with a line per table."""
+    """Return the overview page, with a line per table."""
     heads = ["table", "content", "measured", "decided", "agree", "by chance", "verdict"]
     heads += ["if 20 % off", "equivalent", "further away", "mean difference", "icy larger", "left out"]
     lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|"]
@@ -151,7 +151,7 @@ def summary(reproductions: list[tuple[Page, Reproduction]]) -> str:
 
 
 def draw_pairs() -> None:
-    """Draw the curves of end-to-end runs, unless some runs have no curve: older records have none."""
+    """Draw the curves of end-to-end runs, unless some runs lack curves, as older records do."""
     games = icy.EndToEndResult.load(RECORDS)
     if not all(record.get("curve") for record in games.records if not record["failed"]):
         return

@@ -38,7 +38,7 @@ HERE = Path(__file__).parent
 PAGE, COSTS = HERE / "resolution.md", HERE / "checks.csv"
 ROWS = {"receiver/CNN": "5x10", "receiver/FC": "5x10", "receiver/FC2L": "5x10", "sender/FC1L": "5x10",
         "sender/FC2L": "5x10", "receiver/RNN1L:GRU": "3x4", "sender/HierZero:GRU": "3x4"}  # fmt: skip
-# Longer training is as easy to resolve. Fast rows have more seeds, and only grammars on which they are not cut.
+# Ratios of longer training are resolved equally well. Fast rows have more seeds, and only grammars without cut runs.
 USUAL: dict[str, Any] = {"grammar": ("perm", "rot", "proj"), "seeds": 3, "cap": 4}
 FAST: dict[str, dict[str, Any]] = {
     **{name: {"grammar": ("perm", "shufdet"), "seeds": 10, "cap": 20} for name in ("receiver/FC", "receiver/FC2L")},
@@ -54,7 +54,7 @@ AROUND = 6  # simulated curves start and end this many standard deviations of an
 
 @contextmanager
 def timed() -> Iterator[dict[str, float]]:
-    """Collect the processor time of evaluations and of the whole block."""
+    """Yield a dict that receives the processor time of evaluations and of the whole block."""
     spent, originals = {"checks": 0.0, "all": 0.0}, (Run._check, Run._measure)
 
     def clocked(original: Any) -> Any:
@@ -77,14 +77,14 @@ def timed() -> Iterator[dict[str, float]]:
 
 
 def measure(model: str, space: str, grid: str) -> list[Record]:
-    """Return the records of a row under a grid of evaluations."""
+    """Return the records of a row that is trained with a grid of evaluations."""
     sizes = {"meanings": space, **({"word_length": 2, "hidden": 32} if space == "3x4" else {})}
     where = {"out": HERE / "runs", "workers": 1, "device": "cpu", "progress": False}
     return list(icy.probe(model, settings=GRIDS[grid], **FAST.get(model, USUAL), **sizes, **where).records)
 
 
 def share(model: str, space: str) -> float:
-    """Return the share of evaluations in the processor time of a row of all grammars up to the default cap."""
+    """Return the share of evaluations in the processor time of a row with all grammars and the default cap."""
     sizes = {"meanings": space, **({"word_length": 2, "hidden": 32} if space == "3x4" else {})}
     with tempfile.TemporaryDirectory() as out, timed() as spent:
         icy.probe(model, seeds=1, out=out, workers=1, device="cpu", progress=False, **sizes)
@@ -100,13 +100,13 @@ def measure_costs(models: list[str]) -> None:
 
 
 def costs() -> dict[str, tuple[float, str]]:
-    """Return the measured share of evaluations by model, with the versions of the measurement."""
+    """Return the measured share of evaluations, and the versions of the measurement, by model."""
     with COSTS.open(newline="") as file:
         return {row["model"]: (float(row["share"]), row["versions"]) for row in csv.DictReader(file)}
 
 
 def crossing(record: Record) -> float:
-    """Return the interpolated step of the target of a record with an evaluation after every update."""
+    """Return the interpolated step at which a record with an evaluation after every update reached the target."""
     points = [(int(steps), float(reading)) for steps, reading in record["curve"]]
     for before, now in zip([None, *points], points, strict=False):
         if (found := reached_at(record["target"], before, now)) is not None:
@@ -115,14 +115,14 @@ def crossing(record: Record) -> float:
 
 
 def steps_of(records: list[Record], dense: bool) -> dict[tuple[str, int], float]:
-    """Return the step of the target of each grammar and seed that reached it."""
+    """Return the step at which each grammar and seed reached the target, if it did."""
     return {
         (r["grammar"], r["seed"]): crossing(r) if dense else r["crossing"] for r in records if r["reason"] == "target"
     }
 
 
 def lines(model: str, space: str) -> list[list[str]]:
-    """Return the lines of a row: one, or one per grammar of fast rows."""
+    """Return the table lines of a row: a single line, or for fast rows a line per grammar."""
     found = {grid: measure(model, space, grid) for grid in GRIDS}
     own, true = (steps_of(found[grid], dense) for grid, dense in (("default", False), ("every update", True)))
     long = icy.ProbeResult(found["default"]).to_dataframe().set_index(["grammar", "seed"])["resolution"]
@@ -144,7 +144,7 @@ def lines(model: str, space: str) -> list[list[str]]:
 
 
 def root_mean_square(values: list[float]) -> float:
-    """Return the root mean square of some numbers."""
+    """Return the root mean square of values."""
     return math.sqrt(statistics.fmean(value**2 for value in values))
 
 
@@ -152,7 +152,7 @@ def root_mean_square(values: list[float]) -> float:
 
 
 def early(record: Record, draws: np.random.Generator) -> float | None:
-    """Return the mean relative error of the first crossing of a run; None if its curve does not rise."""
+    """Return the mean relative error of a run's first crossing of the target; None if the curve does not rise."""
     settings, at = checks_of(record), record.get("crossing")
     points = np.array(record["curve"], float)[-WINDOW:]
     if settings is None or not at or len(points) < 3:
@@ -194,7 +194,7 @@ def early_lines() -> list[list[str]]:
 
 
 def page(models: list[str]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     headings = ["model", "meanings", "grammars", "concat", "ratios", "claimed", "real", "claimed / real", "mean error"]
     of_checks = [[model, ROWS[model], f"{costs()[model][0]:.1%}", costs()[model][1]] for model in ROWS]
     missing = [model for model in ROWS if model not in models]

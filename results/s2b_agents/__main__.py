@@ -36,7 +36,7 @@ PRINTED = (  # table, agent, samples, title
 
 
 def page(results: dict[str, ProbeResult]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     parts = []
     for name, result in results.items():
         if result.records:
@@ -49,7 +49,7 @@ def page(results: dict[str, ProbeResult]) -> str:
 
 
 def published_cells(result: ProbeResult) -> str:
-    """Return the table of a sweep next to the cells of metarg22/listener, by the same schedule."""
+    """Return a table of a sweep's results next to the cells of metarg22/listener with the same schedule."""
     printed = published("metarg22/listener").set_index(["shots", "samples"])
     rows, below = [], []
     for record in sorted(result.records, key=lambda r: (r["shots"], r["samples"])):

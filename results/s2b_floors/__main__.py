@@ -48,7 +48,7 @@ def cells() -> Iterator[tuple[str, int, int]]:
 
 
 def measure(episodes: int) -> pd.DataFrame:
-    """Return a row per schedule, setting and listener: mean and deviation over seeds, in per cent."""
+    """Return a row per schedule, setting and listener: mean and standard deviation over seeds, in percent."""
     rows = []
     for values, shots, samples in cells():
         count = min(episodes, FEW) if samples == 16 or values == "2-10" else episodes
@@ -67,7 +67,7 @@ def measure(episodes: int) -> pd.DataFrame:
 
 
 def page(scores: pd.DataFrame) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     tables = {}
     for schedule in SCHEDULES:
         of = scores[scores["schedule"] == schedule]

@@ -46,7 +46,7 @@ def games() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def measure(episodes: int) -> list[list[str]]:
-    """Return a row per game and speaker: the query and the support, in per cent."""
+    """Return a row per game and speaker: accuracy in the query and in the support, in percent."""
     rows = []
     for name, speaker, settings in games():
         means = evaluate(speaker, "memory", episodes=episodes, seeds=1, vocab_size=32, **settings).summary()["mean"]

@@ -70,7 +70,7 @@ def transfer(
 
 
 def measure(updates: int, share: float) -> pd.DataFrame:
-    """Return a row per speaker, game and seed, with accuracies in per cent."""
+    """Return a row per speaker, game and seed, with accuracies in percent."""
     rows, models = [], {seed: trained(seed, updates) for seed in SEEDS}
     for speaker, settings in cells():
         part = PART[settings.most]
@@ -88,7 +88,7 @@ def measure(updates: int, share: float) -> pd.DataFrame:
 
 
 def page(scores: pd.DataFrame) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     lines = []
     for key, part in scores.groupby(["speaker", "most", "shots", "samples"], sort=False):
         speaker, most, shots, samples = key

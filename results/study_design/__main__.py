@@ -1,7 +1,7 @@
 """How the order of cards limits a study: `python -m results.study_design`.
 
-A composer knows that codes of concat are a word for the colour and a word for the shape, remembers every code, and
-makes no mistakes. If it is wrong on a held-out item of concat, nobody could have known the code. Writes
+A composer knows that codes of concat are a word for the color and a word for the shape, remembers every code, and
+makes no mistakes. If it is wrong on a held-out item of concat, no player could have known the code. Writes
 study-design.md, study-design.csv and study-design.png.
 """
 
@@ -37,7 +37,7 @@ class Case:
         dataset: dataset of the games.
         preset: preset of the games.
         adds: whether the player adds all cards at the start.
-        corrected: whether the right code is shown after an error in a held-out item.
+        corrected: whether the game shows the right code after an error in a held-out item.
     """
 
     dataset: str
@@ -61,7 +61,7 @@ def held_out_items(case: Case, games: int) -> Iterator[tuple[Trial, ...]]:
 
 
 def measure_cases(games: int) -> pd.DataFrame:
-    """Return one row per case and held-out item: number of other cards with its colour and shape, and accuracy."""
+    """Return one row per case and held-out item: number of other cards with its color and shape, and accuracy."""
     rows = []
     for dataset, preset, adds, corrected in product(DATASETS, PRESETS, (False, True), (True, False)):
         case = Case(dataset, preset, adds, corrected)
@@ -86,7 +86,7 @@ def measure_cases(games: int) -> pd.DataFrame:
 
 
 def count_unseen(dataset: str) -> tuple[int, int]:
-    """Count held-out items of clean games with a colour or shape in fewer than two other cards, and the total."""
+    """Count the held-out items of clean games with a color or shape in fewer than two other cards, and all items."""
     settings = StudyGameSettings(dataset=dataset)
     values, missing = settings.content.values, 0
     cards = [settings.start + test // settings.interval for test in settings.held_out_at]
@@ -113,7 +113,7 @@ def figure_rows(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def page(found: pd.DataFrame, games: int) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     means = found.groupby(["dataset", "preset", "cards", "errors"], sort=False)["right"].mean().unstack()
     lines = [[*key, *(f"{100 * row[name]:.0f}" for name in means.columns)] for key, row in means.iterrows()]
     items = [

@@ -30,7 +30,7 @@ def report_of(records: list[dict[str, object]]) -> pd.DataFrame:
 
 
 def trained_table(report: pd.DataFrame) -> str:
-    """Return a table of accuracy on items with cards, by agent, dataset and grammar."""
+    """Return a table of the accuracy on items with cards: a row per agent and dataset, a column per grammar."""
     found = report[report["trained"].notna() & (report["protocol"] == "played")]
     wide = found.pivot_table(
         index=["dataset", "agent"], columns="grammar", values="trained", sort=False, aggfunc="first"
@@ -42,7 +42,7 @@ def trained_table(report: pd.DataFrame) -> str:
 
 
 def page(report: pd.DataFrame, records: list[dict[str, object]]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     senders = dict.fromkeys(str(r["model"]) for r in records if r["protocol"] == "converged")
     players = [name for name in senders if any((r["model"], r["protocol"]) == (name, "played") for r in records)]
     table = report_table(report).render("markdown").split("\n", 2)[2]

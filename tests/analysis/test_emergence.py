@@ -56,7 +56,7 @@ def test_the_two_are_correlated_and_drawn() -> None:
     table = found.correlations(["bias"]).set_index("score")
     assert table.loc["accuracy", "spearman"] != table.loc["accuracy", "spearman"]  # all alike: undefined
     assert len(plot_emergence(found).axes) == 2
-    with pytest.raises(InvalidSettingError, match="at least four senders; 1 is in both"):
+    with pytest.raises(InvalidSettingError, match="at least four senders; 1 has both probes and games"):
         Emergence.of(probes({"A": ratios["A"]}), games({"A": [0.3]}))
 
 

@@ -244,7 +244,7 @@ def test_one_hot_meanings(form: Callable[[Any], Any]) -> None:
     assert Table.of(form(BLOCKS), messages, one_hot="no").attributes == 9
     with pytest.raises(InvalidSettingError, match=r"row 0 .* is not one-hot: \[1, 0, 0\]|not one-hot vectors of 5"):
         Table.of(form(BLOCKS), messages, one_hot=5)
-    with pytest.raises(InvalidSettingError, match=r"The meaning in row 18 .* is not one-hot: .* has not a single 1"):
+    with pytest.raises(InvalidSettingError, match=r"The meaning in row 18 .* is not one-hot: .* must have a single 1"):
         Table.of(form(BLOCKS), messages, one_hot=3)
 
 

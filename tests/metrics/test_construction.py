@@ -35,7 +35,7 @@ def scored(meanings: Any, messages: Any, metrics: Any = METRICS, **given: Any) -
         ("abcdef", "ami", 1.0, "every label and every message occurs once: 1 by convention"),
         ("aabbcc", "ami", 0.0, "every label occurs once"),
         ("abcdef", "mutual_information", math.log2(6), "no message occurs twice"),
-        ("abcdef", "posdis", math.log2(1.5) / math.log2(6), "every position that changes has another token"),
+        ("abcdef", "posdis", math.log2(1.5) / math.log2(6), "every position that changes has a different token"),
         ("aabbcc", "hce", None, "fewer positions (1) than attributes (2) change, and each encodes one: at most 0.5"),
         ("aabbcc", "residual_entropy", None, "at least 0.5"),
         ("aabbcc", "factor_vae", None, "only one position changes and wins every vote"),

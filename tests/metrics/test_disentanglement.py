@@ -118,7 +118,7 @@ def test_mistakes_are_answered_in_a_sentence(metric: Any, options: dict[str, Any
 def test_codes_that_are_not_finite() -> None:
     with pytest.raises(IcyError, match="There is no message in row 1"):
         mig([[0], [1]], np.array([[0.5], [np.nan]]))
-    with pytest.raises(IcyError, match="not numbers"):
+    with pytest.raises(IcyError, match="NaN or infinite"):
         mig([[0], [1]], np.array([[0.5], [np.inf]]))
 
 

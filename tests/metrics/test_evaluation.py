@@ -67,8 +67,8 @@ def test_bootstrap_errors(language: icy.Language) -> None:
     ("options", "sentence"),
     [
         ({"metrics": "topsin"}, "did you mean topsim"),
-        ({"metrics": []}, "No metric was given"),
-        ({"conventions": {"bosdis": {}}}, "No metric with conventions here is called 'bosdis'"),
+        ({"metrics": []}, "Name at least one metric"),
+        ({"conventions": {"bosdis": {}}}, "No metric of this evaluation is called 'bosdis'"),
         ({"conventions": {"topsim": {"mesage": "hamming"}}}, "No convention of topsim is called 'mesage'"),
         ({"conventions": {"topsim": {"message": "haming"}}}, "did you mean hamming"),
         ({"errors": "jackknife"}, "No way to estimate an error"),

@@ -100,7 +100,7 @@ def test_rows_that_are_all_different_say_nothing(average: str) -> None:
     assert ami(unique, few, average=average).value == 0
     assert ami(few, unique, average=average).value == 0
     assert "every label occurs once" in ami(unique, few, average=average).details["note"]
-    assert "says nothing" in ami(unique, unique, average=average).details["note"]
+    assert "uninformative" in ami(unique, unique, average=average).details["note"]
 
 
 def test_rows_that_are_all_different_leave_the_lesser_entropy_to_chance() -> None:

@@ -1,7 +1,7 @@
 """Readers of files of meanings and messages, a module per format.
 
-A reader is a function of a `File`. It returns the columns that it found, or None if the file is not of its format; the
-rule of `icy.languages.tokens` then makes a table of them, the same for all formats.
+A reader is a function of a `File`. It returns the columns of the file, or None if the file has another format. The rule
+in `icy.languages.tokens`, the same for all formats, then converts the columns to a table.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def read_table(
 
 
 def read_language(path: Path, vocab_size: int | None, name: str | None, options: Mapping[str, Any]) -> Language:
-    """Read a language; arguments and errors as for `Language.read`."""
+    """Read a language; see `Language.read` for arguments and errors."""
     as_it_is = path.is_file() and all(option is None for option in options.values())
     if as_it_is and (language := own.read(File(path))) is not None:
         return language
@@ -96,7 +96,7 @@ def read_language(path: Path, vocab_size: int | None, name: str | None, options:
 
 
 def find(file: File) -> Found | Language:
-    """Return the columns of a file, or the Language that it holds, by the first reader that knows its format.
+    """Read the columns of a file, or the Language that it holds, with the first reader that knows the format.
 
     Raises:
         StoreError: the file cannot be read.

@@ -19,7 +19,7 @@ OBJECTS = (
 
 
 def read(file: File) -> Found | None:
-    """Read arrays of one length, by their names or the options; a single array holds messages without meanings.
+    """Read arrays of one length; names or options choose them, and a single array holds messages without meanings.
 
     Raises:
         InvalidSettingError: arrays do not fit, or hold Python objects.

@@ -35,11 +35,7 @@ class ColumnChoice(NamedTuple):
 
 
 def require_distinct(header: Sequence[str], where: str) -> None:
-    """Raise if several columns have the same name.
-
-    Raises:
-        InvalidSettingError: several columns have the same name.
-    """
+    """Raise InvalidSettingError if several columns have the same name."""
     first: dict[str, int] = {}
     for place, name in enumerate(header):
         if first.setdefault(name, place) < place:
@@ -51,7 +47,7 @@ def require_distinct(header: Sequence[str], where: str) -> None:
 def choose_columns(
     columns: Sequence[str], meaning_columns: Sequence[str] = (), message_columns: Sequence[str] = ()
 ) -> ColumnChoice:
-    """Return the columns of meanings and of messages: by request, by name, or all other columns.
+    """Choose the columns of meanings and of messages: by request, by name, or all other columns.
 
     Args:
         columns: all names. "Meaning.size" is an entry of the dictionary "Meaning", and belongs to it.
@@ -94,16 +90,16 @@ def choose_columns(
 
 def messages_by_name(columns: Sequence[str]) -> list[str]:
     """Return the columns of messages by their names: `message` and the like, or t0, t1, and so on."""
-    return _called(columns, MESSAGES) or _in_order(columns, "t")
+    return _columns_named(columns, MESSAGES) or _in_order(columns, "t")
 
 
 def meanings_by_name(columns: Sequence[str]) -> list[str]:
     """Return the columns of meanings by their names: m0, m1, and so on, or `meaning` and the like."""
-    return _in_order(columns, "m") or _called(columns, MEANINGS)
+    return _in_order(columns, "m") or _columns_named(columns, MEANINGS)
 
 
-def _called(columns: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the columns with the first known name that occurs, preferring the same case."""
+def _columns_named(columns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the columns that have the first of the known names that occurs; an equal case is preferred."""
     first = {column: column.partition(".")[0] for column in columns}
     for name in known:
         if found := [column for column in columns if first[column] == name]:
@@ -118,18 +114,19 @@ def _in_order(columns: Sequence[str], letter: str) -> list[str]:
     return sorted((c for c in columns if re.fullmatch(rf"{letter}\d+", c)), key=lambda c: int(c[1:]))
 
 
-def _with_entries(columns: Sequence[str], asked: Sequence[str]) -> list[str]:
+def _with_entries(columns: Sequence[str], requested: Sequence[str]) -> list[str]:
     """Return the requested names; a dictionary is replaced by the names of its entries."""
-    entries = {name: [column for column in columns if column.startswith(f"{name}.")] for name in asked}
-    return [each for name in asked for each in (entries[name] if name not in columns and entries[name] else [name])]
+    entries = {name: [column for column in columns if column.startswith(f"{name}.")] for name in requested}
+    return [each for name in requested for each in (entries[name] if name not in columns and entries[name] else [name])]
 
 
 def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: str) -> Found:
-    """Return the named entries with as many rows as the messages, or as all entries if no name identifies messages.
+    """Return the entries with as many rows as the meanings and messages; if these have unusual names, all entries.
 
     Args:
         file: the file, with options that name columns.
-        held: lists or arrays, and values of other kinds, by name; dictionaries are opened: "aux.length".
+        held: content of the file, by name: lists, arrays and other values. An entry of a dictionary gets a name such as
+            "aux.length".
         what: the format, in words.
         noun: the word for an entry, such as "array".
 
@@ -156,7 +153,7 @@ def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: 
 
 
 def opened(held: Mapping[str, Container]) -> dict[str, Container]:
-    """Return entries by name, such as "aux.length" for an entry of a dictionary, and nested tensors as lists."""
+    """Flatten dictionaries, with names such as "aux.length", and convert nested tensors to lists."""
     flat: dict[str, Container] = {}
     for name, entry in held.items():
         if isinstance(entry, Mapping):

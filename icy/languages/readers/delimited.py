@@ -48,7 +48,7 @@ def read(file: File) -> Found | None:
         if len(row) != len(header):
             raise InvalidSettingError(
                 f"Line {line_of_row} has {len(row)} entries, but the header {len(header)} columns; an entry "
-                "that holds the separator needs quotes, and R's row names a column name (write.csv does it)."
+                "that holds the separator needs quotes, and R's row names need a column name (as write.csv writes)."
             )
     entries = list(zip(*(row for _, row in body), strict=True))
     used = [place for place, name in enumerate(header) if name or not _is_index(entries[place], place)]
@@ -60,14 +60,14 @@ def read(file: File) -> Found | None:
 
 
 def _is_index(column: tuple[str, ...], place: int) -> bool:
-    """Return whether a column without a name is empty, or the first column with row numbers."""
+    """Return whether a column without a name can be dropped: it is empty, or the first column with row numbers."""
     if not any(column):
         return True
     return place == 0 and any(column == tuple(map(str, range(first, first + len(column)))) for first in (0, 1))
 
 
 def _with_gaps(column: tuple[str, ...]) -> list[str | None]:
-    """Return entries; None for empty entries and, among numbers, for words like "NA"; 6.0 is 6 if all are whole.
+    """Replace empty entries and, among numbers, words like "NA" by None; write 6.0 as 6 if all numbers are whole.
 
     Pandas writes whole numbers with a point if some are missing.
     """
@@ -84,7 +84,7 @@ def _with_gaps(column: tuple[str, ...]) -> list[str | None]:
 
 
 def _rows(text: str, separator: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> list[tuple[int, list[str]]]:
-    """Return the entries of every row that is not blank, without spaces around them, and the line where it ends."""
+    """Return the last line number and the stripped entries of each row that is not blank."""
     usual = csv.field_size_limit(max(len(text), 1))  # an entry may be as long as the file
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, quoting=quoting)

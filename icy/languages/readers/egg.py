@@ -22,7 +22,7 @@ PROBABLY = 0.02  # largest distance of 8-bit numbers from a sum of 1
 CUT = "messages end at message_length"
 RELAXED = "tokens are the largest entries of relaxed symbols (Gumbel-softmax)"
 ENDS = "0 ends messages in EGG, and counts as a token here unless eos=0 (--eos 0) leaves it out"
-UNHEARD = "0 ends messages in EGG, and eos=0 (--eos 0) leaves out the symbols after it, which are not heard"
+UNHEARD = "0 ends messages in EGG, and eos=0 (--eos 0) leaves out the symbols after it, which receivers ignore"
 
 
 class _Interaction:
@@ -60,13 +60,13 @@ def read(file: File) -> Found | None:
         remarks = [f"{len(files)} files joined: {listed([own.path.name for own in files])}"] if len(files) > 1 else []
         columns = dict(found.columns)
         for name in messages:
-            columns[name], said = _tokens(columns[name], tensors.get("message_length"))
-            remarks += said
+            columns[name], notes = _tokens(columns[name], tensors.get("message_length"))
+            remarks += notes
     return Found(columns, KIND, meanings, messages, remarks=[*remarks, *found.remarks])
 
 
 def _files_of_epoch(folder: Path) -> list[Path]:
-    """Return the files of the only epoch in a folder, in the order of GPUs; none without files."""
+    """Return the files of a folder, which must be of one epoch, in the order of GPUs."""
     saved = list(folder.glob(SAVED)) or list(folder.rglob(SAVED))
     folders = sorted({path.parent for path in saved}, key=lambda path: natural(str(path)))
     if len(folders) > 1:
@@ -85,7 +85,7 @@ def _joined(parts: Values) -> Entries | None:
 
 
 def _tokens(messages: Entries, lengths: Entries | None) -> tuple[Entries, list[str]]:
-    """Return messages of EGG as tokens, up to their lengths if these are known, and remarks."""
+    """Convert messages of EGG to tokens, cut at their lengths if these are known; also return remarks."""
     if not isinstance(messages, np.ndarray):
         return messages, []  # with missing values
     messages, relaxed = discrete(messages)
@@ -105,7 +105,7 @@ def _tokens(messages: Entries, lengths: Entries | None) -> tuple[Entries, list[s
 
 
 def discrete(messages: Array) -> tuple[Array, bool]:
-    """Return messages of EGG as tokens [N, S], and whether they were relaxed or one-hot symbols [N, V] or [N, S, V].
+    """Convert messages of EGG to tokens [N, S]; also return whether they were vectors of symbols, [N, V] or [N, S, V].
 
     Real-valued messages are returned unchanged.
     """

@@ -37,7 +37,7 @@ PYTHON = {"nan": "NaN", "inf": "Infinity", "None": "null", "True": "1", "False":
 
 
 def read(file: File) -> Found | None:
-    """Read the lines of games, otherwise the last INPUTS, LABELS, MESSAGES and OUTPUTS that a program has printed.
+    """Read the lines of games; if there are none, the last printed INPUTS, LABELS, MESSAGES and OUTPUTS.
 
     Raises:
         InvalidSettingError: a line of a game is damaged, or tables do not fit.

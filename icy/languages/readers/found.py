@@ -1,4 +1,4 @@
-"""The argument of a reader, a file, and its result: columns as in the file, before they become a table."""
+"""The argument of a reader (`File`), and its result (`Found`): columns as in the file, before they become a table."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ class Found:
         what: the kind of file, in words, as in "interactions of EGG".
         meanings: the columns that hold meanings, if the format defines them; empty if it has no meanings.
         messages: the columns that hold messages, if the format defines them.
-        places: line or row of each entry in the file, [N]; by default its number from 1.
+        places: line or row number of each entry in the file, [N]; by default counted from 1.
         place: "row" or "line", for errors.
         tokens: how the format separates the tokens of a text; see `icy.languages.rule.Rule`.
         decimal: "," if numbers may have a comma as their decimal point.
-        eos: the token that only ends messages, by the rules of the format.
+        eos: the token that ends messages, if the format defines one.
         phrases: whether meanings are phrases: a concept means the same at any place.
         remarks: further remarks on how the file was read, each without a final period.
     """

@@ -80,7 +80,7 @@ def _loads(text: str) -> Any:
 
 
 def _row(line: str) -> Any:
-    """Return the value of a line, or of two lists without brackets around them, as on the page of csar."""
+    """Parse a line; two lists without brackets around them, as on csar's page, are a pair."""
     row = _loads(f"[{line}]")
     return row[0] if len(row) == 1 else row
 
@@ -100,7 +100,7 @@ def _damaged(line: int, error: BaseException) -> StoreError:
 
 
 def _holds_rows(held: dict[str, object], name: str) -> bool:
-    """Return whether an object without messages holds rows under a name, as in csar."""
+    """Return whether an object has rows in its field `name`, as in csar, and no field of messages."""
     rows = held.get(name)
     if not isinstance(rows, list) or not rows or "columns" in held or messages_by_name(list(held)):
         return False
@@ -108,7 +108,7 @@ def _holds_rows(held: dict[str, object], name: str) -> bool:
 
 
 def _columns(held: dict[str, Any]) -> dict[str, Any]:
-    """Return columns as lists, also if pandas wrote them as objects of row numbers, or all rows as "data"."""
+    """Return columns as lists; also convert the formats of pandas: objects by row number, and rows under "data"."""
     if isinstance(held.get("columns"), list) and isinstance(held.get("data"), list):
         return dict(zip(map(str, held["columns"]), map(list, zip(*held["data"], strict=True)), strict=True))
     rows = {frozenset(entries) for entries in held.values() if _is_numbered(entries)}

@@ -1,4 +1,4 @@
-"""A table of the columns that a reader found, and a sentence on how they were read."""
+"""Conversion of the columns that a reader found to a table, with a sentence on how they were read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) -> Table:
-    """Return the table of the columns that a reader found, named after the language or the file.
+    """Convert the columns that a reader found to a table, named after the language or the file.
 
     Args:
         found: columns, or a language of icy.
@@ -54,8 +54,8 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         found, phrases = replace(found, columns={**found.columns, attributes[0]: concepts}), True
     options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": phrases, **reading}
     table = Table.of(
-        _together([_with_points(found, name) for name in attributes]),
-        _together([found.columns[name] for name in tokens]),
+        _join_columns([_with_points(found, name) for name in attributes]),
+        _join_columns([found.columns[name] for name in tokens]),
         weights=None if file.weights is None else _with_points(found, file.weights),
         place=lambda row: f"{found.place} {places[row]}",
         columns=(attributes, tokens),
@@ -75,12 +75,12 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
 
 
 def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
-    """Return how texts of these columns are divided: t0 holds one token, like each of several columns."""
+    """Return how texts in the columns of messages are divided into tokens; a single column t0 holds one token."""
     return "whole" if len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0]) else found.tokens
 
 
 def _concepts(name: str, column: Entries) -> Values:
-    """Return the concepts of phrases, a list each, if a column holds phrases; otherwise none.
+    """Return the list of concepts of each phrase if a column holds phrases; otherwise an empty list.
 
     A column holds phrases if its entries are lists of names, or texts with spaces, that differ in length.
     For lists, a usual name of phrases is enough.
@@ -95,8 +95,8 @@ def _concepts(name: str, column: Entries) -> Values:
     return list(column) if names and (usual or len({len(entry) for entry in column}) > 1) else []
 
 
-def _together(columns: Sequence[Entries]) -> Entries | None:
-    """Return one column unchanged, or a row with the entries of several; None without columns."""
+def _join_columns(columns: Sequence[Entries]) -> Entries | None:
+    """Join columns: one column is unchanged, several columns become rows of entries; None without columns."""
     if len(columns) < 2:
         return columns[0] if columns else None
     return [list(row) for row in zip(*map(_entries, columns), strict=True)]
@@ -143,7 +143,7 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
     parts += [f"weight in {file.weights}"] if file.weights else []
     rest = [name or "(no name)" for name in found.columns if name not in (*attributes, *tokens, file.weights)]
     parts += [f"not used: {listed(rest)}"] if rest else []
-    parts += [said for said in found.remarks if "--eos" not in said or not table.removed]
+    parts += [remark for remark in found.remarks if "--eos" not in remark or not table.removed]
     return (f"{found.what}: " if found.what else "") + "; ".join(parts)
 
 
@@ -156,7 +156,7 @@ def _count(table: Table, attribute: int) -> str:
 
 
 def _warn_of_numbering(table: Table) -> None:
-    """Warn of attributes with a different value in every row, like an id, if there are other attributes."""
+    """Log a warning for attributes with a different value in every row, like an id, if there are other attributes."""
     for a, name in enumerate(table.attribute_names):
         real = _count(table, a) == "real numbers"
         if table.attributes > 1 and len(table) > 2 and not real and len(np.unique(table.meanings[:, a])) == len(table):
@@ -168,7 +168,7 @@ def _warn_of_numbering(table: Table) -> None:
 
 
 def _warn_of_counts(table: Table) -> None:
-    """Warn of attributes with a name that suggests weights, such as "count"."""
+    """Log a warning for attributes with a name that suggests weights, such as "count"."""
     for name in table.attribute_names:
         if len(table.attribute_names) > 1 and name.lower() in WEIGHTS:
             log.warning(
@@ -180,7 +180,7 @@ def _warn_of_counts(table: Table) -> None:
 
 
 def _warn_of_constants(table: Table) -> None:
-    """Warn of attributes with the same value in every row, because no message can depend on them."""
+    """Log a warning for attributes with the same value in every row, on which no message can depend."""
     for a, name in enumerate(table.attribute_names):
         if len(table) > 1 and len(np.unique(table.meanings[:, a])) == 1:
             log.warning(

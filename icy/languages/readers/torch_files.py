@@ -26,7 +26,7 @@ INTERACTION = re.compile(rb"c([\w.]+)\nInteraction\n")  # the name of EGG's clas
 
 
 def read(file: File) -> Found | None:
-    """Read tensors of one length, by their names or the options; a pair holds meanings and messages.
+    """Read tensors of one length; names or options choose them, and a pair holds meanings and messages.
 
     Raises:
         InvalidSettingError: tensors do not fit.
@@ -72,7 +72,7 @@ def load(path: Path, *classes: tuple[type, str]) -> Any:
 
     Args:
         path: path of the file.
-        classes: classes of objects in the file, and their names there.
+        classes: further allowed classes, each with its name in the file.
 
     Raises:
         StoreError: the file is damaged, or holds objects of other classes.

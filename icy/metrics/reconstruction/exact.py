@@ -10,12 +10,12 @@ from icy.languages.codes import Weights, number, together
 
 from .problem import Matrix, ReconstructionErrors, Target
 
-NO_ERROR = 1e-9  # of an output; smaller errors are floating-point noise
+NO_ERROR = 1e-9  # smaller errors of an output are floating-point noise
 MANY_ROWS = 3000  # from this number of rows, the interior-point solver is faster
 
 
 def solve_additive(target: Target) -> ReconstructionErrors:
-    """Reconstruct every output, a symbol at a position, by the sum of one number per value that is closest in l1."""
+    """Solve the additive composition: fit each output (a symbol at a position) by a sum of numbers per value, in l1."""
     design = _design(target)
     flat = target.one_hot.reshape(len(target.atoms), -1)
     residuals = np.zeros(flat.shape)
@@ -31,11 +31,11 @@ def solve_additive(target: Target) -> ReconstructionErrors:
 
 
 def solve_permutation(target: Target) -> ReconstructionErrors:
-    """Assign every position to an attribute, at most S / A (rounded up) to each, at the lowest total error."""
+    """Solve the permutation composition: assign up to S / A (rounded up) positions to each attribute."""
     from scipy.optimize import linear_sum_assignment
 
     attributes, length = target.atoms.shape[1], target.tokens.shape[1]
-    left = np.stack([_alone(target, a) for a in range(attributes)])  # [A, N, S]
+    left = np.stack([_single_attribute_errors(target, a) for a in range(attributes)])  # [A, N, S]
     word = -(-length // attributes)
     total = left.sum(1) if target.weights is None else np.tensordot(left, target.weights, (1, 0))
     costs = total.T.repeat(word, axis=1)  # [S, A * word]
@@ -57,7 +57,7 @@ def _design(target: Target) -> Any:
 
 
 def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
-    """Return which outputs are not a sum of columns, by least squares; others are reconstructed without error."""
+    """Return a mask of the outputs that are not a sum of columns, by least squares; the others have no error."""
     dense = design.toarray()
     fitted = dense @ np.linalg.lstsq(dense, outputs, rcond=None)[0]
     found: NDArray[np.bool_] = np.abs(fitted - outputs).max(0) > NO_ERROR
@@ -65,7 +65,7 @@ def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
 
 
 def _least_absolute(design: Any, output: Matrix, weights: Weights | None) -> Matrix:
-    """Return the distance of each row's output from the best sum of columns, [N].
+    """Fit an output by a sum of columns, at the least l1 error; return the error of each row, [N].
 
     This solves the dual program, with one bounded variable per row and one equation per column. Here it is far smaller
     than the primal program.
@@ -81,7 +81,7 @@ def _least_absolute(design: Any, output: Matrix, weights: Weights | None) -> Mat
     return np.where(left < NO_ERROR, 0.0, left)
 
 
-def _alone(target: Target, attribute: int) -> Matrix:
+def _single_attribute_errors(target: Target, attribute: int) -> Matrix:
     """Return the error of every row and position if the symbol there depends only on one attribute: [N, S].
 
     The number closest in l1 to zeros and ones is the more frequent of the two. So if more than half of the rows with a

@@ -33,14 +33,14 @@ def fit_linear(target: Target, distance: TensorDistance, fit: FitSettings) -> Re
     )
     owner = torch.from_numpy(_owners(target)).to(fit.device)
     maps, bias = _first_maps(fit.restarts, target.atoms.shape[1], positions, fit.seed, fit.device)
-    between = _between(distance, positions, symbols)
+    between = _distance_function(distance, positions, symbols)
 
     def errors() -> Tensor:
         mapped = maps[:, owner] @ vectors + bias[:, owner, :, None]
         sums = design @ mapped.flatten(2)
         return between(sums, tokens.flatten(1).expand_as(sums))
 
-    return _finite(_trained(errors, [vectors, maps.requires_grad_(), bias.requires_grad_()], target, fit))
+    return _finite(_train(errors, [vectors, maps.requires_grad_(), bias.requires_grad_()], target, fit))
 
 
 def fit_function(
@@ -58,7 +58,7 @@ def fit_function(
 
 
 def fit_published(target: Target, fit: FitSettings) -> ReconstructionErrors:
-    """Run the authors' program: maps are never trained, and the error is the one before the last update.
+    """Run the authors' program: maps are never trained, and the error is that before the last update.
 
     Perkins21 and Icy22 used the same program except for the optimiser, which was RMSprop in the first version. It
     stores symbols before positions, which does not matter.
@@ -95,9 +95,9 @@ def _one_function(
         .requires_grad_()
     )
     atoms = torch.from_numpy(target.atoms).to(fit.device)
-    compose = _composed(_own(composition, target, fit, restart), derivations)
+    compose = _composed(_copy_composition(composition, target, fit, restart), derivations)
     learned = list(compose.parameters()) if isinstance(compose, nn.Module) else []
-    between = _between(distance, *tokens.shape[1:])
+    between = _distance_function(distance, *tokens.shape[1:])
 
     def errors() -> Tensor:
         found = compose(vectors[atoms])
@@ -108,11 +108,11 @@ def _one_function(
             )
         return between(found, tokens.flatten(1)).unsqueeze(0)
 
-    return _trained(errors, [vectors, *learned], target, fit)
+    return _train(errors, [vectors, *learned], target, fit)
 
 
-def _own(composition: Composition, target: Target, fit: FitSettings, restart: int) -> Any:
-    """Return the composition with this restart's own weights: a new module of a class, or a copy of a module."""
+def _copy_composition(composition: Composition, target: Target, fit: FitSettings, restart: int) -> Any:
+    """Return the composition with separate weights for a restart: a new instance of a class, or a copy of a module."""
     if isinstance(composition, nn.Module):
         return copy.deepcopy(composition).to(fit.device)
     if not (isinstance(composition, type) and issubclass(composition, nn.Module)):
@@ -146,10 +146,10 @@ class _Left(nn.Module):
         return whole
 
 
-def _between(distance: TensorDistance, positions: int, symbols: int) -> Callable[[Tensor, Tensor], Tensor]:
+def _distance_function(distance: TensorDistance, positions: int, symbols: int) -> Callable[[Tensor, Tensor], Tensor]:
     """Return the distance as a function of composed vectors and messages, ([..., N, D], [..., N, D]) -> [..., N]."""
     if callable(distance):
-        return lambda x, y: _by_user(distance, x, y)
+        return lambda x, y: _apply_user_distance(distance, x, y)
     if distance == "l1":
         return lambda x, y: (x - y).abs().sum(-1)
     if distance == "l2":
@@ -165,10 +165,10 @@ def _between(distance: TensorDistance, positions: int, symbols: int) -> Callable
     return cross_entropy
 
 
-def _by_user(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor) -> Tensor:
+def _apply_user_distance(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor) -> Tensor:
     """Apply a user's distance function, to one restart at a time if there are several, and check its shape."""
     if x.ndim > 2:
-        return torch.stack([_by_user(distance, *pair) for pair in zip(x, y, strict=True)])
+        return torch.stack([_apply_user_distance(distance, *pair) for pair in zip(x, y, strict=True)])
     found = distance(x, y)
     if not isinstance(found, Tensor) or found.shape != x.shape[:1]:
         shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
@@ -178,7 +178,7 @@ def _by_user(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor)
     return found
 
 
-def _trained(
+def _train(
     errors: Callable[[], Tensor], learned: list[Tensor], target: Target, fit: FitSettings
 ) -> ReconstructionErrors:
     """Minimize the mean of `errors()`, [R, N] for restarts and rows, and return the best restart."""
@@ -203,7 +203,7 @@ def _trained(
 
 
 def _mean_over_rows(target: Target, device: str) -> Callable[[Tensor], Tensor]:
-    """Return the function that takes the mean of errors over the rows, [..., N] -> [...]."""
+    """Return a function that averages errors over the rows, [..., N] -> [...]."""
     if target.weights is None:
         return lambda errors: errors.mean(-1)
     shares = torch.from_numpy((target.weights / target.weights.sum()).astype(np.float32)).to(device)

@@ -47,7 +47,7 @@ def tre(
     """Tree reconstruction error (TRE): the mean distance between messages and compositions of vectors for their values.
 
     Each value of each attribute, an atom, has a vector of the shape of a message (tokens as one-hot vectors, the end of
-    a shorter message as one more token). The vectors, and the parameters of the composition if it has any, minimise the
+    a shorter message as one more token). The vectors, and the parameters of the composition if it has any, minimize the
     error (Andreas 2019). 0 is compositional; it has no upper bound.
 
     Args:
@@ -126,7 +126,7 @@ def tre(
 
 
 def _check(composition: Composition, distance: TensorDistance, derivations: str, preset: str, optimiser: str) -> None:
-    """Raise for unknown conventions, and for conventions that exclude each other."""
+    """Raise an error for unknown conventions, and for conventions that exclude each other."""
     for what, given, known in (("composition", composition, COMPOSITIONS), ("distance", distance, DISTANCES)):
         if not isinstance(given, str) and not callable(given):
             raise InvalidSettingError(f"The {what} must be {', '.join(known)} or a function of tensors, not {given!r}.")
@@ -149,7 +149,7 @@ def _check(composition: Composition, distance: TensorDistance, derivations: str,
 
 
 def _why_constant(table: Table) -> str:
-    """Return the reason why the error of messages that are all alike is undefined; "" if they differ."""
+    """Return the reason why TRE is undefined if all messages are alike; "" if messages differ."""
     if not table.length:
         return "all messages are empty"
     return "" if count_varying(table.positions) else "all messages are alike, which any composition reconstructs"
@@ -179,7 +179,7 @@ def _random_settings(
 
 
 def _most_rows(table: Table, rows: int | None, composition: Composition, preset: str) -> int:
-    """Return the maximal number of rows to use."""
+    """Return the largest number of rows to use."""
     if rows is not None:
         return whole_number("number of rows", rows)
     if preset == "published":
@@ -200,7 +200,7 @@ def _standard_error(errors: Matrix, target: Target, whole: int) -> float:
 def _reconstruct(
     target: Target, composition: Composition, distance: TensorDistance, derivations: str, preset: str, fit: FitSettings
 ) -> ReconstructionErrors:
-    """Minimise the error, exactly if the composition allows it, otherwise by training."""
+    """Minimize the error, exactly if the composition allows it, otherwise by training."""
     if composition == "permutation":
         return solve_permutation(target)
     if composition == "additive" and distance == "l1" and preset != "published":

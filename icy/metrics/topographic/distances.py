@@ -60,7 +60,9 @@ class Distance(Protocol):
 
 
 def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
-    """Return a distance between the meanings of a table, given by name or as a function of two meanings, [A] each.
+    """Return the distance between the meanings of a table.
+
+    `distance` is a name, or a function of two meanings, [A] each.
 
     Raises:
         UnknownNameError: an unknown name.
@@ -87,7 +89,7 @@ def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
 
 
 def _require_numbers(table: Table) -> None:
-    """Raise if attribute values are names, or too far apart for exact differences."""
+    """Raise an error if attribute values are names, or too far apart for exact differences."""
     for a, names in enumerate(table.value_names):
         if names is not None:
             raise InvalidSettingError(
@@ -106,7 +108,7 @@ def message_distance(table: Table, distance: str | RowDistance, padded: bool, no
 
     Args:
         table: meanings and messages.
-        distance: a name, or a function of two messages, which are arrays of tokens without padding.
+        distance: a name, or a function of two messages (arrays of tokens without padding).
         padded: see Levenshtein.
         normalise: see Levenshtein.
 
@@ -153,7 +155,7 @@ class Hamming:
         return self.table.astype(np.uint8) if fits and native.usable() else None
 
     def block(self, left: slice, right: slice) -> Keys:
-        """See Distance; the key is the number of equal columns, so 0 is the largest distance."""
+        """See Distance; the key is the number of equal columns, so key 0 is the largest distance."""
         if self.bytes is not None:
             return native.equal_columns(self.bytes[left], self.bytes[right])
         if self.one_hot_width <= WIDEST:
@@ -304,7 +306,7 @@ class TokenOverlap:
             self.values = self._distances(shared, used[sizes // len(used)], used[sizes % len(used)])
 
     def _distances(self, shared: Rows, left: Rows, right: Rows) -> Distances:
-        """Return the distances for products of counts and the sizes of two messages; equal ratios are equal numbers."""
+        """Return distances from products of counts and sizes of two messages; equal ratios give equal numbers."""
         jaccard = self.name == "jaccard"
         whole = left + right - shared if jaccard else left.astype(float) * right
         part = shared if jaccard else shared.astype(float) ** 2
@@ -353,7 +355,7 @@ class Euclidean:
 
 
 class Uncountable:
-    """A distance with too many values to count pairs by them."""
+    """Base class of distances with too many values for counting pairs by distance."""
 
     values = None
 

@@ -30,13 +30,13 @@ KeysOfBlock = Callable[[slice, slice], Keys]
 
 @dataclass(frozen=True)
 class DistancePair:
-    """The two distances between the rows of a table that are correlated.
+    """The two distances between the rows of a table that topsim correlates.
 
     Attributes:
         x: distance of meanings.
         y: distance of messages.
         rows: number of rows, N.
-        weights: number of times each row counts, [N]; None for once. A pair of rows counts as often as their product.
+        weights: number of times each row counts, [N]; None for once. The weight of a pair is the product of its rows'.
     """
 
     x: Distance
@@ -101,7 +101,7 @@ def all_pairs(rows: int, ordered: bool) -> tuple[Rows, Rows]:
 
     Args:
         rows: number of rows, N.
-        ordered: all N^2 pairs, each row with itself too; otherwise every two different rows once.
+        ordered: whether to return all N^2 pairs, including each row with itself, instead of every two rows once.
 
     Raises:
         InvalidSettingError: the pairs and their distances do not fit in memory.
@@ -119,7 +119,7 @@ def all_pairs(rows: int, ordered: bool) -> tuple[Rows, Rows]:
 def distances_of_pairs(
     two: DistancePair, left: Rows, right: Rows, progress: Progress | None = None
 ) -> tuple[Distances, Distances]:
-    """Return both distances of listed pairs, given by their rows, [n] each."""
+    """Return both distances of n listed pairs of rows, [n] each."""
     found = np.empty((2, len(left)))
     for first in range(0, len(left), LISTED_AT_ONCE):
         some = slice(first, first + LISTED_AT_ONCE)
@@ -131,7 +131,10 @@ def distances_of_pairs(
 
 
 def histogram(keys: Keys, cells: int) -> Int64[Counts, "cells={cells}"]:
-    """Count each key, [cells]; without native code, two bytes are counted at a time, which halves the work."""
+    """Count the occurrences of each key, [cells].
+
+    Without native code, two one-byte keys are counted at a time, which halves the work.
+    """
     if native.usable():
         return native.count_keys(keys, cells)
     if keys.dtype != np.uint8 or keys.size % 2:
@@ -150,7 +153,7 @@ def _pairs_on_diagonal(rows: int) -> int:
 def in_order(
     threads: ThreadPoolExecutor, function: Callable[[Task], Found], tasks: Iterable[Task], ahead: int
 ) -> Iterator[tuple[Task, Found]]:
-    """Yield each task with the result of the function; few are in flight, for memory and for Ctrl-C."""
+    """Yield each task with its result, in order; at most `ahead` tasks wait, for memory and for Ctrl-C."""
     waiting = []
     for task in tasks:
         waiting.append((task, threads.submit(function, task)))
@@ -169,7 +172,7 @@ def _blocks(rows: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _joint_keys(x: Distance, y: Distance) -> KeysOfBlock:
-    """Return the function that gives a block's joint keys: key of x times number of keys of y, plus key of y."""
+    """Return a function that computes the joint keys of a block: key of x times number of keys of y, plus key of y."""
     assert x.values is not None
     assert y.values is not None
     width, cells = len(y.values), len(x.values) * len(y.values)
@@ -196,7 +199,7 @@ def _native(distance: Hamming) -> bool:
 
 
 def _narrow(x: Hamming, y: Hamming) -> bool:
-    """Return whether to count by products of one-hot vectors, which are exact in float32 for fewer than 2^24 cells."""
+    """Return whether to count by products of one-hot vectors, which are exact in float32 below 2^24 cells."""
     return x.one_hot_width + y.one_hot_width <= WIDEST
 
 

@@ -32,7 +32,7 @@ Permutations = Int32[NDArray[np.int32], "permutation batch"]  # the row of each 
 Values = Float64[NDArray[np.float64], " permutation"]
 Others = Int32[NDArray[np.int32], " pair"]  # the second row of each pair
 XKeys = UInt16[NDArray[np.uint16], " pair"]
-Starts = Int64[NDArray[np.int64], " start"]  # the place of the first pair of each row, and the number of pairs
+Starts = Int64[NDArray[np.int64], " start"]  # the index of the first pair of each row, and the number of pairs
 CountPairs = Callable[[int, Starts, Others, XKeys], Counts]
 
 
@@ -57,7 +57,7 @@ def permuted_topsim(
 
     Args:
         table: meanings and messages; no row may be a copy of another one (`Table.drawn_from`).
-        permutations: for each permutation the row of the message that each meaning gets, [permutations, N].
+        permutations: the row of the message for each meaning, in each permutation, [permutations, N].
         conventions: arguments of `topsim`.
         progress: callback, called with the number of finished permutations and the total.
 
@@ -165,7 +165,7 @@ def _rows_at_once(rows: int) -> Iterator[slice]:
 
 
 def _counting(y: Keys, permutations: Permutations, cells: int) -> CountPairs:
-    """Return the function that counts sums of keys of listed pairs: `native.PermutedCounts.count`, or an equivalent."""
+    """Return a function that counts sums of keys of listed pairs: `native.PermutedCounts.count`, or an equivalent."""
     if native.usable():
         return native.PermutedCounts(y, permutations, cells).count
     flat = y.ravel()

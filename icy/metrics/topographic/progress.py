@@ -8,7 +8,7 @@ Progress = Callable[[int, int], None]  # called with the number of finished pair
 
 @contextlib.contextmanager
 def progress_callback(progress: bool | Progress | None, what: str = "pairs") -> Iterator[Progress | None]:
-    """Yield the function to call with progress: the given function, or for True one that moves a progress bar."""
+    """Yield `progress` if it is a callback, a callback that moves a progress bar if it is True, and None if False."""
     if not isinstance(progress, bool):
         yield progress
         return

@@ -53,9 +53,9 @@ def topsim(
     correlation of all pairs without storing them: time is quadratic in the number of rows, memory is not. Real-valued
     distances are listed, up to the memory available.
 
-    A row of weight w counts as w rows: with a row of weight v it makes v w pairs, and by itself w (w - 1) / 2 pairs at
-    distance 0, or w^2 if pairs are "ordered". Weights with fractions are for "ordered" pairs only, where their scale
-    does not matter.
+    A row of weight w counts as w rows: with a row of weight v it forms v w pairs, and with itself w (w - 1) / 2 pairs
+    at distance 0, or w^2 if pairs are "ordered". Weights with fractions are allowed only for "ordered" pairs, where
+    their scale does not matter.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -120,7 +120,7 @@ def topsim(
 
 
 def _weighted(table: Table, pairs: str | int) -> tuple[Weights | None, Table]:
-    """Return the weights of rows, of mean 1 if they have fractions, and the table; repeated if pairs may be drawn."""
+    """Return the weights of rows and the table. Fractions get the mean 1; rows are repeated if pairs are drawn."""
     if pairs == "all":
         table.require_whole_weights("topsim of all pairs", 'give counts of rows, or take pairs="ordered"')
     elif pairs != "ordered":
@@ -160,13 +160,13 @@ def pearson_of_counts(
 
 
 def which_pairs(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None, bool]:
-    """Return the drawn pairs, or None to use all, and whether pairs are ordered, including each row with itself."""
+    """Return the drawn pairs (None for all), and whether pairs are ordered and include each row with itself."""
     if pairs == "published":
         pairs = PUBLISHED_PAIRS if rows**2 > PUBLISHED_PAIRS else "ordered"
         ordered = True
     elif isinstance(pairs, str):
         if pairs not in PAIRS:
-            raise unknown("choice of pairs", pairs, PAIRS, "A number draws so many.")
+            raise unknown("choice of pairs", pairs, PAIRS, "A number draws that many pairs.")
         ordered = pairs == "ordered"
     else:
         whole_number("number of pairs", pairs)
@@ -175,18 +175,18 @@ def which_pairs(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None
         return None, ordered
     draws = stream(seed, "pairs")
     left = draws.integers(rows, size=pairs)
-    return (left, draws.integers(rows, size=pairs) if ordered else _another(left, rows, draws)), ordered
+    return (left, draws.integers(rows, size=pairs) if ordered else _draw_other_rows(left, rows, draws)), ordered
 
 
-def _another(left: Rows, rows: int, draws: np.random.Generator) -> Rows:
-    """Draw a different row for every row."""
+def _draw_other_rows(left: Rows, rows: int, draws: np.random.Generator) -> Rows:
+    """Draw for every row another row."""
     return (left + draws.integers(1, rows, size=len(left))) % rows
 
 
-def _device(asked: str, rows: int) -> str:
+def _device(device: str, rows: int) -> str:
     """Return the device to count on; import torch only if a GPU may be worth it."""
-    worth_it = asked != "cpu" and (asked != "auto" or rows >= WORTH_A_GPU)
-    return resolve_device(asked) if worth_it else "cpu"
+    worth_it = device != "cpu" and (device != "auto" or rows >= WORTH_A_GPU)
+    return resolve_device(device) if worth_it else "cpu"
 
 
 def _of_counts(
@@ -234,7 +234,7 @@ def _of_listed(
 def _weighted_pairs(
     weights: Weights, table: Table, left: Rows, right: Rows, ordered: bool
 ) -> tuple[Rows, Rows, Distances]:
-    """Return pairs of weighted rows and how often each pair counts, [n] each. A row also pairs with its copies."""
+    """Return pairs of weighted rows, and how often each counts, [n] each; a row also forms pairs with its copies."""
     if not ordered:
         own = np.arange(len(table))
         left, right = np.concatenate([left, own]), np.concatenate([right, own])

@@ -1,7 +1,6 @@
-"""Distances of all pairs of rows, and their counts, in native code. Without it (`usable`), `icy.metrics.topographic`
-computes the same numbers.
+"""Native code for the distances of all pairs of rows, and for counts of pairs.
 
-Other threads run during a call.
+Without native code (`usable`), `icy.metrics.topographic` computes the same numbers. Other threads run during a call.
 """
 
 import ctypes
@@ -115,8 +114,8 @@ class PermutedCounts:
 
     Args:
         y: keys of the permuted side, [N, N], one or two bytes each.
-        permutations: the row of `y` that each row of the other side meets, [permutations, N].
-        cells: upper limit of the sum of a key of x and a key of y, exclusive.
+        permutations: the row of `y` that each row of the other side is paired with, [permutations, N].
+        cells: exclusive upper limit of the sum of a key of x and a key of y.
 
     Raises:
         IncompatibleError: arrays of other shapes or dtypes, or rows or keys out of range.
@@ -146,8 +145,8 @@ class PermutedCounts:
 
         Args:
             first: number of the first row with pairs.
-            starts: place of the first pair of each row from `first`, and the number of pairs, [rows + 1].
-            others: the other row of each pair, [pairs]; fewer than 2^32.
+            starts: index of the first pair of each row from `first` on, and the number of pairs, [rows + 1].
+            others: the second row of each pair, [pairs]; fewer than 2^32.
             x: key of x of each pair, [pairs].
 
         Raises:
