@@ -158,7 +158,6 @@ def mixed_effects(
     bounded = level.map(cuts).to_numpy(bool)
     y = np.log(np.maximum(values, LEAST_RATIO)) if log else values
     names = list(dict.fromkeys(level[~bounded]))
-    rows = [*_bounds(y, level, bounded, log)]
     used = ~bounded
     if (~censored).sum() < FEWEST_KNOWN or not np.ptp(y[used]) > 0:
         raise IncompatibleError(
@@ -167,10 +166,10 @@ def mixed_effects(
     design = (level[used].to_numpy()[:, None] == np.array(names)).astype(float)
     effects = {name: _levels(runs[used], name) for name in random}
     model = _Model(y[used], censored[used], design, [effect[:, None] == effect for effect in effects.values()])
-    for i, name in enumerate(names):
-        rows.append((name, _mean_row(*model.estimate(np.eye(len(names))[i]), log)))
-    found = dict(rows)
-    order = [name for name in dict.fromkeys(level) if name in found]
+    found = dict(_bounds(y, level, bounded, log))
+    for name, unit in zip(names, np.eye(len(names)), strict=True):
+        found[name] = _mean_row(*model.estimate(unit), log)
+    order = list(dict.fromkeys(level))
     means = pd.DataFrame([found[name] for name in order], index=order)
     deviations = pd.Series(np.sqrt(model.variances), [*random, RESIDUAL])
     levels = {name: int(effect.max()) + 1 for name, effect in effects.items()}

@@ -19,7 +19,6 @@ from .verdicts import judge_runs
 GameKey = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
 SEEDS = 3  # the table's rows were trained once
 WHICH = ("world", "channel", "rule_length", "word_size", "message_length")
-ARGUMENTS = MappingProxyType({"world": "world", "channel": "channel", "rule_length": "rule_length"})
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,10 +14,8 @@ from icy.analysis.order import ORDER, in_order, place_of
 from icy.analysis.row_types import Series, SortKey
 from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.table_cells import (
-    COARSE,
     CUT,
     EMPTY,
-    SPREADS,
     Reference,
     TableCell,
     both_cut,
@@ -30,15 +28,27 @@ from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.protocols import BASELINE
 from icy.core.checks import parse_whole
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.text import counted, listed, words
+from icy.core.text import counted, words
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
-from .by_setting import failures, spread_note
+from .bias_notes import (
+    LOG,
+    QUOTIENT,
+    UNFINISHED,
+    UPDATES,
+    P,
+    compared_notes,
+    counted_cells,
+    log_cells,
+    notes_on_cells,
+    notes_on_runs,
+    training_note,
+)
 from .marking import TableRow, mark_ends
 from .paired import compare_pairs, corrected, paired_differences
 from .printed_table import BiasTable
-from .references import PUBLISHED, cell_references, compared_with, numbered
+from .references import cell_references, compared_with, numbered
 
 MEASURE_TITLES = {
     "ratio": "steps to the target as a ratio to concat's",
@@ -46,14 +56,6 @@ MEASURE_TITLES = {
     "held_out": "accuracy on meanings held out of training",
     "end_to_end": "accuracy of sender and receiver together",
 }
-CUT_NOTES = {  # meaning of the dagger, by measure
-    "ratio": "cut at the {limit} in at least one seed: the true ratio is larger",
-    "": "training stopped at its limit in at least one seed, before the target",  # of other measures
-    "held_out": "not learned to the target within {cap} times concat's steps in at least one seed; "
-    "train_accuracy in the long table has the accuracy reached",
-}
-UNFINISHED = "(n of m): on n of the row's m seeds"
-LOG, QUOTIENT, P, UPDATES = "log scale", "quotient", "p (Holm)", "updates"  # labels of lines below a row
 PARAMETERS = 1  # index of that label
 CELL_COLUMNS = (  # columns of the long table, or of differences, that cells need
     *("row", "grammar", "measure", "value", "failed", "cut", "resolution"),
@@ -145,16 +147,16 @@ def _bias_table(
         grammars,
         [(names, cells) for _, names, cells in rows],
         [
-            *_notes(long, spread),
-            *_notes_on_cells(rows, spread),
+            *notes_on_runs(long, spread),
+            *notes_on_cells(rows, spread),
             *([] if len(long) and long["failed"].all() else compared_notes(other, references.values(), spread)),
-            *_training_note(reference.differs_in for reference in references.values()),
+            *training_note(reference.differs_in for reference in references.values()),
         ],
         decimals,
         arrows,
         [heading(name) for name in grouped],
         compared or called,
-        below=({LOG: "log"} if _log_cells(rows) else {}) | ({UPDATES: "updates"} if _counted_cells(rows) else {}),
+        below=({LOG: "log"} if log_cells(rows) else {}) | ({UPDATES: "updates"} if counted_cells(rows) else {}),
         spread=spread,
     )
 
@@ -194,7 +196,7 @@ def difference_table(
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
-    cut += _training_note(training)
+    cut += training_note(training)
     below = ({QUOTIENT: "log"} if table.below else {}) | ({P: "p"} if tests["p"].notna().any() else {})
     notes = [meaning, *notes, *_test_notes(both, tests, below, spread), *cut]
     return replace(table, title=f"difference; {table.title}", notes=notes, signed=True, below=below)
@@ -402,118 +404,3 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     parts += [f"preset {shared['preset']}"] if "preset" in shared else []
     parts += [str(shared[name]) for name in ("settings", "options") if name in shared]
     return "; ".join(parts)
-
-
-# -- notes -------------------------------------------------------------------------------------------------------------
-
-
-def _notes(long: pd.DataFrame, spread: str) -> list[str]:
-    """Return notes on the spread, daggers and failed runs."""
-    notes = spread_note(long, spread)
-    if long["cut"].any():
-        for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
-            caps, budgets = (_several(part[name]) for name in ("cap", "max_updates"))
-            limits = [f"cap of {caps or '?'}"] if caps or not budgets else []
-            limits += [f"budget of {budgets} updates"] if budgets else []
-            note = CUT_NOTES.get(str(measure), CUT_NOTES[""])
-            notes.append(f"{CUT} {note.format(cap=caps or '?', limit=' or at the '.join(limits))}")
-    return [*notes, *_sides(long), *failures(long)]
-
-
-def _sides(long: pd.DataFrame) -> list[str]:
-    """Return a note that accuracies of senders and receivers are not comparable, if there are both."""
-    if not {"sender", "receiver"} <= set(long["side"]):
-        return []
-    tokens, attributes = (
-        _chance(long["vocab_size"], "1/V"),
-        _chance(long["meanings"].dropna().astype(str).str.extract(r"x(\d+)$")[0], "1/K"),
-    )
-    return [
-        f"accuracy is of tokens for senders (chance {tokens}) and of attributes for receivers (chance {attributes}): "
-        "the same accuracy or target is not equally hard for both"
-    ]
-
-
-def _chance(sizes: Series, otherwise: str) -> str:
-    """Return chance accuracy as text, if all sizes are equal; else `otherwise`."""
-    known = sizes.dropna().astype(float).unique()
-    return f"{1 / known[0]:.0%}" if len(known) == 1 else otherwise
-
-
-def _several(values: Series) -> str:
-    """Return the different numbers of a column, in order; "" for none."""
-    return ", ".join(f"{value:.10g}" for value in sorted(values.dropna().unique()))
-
-
-def _notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
-    """Return notes on lines below rows and on marks of cells."""
-    return [*_log_notes(rows, spread), *_updates_note(rows), *_coarse(rows), *_unfinished(rows)]
-
-
-def _log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
-    """Return the cells with a summary on the log scale; none if each cell has a single seed."""
-    cells = [cell for _, _, cells in rows for cell in cells.values()]
-    found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.centre)]
-    return found if any(cell.seeds > 1 for cell in found) else []
-
-
-def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
-    """Return a note on the lines "log scale" and their treatment of cut runs; empty without these lines."""
-    cells = _log_cells(rows)
-    if not cells:
-        return []
-    cut = "; cut runs count as larger (Tobit: maximum likelihood)" if any(cell.cut for cell in cells) else ""
-    return [f"{LOG}: geometric mean, times or divided by its {LOG_SPREADS[spread]}{cut}"]
-
-
-def _counted_cells(rows: Sequence[TableRow]) -> list[TableCell]:
-    """Return the cells with known updates to the target."""
-    return [cell for _, _, cells in rows for cell in cells.values() if not math.isnan(cell.updates)]
-
-
-def _updates_note(rows: Sequence[TableRow]) -> list[str]:
-    """Return a note on the lines of updates; empty without them."""
-    cells = _counted_cells(rows)
-    if not cells:
-        return []
-    cut = "; > where a run was cut" if any(cell.cut for cell in cells) else ""
-    return [f"{UPDATES}: mean updates to the target{cut}"]
-
-
-def _coarse(rows: Sequence[TableRow]) -> list[str]:
-    """Return a note on cells with a larger uncertainty from evaluations than from seeds; empty if there are none."""
-    found = [cell.resolution for _, _, cells in rows for cell in cells.values() if cell.coarse]
-    if not found:
-        return []
-    most = max(found)
-    return [f"{COARSE} coarse evaluations: the ratio is uncertain by up to ±{most:.0%}, more than it varies over seeds"]
-
-
-def _unfinished(rows: Sequence[TableRow]) -> list[str]:
-    """Return a note on cells with fewer seeds than their row; empty if there are none."""
-    found = [first["measure"] for first, _, cells in rows for cell in cells.values() if cell.unfinished]
-    if not found:
-        return []
-    return [UNFINISHED + ("; seeds that learn fast end first, so these ratios are too low" if "ratio" in found else "")]
-
-
-def compared_notes(compare: object, references: Collection[Reference], spread: str) -> list[str]:
-    """Return a note on reference values and brackets, or on their absence; empty if the table does not compare."""
-    if compare is None:
-        return []
-    published = isinstance(compare, str)
-    named = [compare] if isinstance(compare, str) and compare != PUBLISHED else []
-    sources = sorted({reference.source for reference in references} - {""}) or named
-    other = f"published values{f' of {listed(sources)}' if sources else ''}" if published else "the other results"
-    if not references:
-        aim = "protocol and target" if published else "options and protocol"
-        return [f"No reference: {other} do not have the models, sizes, {aim} of these rows."]
-    error = "standard error" if published else SPREADS[spread][0]
-    return [f"next to each mean: {other}, ± {error}; in brackets: the mean minus this, in combined standard errors"]
-
-
-def _training_note(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return a note on the columns in which the training of other results differs; empty if it is the same."""
-    found = {name for row in rows for name in row}
-    names = [heading(name) for name in ROW if name in found]
-    return [f"the other results differ from these in {', '.join(names)}"] if names else []

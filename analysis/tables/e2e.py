@@ -17,7 +17,7 @@ from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .bias import compared_notes
+from .bias_notes import compared_notes
 from .by_setting import failures, results_in, spread_note
 from .printed_table import BiasTable
 from .references import numbered, pair_references

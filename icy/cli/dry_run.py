@@ -37,13 +37,9 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
 
     if not quiet and plan.total:
         note(f"Timing a few updates of {counted(len(plan.rows), 'row')} ...")
+    within = min(SECONDS, max(LEAST, WITHIN - (time.monotonic() - began)))
     with contextlib.nullcontext() if quiet else stderr().status("") as status:
-
-        def tell(doing: str) -> None:
-            if status is not None:
-                status.update(doing)
-
-        found = estimate(plan, report=tell, within=min(SECONDS, max(LEAST, WITHIN - (time.monotonic() - began))))
+        found = estimate(plan, report=status.update if status else lambda doing: None, within=within)
     total = total_seconds(plan, found, start)
     if len(found) == 1:
         found = [replace(found[0], seconds=total)]
@@ -58,17 +54,11 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
         _explain_estimate(plan, list(estimates.values()), total)
 
 
-def _grammars(row: Row) -> list[str]:
-    return list(dict.fromkeys(r.condition for r in row.job.replicates))
-
-
 def _raw_cells(row: Row, found: Estimate | None) -> list[Any]:
-    parameters, grammars = row.job.parameters, " ".join(_grammars(row))
-    times = (
-        [found.memory, found.update_seconds, found.seconds, found.least, found.most, found.timed]
-        if found
-        else [None] * 6
-    )
+    parameters, grammars = row.job.parameters, " ".join(dict.fromkeys(r.condition for r in row.job.replicates))
+    times: list[Any] = [None] * 6
+    if found:
+        times = [found.memory, found.update_seconds, found.seconds, found.least, found.most, found.timed]
     counts = [parameters.get("true"), parameters.get("published"), len(row.missing), len(row.filed)]
     facts = [row.facts.get(name) for name in ("meanings", "representation", "protocol", "preset")]
     hidden = row.facts.get("hidden size")
@@ -120,14 +110,13 @@ def _memory(plan: Plan, estimates: Sequence[Estimate]) -> str | None:
     """Return a sentence on the memory of the largest stacks, if it could be measured."""
     if any(e.memory is None for e in estimates):
         return None
-    stacks = sorted(((e.memory or 0) * e.stack for e in estimates), reverse=True)
+    peak, most = max((e.memory or 0) * e.stack for e in estimates), max(e.stack for e in estimates)
     workers = max(1, plan.workers)
-    most = max(e.stack for e in estimates)
     own = estimates[0].process if plan.device == "cpu" else None
     beside = "" if own is None else f", plus {size(own)} for each worker process"
     return (
         f"Memory is the peak of one replicate. Stacks of up to {most}, {counted(workers, 'worker')}: at most "
-        f"{size(stacks[0] * workers)}{beside}."
+        f"{size(peak * workers)}{beside}."
     )
 
 

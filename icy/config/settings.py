@@ -27,7 +27,6 @@ SMALL_CHECK = 128  # meanings of the smallest check, as in the papers
 
 CLASSES = ("Adam", "Adadelta", "Adagrad", "Adamax", "AdamW", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD")
 OPTIMIZERS = {name.lower(): name for name in CLASSES}  # classes of torch.optim
-SYMBOLS = get_args(SymbolsName)  # symbols that senders can use
 
 # Marks a setting that was added later. At its default it is left out of configurations, so older results keep their
 # keys.

@@ -3,9 +3,9 @@
 `Options` is the type of keyword options that a function passes on, checks, or stores, without using the values.
 `Config` is the type of a configuration in a record, and `Json` the type of a value in a configuration. Check the type
 of a `Json` value (`isinstance`, or a function of `icy.core.checks`) before use. If the fields are known, use a
-TypedDict or a dataclass instead. `AnyFunction` is a function of any signature with any result; `Factory` is a function
-with an unused result. `State` is the content of a checkpoint (tensors, numbers, text, lists and dicts), `Choices` is a
-configuration made by a job, and `Fields` is a configuration that is read without checks.
+TypedDict or a dataclass instead. `AnyFunction` is a function of any signature with any result. `State` is the content
+of a checkpoint (tensors, numbers, text, lists and dicts), `Choices` is a configuration made by a job, and `Fields` is a
+configuration that is read without checks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ Json: TypeAlias = "Mapping[str, Json] | list[Json] | tuple[Json, ...] | str | in
 Config: TypeAlias = Mapping[str, Json]
 Options: TypeAlias = Mapping[str, object]
 AnyFunction: TypeAlias = Callable[..., Any]
-Factory: TypeAlias = Callable[..., object]
 State: TypeAlias = dict[str, Any]
 Choices: TypeAlias = dict[str, Any]
 Fields: TypeAlias = Mapping[str, Any]

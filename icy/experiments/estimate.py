@@ -1,7 +1,8 @@
 """Estimates of time and memory: a few updates of some rows are trained and discarded.
 
-If there are many rows, a few of them are timed, in small stacks. The time of the others is inferred from the counted
-operations of their updates (`icy.training.work`).
+The work of an update of every row is counted (`icy.training.work`). Up to EACH rows of a kind are all timed; of more
+rows, ENOUGH are timed, in small stacks. From these timings the rates of the machine are fitted, and with them the time
+of every row is inferred from its work.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from icy.training.work import USUAL_RATES, Work
 
 from .plan import Plan, Row
 from .run import stacks_of
-from .steps import expected_updates
+from .steps import expected_updates, mean_baseline
 
 log = logging.getLogger(__name__)
 EACH = 3  # up to so many rows of different cost are all timed
@@ -98,12 +99,11 @@ def estimate(
         IcyError: none of the rows can be trained.
     """
     jobs = {row.job.row: _rehearsal(row, plan) for row in plan.rows if row.missing}
-    errors: list[Exception] = []
-    different = {_cost_key(job): job for job in jobs.values()}
-    known = _Costs(updates, report, errors, time.monotonic() + within).find(different)
+    costs = _Costs({_cost_key(job): job for job in jobs.values()}, updates, report, time.monotonic() + within)
+    known = costs.find()
     rows = [row for row in plan.rows if row.missing and _cost_key(jobs[row.job.row]) in known]
-    if errors and not rows:
-        raise errors[0]
+    if costs.errors and not rows:
+        raise next(iter(costs.errors.values()))
     return [_estimate_row(row, plan, known[_cost_key(jobs[row.job.row])]) for row in rows]
 
 
@@ -136,7 +136,7 @@ def _cost_key(job: Job) -> str:
     return f"{job.kind} {job.alike}"
 
 
-def _estimate_row(row: Row, plan: Plan, known: _Rehearsal) -> Estimate:
+def _estimate_row(row: Row, plan: Plan, known: _StackCost) -> Estimate:
     updates = expected_updates(row)
     device, workers = _device(plan), max(1, plan.workers)
     slower = SHARING if workers > 1 and device == "cpu" else 1.0
@@ -148,7 +148,7 @@ def _estimate_row(row: Row, plan: Plan, known: _Rehearsal) -> Estimate:
         known.seconds / known.stack / workers,
         _shared(stacks, workers),
         updates,
-        row.job.expected_steps(_mean_baseline(row)).known,
+        mean_baseline(row) is not None and row.job.length(None) is None,
         known.stack,
         None if known.peak is None else known.peak // known.stack,
         known.process,
@@ -157,12 +157,7 @@ def _estimate_row(row: Row, plan: Plan, known: _Rehearsal) -> Estimate:
     )
 
 
-def _mean_baseline(row: Row) -> float | None:
-    on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
-    return sum(on_file) / len(on_file) if on_file else None
-
-
-def _stack_seconds(updates: Sequence[float], known: _Rehearsal) -> float:
+def _stack_seconds(updates: Sequence[float], known: _StackCost) -> float:
     """Return the seconds of a stack, given the updates of each replicate."""
     total, before = known.setup, 0.0
     for place, steps in enumerate(sorted(updates)):
@@ -181,7 +176,7 @@ def _device(plan: Plan) -> str:
     return resolve_device(plan.device) if plan.runner == "local" or plan.device == "auto" else "cpu"
 
 
-class _Rehearsal(NamedTuple):
+class _StackCost(NamedTuple):
     """Cost of a stack.
 
     Attributes:
@@ -196,8 +191,8 @@ class _Rehearsal(NamedTuple):
 
     stack: int
     seconds: float
-    peak: int | None
-    process: int | None
+    peak: int | None = None
+    process: int | None = None
     timed: bool = True
     setup: float = 0.0
     fixed: float = 0.0
@@ -206,12 +201,11 @@ class _Rehearsal(NamedTuple):
         """Return the seconds of an update of a stack with this number of replicates."""
         return self.seconds * (self.fixed + (1 - self.fixed) * replicates / self.stack)
 
-    def of_stack(self, replicates: int) -> _Rehearsal:
+    def of_stack(self, replicates: int) -> _StackCost:
         """Return the cost of a larger stack, in which every replicate costs as much as here."""
         times = replicates / self.stack
-        return self._replace(
-            stack=replicates, seconds=self.seconds * times, peak=None if self.peak is None else int(self.peak * times)
-        )
+        peak = None if self.peak is None else int(self.peak * times)
+        return self._replace(stack=replicates, seconds=self.seconds * times, peak=peak)
 
 
 @dataclass
@@ -219,198 +213,143 @@ class _Costs:
     """Finds the costs of stacks.
 
     Attributes:
+        jobs: the stacks by key. A stack that does not fit in memory is replaced by a part of it that does.
         updates: number of updates to time, if there are few stacks.
         report: called with a short description of each step before it starts.
-        errors: errors of stacks that could not be timed.
         until: time on the monotonic clock after which no timing is started.
+        errors: errors of stacks that could not be timed, by key.
     """
 
+    jobs: dict[str, Job]
     updates: int
     report: Report
-    errors: list[Exception]
     until: float
-    _kinds: set[str] = field(default_factory=set)
-    _failed: set[str] = field(default_factory=set)
+    errors: dict[str, Exception] = field(default_factory=dict)
     _longest: float = 0.0  # seconds of the longest timing
+    _timed_kinds: set[str] = field(default_factory=set)
     _slowness: dict[str, float] = field(default_factory=dict)  # of this machine, by kind of job
 
-    def find(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
+    def find(self) -> dict[str, _StackCost]:
         """Time as many jobs as the time limit allows, and infer the others of their kind."""
-        works = self._count(jobs)
-        costs: dict[str, _Rehearsal] = {}
-        for kind in dict.fromkeys(job.kind for job in jobs.values()):
-            mine = {key: job for key, job in jobs.items() if job.kind == kind and key not in self._failed}
-            counted = {
-                key: work for key, job in mine.items() if (work := works.get(key)) is not None and _has_work(work)
-            }
-            few, alone = len(mine) <= EACH, [key for key in mine if key in works and key not in counted]
-            for key in alone:  # rows without counted operations: look-up tables, or models that cannot be counted
-                one = self._time_in_limit(key, mine[key], None, self.updates if few else 1)
-                if one is not None:
+        works = self._count()
+        costs: dict[str, _StackCost] = {}
+        for kind in dict.fromkeys(job.kind for job in self.jobs.values()):
+            mine = [key for key, job in self.jobs.items() if job.kind == kind and key not in self.errors]
+            updates = self.updates if len(mine) <= EACH else 1
+            counted = {key: work for key in mine if (work := works.get(key)) is not None and any(work.units(1))}
+            for key in (key for key in mine if key in works and key not in counted):  # look-up tables, for example
+                if self.until - time.monotonic() > self._longest and (one := self._time(key, 1, updates)) is not None:
+                    costs[key] = one.of_stack(len(self.jobs[key].replicates))
+            costs |= self._infer(counted, few=len(mine) <= EACH) if counted else {}
+            for key in (key for key in mine if key not in costs and key not in self.errors):
+                if (one := self._like(key, {key: costs[key] for key in mine if key in costs}, works)) is not None:
                     costs[key] = one
-            costs |= self._timed(mine, counted) if few else self._infer(mine, counted)
-            rest = {key: job for key, job in mine.items() if key not in costs and key not in self._failed}
-            costs |= self._guess(rest, {key: one for key, one in costs.items() if key in mine}, works, mine)
         return costs
 
-    def _count(self, jobs: Mapping[str, Job]) -> dict[str, Work | None]:
+    def _count(self) -> dict[str, Work | None]:
         works: dict[str, Work | None] = {}
         half = time.monotonic() + (self.until - time.monotonic()) / 2
-        cheap_first = sorted(jobs.items(), key=lambda item: item[1].update_cost)
+        cheap_first = sorted(self.jobs.items(), key=lambda item: item[1].update_cost)
         for place, (key, job) in enumerate(cheap_first, start=1):
             if place > EACH and time.monotonic() > half:
                 break
-            self.report(f"counting the operations of {job.name}, {place} of {len(jobs)}")
-            with self._failing(job, key), one_thread() if job.device == "cpu" else contextlib.nullcontext():
+            self.report(f"counting the operations of {job.name}, {place} of {len(self.jobs)}")
+            with self._failing(key), one_thread() if job.device == "cpu" else contextlib.nullcontext():
                 works[key] = job.work()
         return works
 
-    def _timed(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
-        """Time every job."""
-        found = {key: self._time_in_limit(key, jobs[key], work, self.updates) for key, work in works.items()}
-        return {key: one for key, one in found.items() if one is not None and one.seconds > 0}
-
-    def _infer(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
-        """Time some of these jobs, evenly spread by cost, and infer all."""
-        tried = self._sample(jobs, works)
-        timed = {key: one for key, one in tried.items() if one.seconds > 0}  # NaN where a job reports only once
-        if not timed:
-            return {}
-        rates = fitted_rates([(works[key], one.stack, one.seconds) for key, one in timed.items()])
-        peaks = [(works[key].kept, one.peak / one.stack) for key, one in timed.items() if one.peak]
-        memory, setup = fitted_memory(peaks), float(np.median([one.setup for one in timed.values()]))
-        process = next(iter(timed.values())).process
+    def _infer(self, works: Mapping[str, Work], few: bool) -> dict[str, _StackCost]:
+        """Time some stacks, evenly spread by cost, and infer the costs of all from their work."""
+        timed: dict[str, _StackCost] = {}
+        for key in spread_out(sorted(works, key=lambda key: works[key].usual_seconds(1)), ENOUGH):
+            one = self._time_in_limit(key, works[key], few)
+            if one is not None and one.seconds > 0:  # NaN where a job reports only once
+                timed[key] = one
+        timings = [(works[key], one.stack, one.seconds) for key, one in timed.items()]
+        rates = fitted_rates(timings) if timed else np.array(USUAL_RATES) * _measured_slowness()
+        memory = fitted_memory([(works[key].kept, one.peak / one.stack) for key, one in timed.items() if one.peak])
+        own, share = memory or (0.0, 2.0)
+        process = next((one.process for one in timed.values()), None)
+        setup = float(np.median([one.setup for one in timed.values()])) if timed else 0.0
         found = {}
         for key, work in works.items():
-            stack = len(jobs[key].replicates)
-            seconds = _seconds(rates, work, stack, timed.get(key))
-            peak = None if memory is None else int(stack * (memory[0] + memory[1] * work.kept))
-            fixed = rates[0] * work.calls / float(np.dot(rates, work.units(stack)))
-            found[key] = _Rehearsal(stack, seconds, peak, process, key in timed, setup, fixed)
+            if key in self.errors:
+                continue
+            stack, one = len(self.jobs[key].replicates), timed.get(key)
+            seconds = float(np.dot(rates, work.units(stack)))
+            fixed = rates[0] * work.calls / seconds
+            peak: int | None = int(stack * (own + share * work.kept))
+            if one is None:
+                found[key] = _StackCost(stack, seconds, peak, process, False, setup, fixed)
+            else:
+                seconds *= one.seconds / float(np.dot(rates, work.units(one.stack)))
+                peak = one.peak if one.stack == stack else peak if memory else None
+                found[key] = one._replace(stack=stack, seconds=seconds, peak=peak, fixed=fixed)
         return found
 
-    def _sample(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
-        """Time some of these jobs, each in a small stack."""
-        tried: dict[str, _Rehearsal] = {}
-        for key in spread_out(sorted(works, key=lambda key: works[key].usual_seconds(1)), ENOUGH):
-            work = works[key]
-            few = max(1, int(UPDATE_SECONDS / work.usual_seconds(1)))
-            one = self._time_in_limit(key, replace(jobs[key], replicates=jobs[key].replicates[:few]), work, 1)
-            if one is not None:
-                tried[key] = one
-        return tried
+    def _like(self, key: str, known: Mapping[str, _StackCost], works: Mapping[str, Work | None]) -> _StackCost | None:
+        """Infer the cost of a stack that was not timed from other stacks of its kind; without any, time it.
 
-    def _guess(
-        self,
-        jobs: Mapping[str, Job],
-        found: Mapping[str, _Rehearsal],
-        works: Mapping[str, Work | None],
-        every: Mapping[str, Job],
-    ) -> dict[str, _Rehearsal]:
-        """Infer the costs of jobs that were not timed: from their work, their relative cost, or the timed jobs.
-
-        Args:
-            jobs: jobs to infer.
-            found: costs of the timed jobs of their kind.
-            works: work of all jobs that were counted.
-            every: all jobs of their kind.
+        If its work was not counted to save time, its relative cost determines it.
         """
-        timed = [one.seconds / one.stack for one in found.values() if one.seconds > 0]
-        shares = [
-            work.usual_seconds(1) / job.update_cost
-            for key, job in every.items()
-            if (work := works.get(key)) is not None and _has_work(work)
-        ]
-        guessed: dict[str, _Rehearsal] = {}
-        if not jobs:
-            return guessed
-        # Small updates may be slow because of their calls. Large updates are not.
-        slowness = min(_measured_slowness(), *self._slowness.values()) if self._slowness else _measured_slowness()
-        for key, job in jobs.items():
-            work, stack = works.get(key), len(job.replicates)
-            if work is not None and _has_work(work):
-                seconds, peak = work.usual_seconds(stack) * slowness, int(2 * work.kept * stack)
-                guessed[key] = _Rehearsal(stack, seconds, peak, None, timed=False)
-            elif key not in works and shares:  # counting was skipped to save time
-                seconds = float(np.median(shares)) * job.update_cost * stack * slowness
-                guessed[key] = _Rehearsal(stack, seconds, None, None, timed=False)
-            elif timed:
-                guessed[key] = _Rehearsal(stack, float(np.median(timed)) * stack, None, None, timed=False)
-            else:  # only timing can show its cost
-                one = self._time(key, replace(job, replicates=job.replicates[:1]), 1)
-                if one is not None:
-                    guessed[key] = one.of_stack(stack)
-                    timed.append(one.seconds)
-        return guessed
 
-    def slowness(self, kind: str) -> float:
-        """Return the time of jobs of a kind on this machine, relative to a usual machine.
+        def size(other: str) -> float:
+            return 1.0 if key in works else self.jobs[other].update_cost
 
-        Timed jobs determine it; without them, a matrix product does.
-        """
+        stack = len(self.jobs[key].replicates)
+        used = {other: one for other, one in known.items() if one.seconds > 0 and size(other) > 0}
+        shares = [one.seconds / one.stack / size(other) for other, one in used.items()]
+        if shares:
+            setup = float(np.median([one.setup for one in used.values()]))
+            return _StackCost(stack, float(np.median(shares)) * size(key) * stack, timed=False, setup=setup)
+        one = self._time(key, 1, 1)
+        return None if one is None else one.of_stack(stack)
+
+    def _time_in_limit(self, key: str, work: Work, few: bool) -> _StackCost | None:
+        """Time a stack, or a part of it, if this fits in the time limit; if there are many stacks, a small part."""
+        left, kind = self.until - time.monotonic(), self.jobs[key].kind
         if kind not in self._slowness:
             self._slowness[kind] = _measured_slowness()
-        return self._slowness[kind]
-
-    def _time_in_limit(self, key: str, job: Job, work: Work | None, updates: int) -> _Rehearsal | None:
-        """Time a job, or a part of its stack, if this fits in the time limit."""
-        left = self.until - time.monotonic()
-        stack = len(job.replicates)
-        if work is None:
-            found = (
-                None if left <= self._longest else self._time(key, replace(job, replicates=job.replicates[:1]), updates)
-            )
-            return None if found is None else found.of_stack(stack)
+        stack, updates = len(self.jobs[key].replicates), self.updates
+        if not few:
+            stack, updates = min(stack, max(1, int(UPDATE_SECONDS / work.usual_seconds(1)))), 1
 
         def expected(replicates: int, updates: int) -> float:
-            first = 0.0 if job.kind in self._kinds else work.usual_seconds(1) * 3
-            return (work.usual_seconds(replicates) * (2 * updates + 1) + first) * self.slowness(job.kind)
+            first = 0.0 if kind in self._timed_kinds else work.usual_seconds(1) * 3
+            return (work.usual_seconds(replicates) * (2 * updates + 1) + first) * self._slowness[kind]
 
         whole_stack = ((stack, count) for count in dict.fromkeys((4 * updates, updates, 1)))
         for replicates, count in (*whole_stack, (max(1, stack // 4), 1), (1, 1)):
             if expected(replicates, count) <= (left / 4 if count > updates else left):
-                break
-        else:
-            return None
-        found = self._time(key, replace(job, replicates=job.replicates[:replicates]), count)
-        if found is None:
-            return None
-        usual = work.usual_seconds(found.stack)
-        if found.seconds > 0:
-            self._slowness[job.kind] = found.seconds / usual
-        found = found._replace(fixed=work.usual_seconds(0) / usual)
-        if found.stack == stack or replicates == stack:  # a smaller found.stack: all did not fit in memory
-            return found
-        times = work.usual_seconds(stack) / usual
-        peak = None if found.peak is None else found.peak * stack // found.stack
-        fixed = work.usual_seconds(0) / work.usual_seconds(stack)
-        return found._replace(stack=stack, seconds=found.seconds * times, peak=peak, fixed=fixed)
+                found = self._time(key, replicates, count)
+                if found is not None and found.seconds > 0:
+                    self._slowness[kind] = found.seconds / work.usual_seconds(found.stack)
+                return found
+        return None
 
-    def _time(self, key: str, job: Job, updates: int) -> _Rehearsal | None:
+    def _time(self, key: str, replicates: int, updates: int) -> _StackCost | None:
+        """Time the first replicates of a stack; fewer, if they do not fit in memory."""
+        job = self.jobs[key]
         self.report(f"timing {job.name}")
         began = time.monotonic()
-        with self._failing(job, key):
-            first = job.kind not in self._kinds
-            self._kinds.add(job.kind)
-            found = _rehearsed(job, updates, first and job.work() is not None)
+        with self._failing(key):
+            warm_up = job.kind not in self._timed_kinds and job.work() is not None
+            self._timed_kinds.add(job.kind)
+            found = _rehearsed(replace(job, replicates=job.replicates[:replicates]), updates, warm_up)
+            if found.stack < replicates:
+                self.jobs[key] = replace(job, replicates=job.replicates[: found.stack])
             self._longest = max(self._longest, time.monotonic() - began)
             return found
         return None
 
     @contextlib.contextmanager
-    def _failing(self, job: Job, key: str) -> Iterator[None]:
+    def _failing(self, key: str) -> Iterator[None]:
         """Log and collect the error of a model, so that the other rows are still timed."""
         try:
             yield
         except Exception as error:
-            self.errors.append(error)
-            self._failed.add(key)
-            log.warning("%s cannot be timed: %s", job.name, what_and_where(error))
-
-
-def _has_work(work: Work) -> bool:
-    """Return whether any operation was counted."""
-    return any(work.units(1))
+            self.errors[key] = error
+            log.warning("%s cannot be timed: %s", self.jobs[key].name, what_and_where(error))
 
 
 def _measured_slowness() -> float:
@@ -426,15 +365,6 @@ def _measured_slowness() -> float:
             seconds.append(time.thread_time() - began)
     # The usual rates are for updates, and a forward pass is a third of an update.
     return float(np.median(seconds)) / (2 * size**3 * USUAL_RATES[2] / 3)
-
-
-def _seconds(rates: NDArray[np.float64], work: Work, stack: int, timed: _Rehearsal | None) -> float:
-    """Return the seconds of an update of a stack: by fitted rates, or by scaling the timing of a smaller stack."""
-    inferred = float(np.dot(rates, work.units(stack)))
-    if timed is None:
-        return inferred
-    there = float(np.dot(rates, work.units(timed.stack)))
-    return timed.seconds * inferred / there if there > 0 else timed.of_stack(stack).seconds
 
 
 def spread_out(keys: Sequence[str], most: int) -> list[str]:
@@ -488,23 +418,26 @@ def fitted_memory(peaks: Sequence[tuple[float, float]]) -> tuple[float, float] |
     return float(own * scale), float(share)
 
 
-def _rehearsed(job: Job, updates: int, first: bool) -> _Rehearsal:
-    """Rehearse a stack; if it does not fit in memory, rehearse its first half, since training would split it."""
+def _rehearsed(job: Job, updates: int, warm_up: bool) -> _StackCost:
+    """Time a stack; if it does not fit in memory, time its first half, since training would split it.
+
+    Args:
+        job: the stack.
+        updates: number of updates.
+        warm_up: whether to load libraries and allocate shared memory first, so that no replicate is charged for them.
+    """
     try:
-        return _rehearsed_whole(job, updates, first)
+        with one_thread() if job.device == "cpu" else contextlib.nullcontext():
+            if warm_up:
+                replace(job, replicates=job.replicates[:1]).rehearse(1)
+            began = time.perf_counter()
+            with PeakMemory(job.device) as peak:
+                seconds = job.rehearse(updates)
+            setup = time.perf_counter() - began - (0 if math.isnan(seconds) else 2 * updates * seconds)
+        return _StackCost(len(job.replicates), seconds, peak.bytes, peak.before, setup=max(0.0, setup))
     except Exception as error:
         if not out_of_memory(error) or len(job.replicates) == 1:
             raise
     release(job.device)
-    return _rehearsed(replace(job, replicates=job.replicates[: (len(job.replicates) + 1) // 2]), updates, first=False)
-
-
-def _rehearsed_whole(job: Job, updates: int, first: bool) -> _Rehearsal:
-    with one_thread() if job.device == "cpu" else contextlib.nullcontext():
-        if first:  # load libraries and allocate shared memory first, so that no replicate is charged for them
-            replace(job, replicates=job.replicates[:1]).rehearse(1)
-        began = time.perf_counter()
-        with PeakMemory(job.device) as peak:
-            seconds = job.rehearse(updates)
-        setup = time.perf_counter() - began - (0 if math.isnan(seconds) else 2 * updates * seconds)
-    return _Rehearsal(len(job.replicates), seconds, peak.bytes, peak.before, setup=max(0.0, setup))
+    half = job.replicates[: (len(job.replicates) + 1) // 2]
+    return _rehearsed(replace(job, replicates=half), updates, warm_up=False)

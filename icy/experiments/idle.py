@@ -18,7 +18,6 @@ from icy.core.text import several, words
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=RunSpec)
 REFUSED = ("held_out", "split")  # refused, since users expect a measure of generalization
-RECEIVER_SETTINGS = ("least_squares",)
 Idle = dict[str, str]  # names of arguments and settings without effect, with a sentence for each
 
 
@@ -54,17 +53,13 @@ def without_idle(spec: S) -> S:
 
 def idle(spec: RunSpec) -> Idle:
     """Return the arguments and settings without effect in a run; empty for kinds of jobs that plug-ins register."""
-    sentences = dict(_idle_anywhere(spec))
-    if isinstance(spec, ProbeSpec):
-        sentences |= dict(_idle_in_probe(spec))
-    elif isinstance(spec, EndToEndSpec):
-        sentences |= dict(_idle_in_pairs(spec))
-    return sentences
+    own = _idle_in_probe(spec) if isinstance(spec, ProbeSpec) else ()
+    own = _idle_in_pairs(spec) if isinstance(spec, EndToEndSpec) else own
+    return {**dict(_idle_anywhere(spec)), **dict(own)}
 
 
 def _has(spec: RunSpec, name: str) -> bool:
-    settings = getattr(spec, "settings", {})
-    return name in settings if name not in spec.given else True
+    return name in spec.given or name in getattr(spec, "settings", {})
 
 
 def _idle_anywhere(spec: RunSpec) -> Iterator[tuple[str, str]]:
@@ -79,12 +74,8 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
     if protocol is None:
         return  # refused elsewhere
     if not protocol.holds_out:
-        for name in REFUSED:
-            if name in spec.given:
-                yield (
-                    name,
-                    (f"The protocol '{protocol.name}' holds out no meanings; held_out and split are for 'generalise'."),
-                )
+        why = f"The protocol '{protocol.name}' holds out no meanings; held_out and split are for 'generalise'."
+        yield from ((name, why) for name in REFUSED if name in spec.given)
     if "cap" in spec.given and spec.cap is not None and not protocol.stops_at_target:
         yield "cap", f"The protocol '{protocol.name}' has no cap: every grammar gets concat's updates."
     if "max_updates" in spec.given and spec.max_updates is not None:
@@ -98,10 +89,8 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
     sides = {entry.kind for model in words(spec.model) for entry in registry.match(model, *SIDES)}
     if "symbols" in spec.settings and sides == {"receiver"}:
         yield "symbols", "The setting 'symbols' does nothing in receivers: it concerns the messages of senders."
-    if representation == "gumb" and sides == {"sender"}:
-        for name in RECEIVER_SETTINGS:
-            if name in spec.settings:
-                yield name, f"The setting '{name}' does nothing in senders."
+    if "least_squares" in spec.settings and representation == "gumb" and sides == {"sender"}:
+        yield "least_squares", "The setting 'least_squares' does nothing in senders."
 
 
 def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
@@ -111,22 +100,18 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
     yield from _idle_settings(spec, both, "e2e", f"in an end-to-end run over a link that is '{link}'")
     if "round_ratio" in spec.settings:
         yield "round_ratio", "The setting 'round_ratio' does nothing in an end-to-end run, which gives no ratios."
-    for name in ("cap", "most"):
-        if name in spec.given and (spec.steps is not None or scratch):
-            why = "which fix the length of the game" if spec.steps is not None else "which does not train concat"
-            where = f"with {spec.steps} steps" if spec.steps is not None else "from scratch"
-            yield name, f"{name} does nothing {where}, {why}."
+    if spec.steps is not None or scratch:
+        why = "from scratch, which does not train concat"
+        why = why if spec.steps is None else f"with {spec.steps} steps, which fix the length of the game"
+        yield from ((name, f"{name} does nothing {why}.") for name in ("cap", "most") if name in spec.given)
     if scratch:
-        for name in ("target", "pretrain_representation"):
-            if name in spec.given:
-                yield name, f"{name} does nothing from scratch: it is for pre-training."
+        names = [name for name in ("target", "pretrain_representation") if name in spec.given]
+        yield from ((name, f"{name} does nothing from scratch: it is for pre-training.") for name in names)
     elif spec.pretrained is not None and "target" in spec.given:
         yield "target", "target does nothing with pretrained: the probe has trained the models already."
     if scratch or spec.pretrained is not None:
-        where = "from scratch" if scratch else "with pretrained"
-        for name in PRETRAINING_SETTINGS:
-            if name in spec.settings:
-                yield name, f"The setting '{name}' does nothing {where}: it is for pre-training."
+        why = f"does nothing {'from scratch' if scratch else 'with pretrained'}: it is for pre-training."
+        yield from ((name, f"The setting '{name}' {why}") for name in PRETRAINING_SETTINGS if name in spec.settings)
 
 
 def _idle_settings(spec: Any, representations: list[str], kind: str, where: str) -> Iterator[tuple[str, str]]:
@@ -136,9 +121,6 @@ def _idle_settings(spec: Any, representations: list[str], kind: str, where: str)
     silent = {f.name for f in fields(settings) if SILENT in f.metadata and getattr(settings, f.name) == f.default}
     for name in spec.settings:
         if name == "check_growth" and settings.check_every is not None:
-            yield (
-                name,
-                f"The setting 'check_growth' does nothing with a fixed grid, check_every={settings.check_every}.",
-            )
+            yield name, f"The setting '{name}' does nothing with a fixed grid, check_every={settings.check_every}."
         elif name not in used and name not in silent:
             yield name, f"The setting '{name}' does nothing {where}."

@@ -8,6 +8,7 @@ from statistics import median
 
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.records.load import ATLAS_FILE
+from icy.training.chains.chain_job import ChainJob
 from icy.training.job import Replicate
 from icy.training.pairs.pair_job import PairJob
 from icy.training.probe_job import ProbeJob
@@ -29,15 +30,21 @@ def expected_updates(row: Row) -> dict[Replicate, float]:
     For a language job these are the means of similar results: of the same model and setting if there are any, else of
     other models of the side in the setting, else of other settings. Baselines on file take precedence.
     """
-    job = row.job
-    on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
-    baseline = sum(on_file) / len(on_file) if on_file else None
+    job, baseline = row.job, mean_baseline(row)
     if isinstance(job, ProbeJob):
         steps = _probe_updates(job, {r.condition for r in row.missing}, baseline)
         return {r: steps[r.condition] for r in row.missing}
     if isinstance(job, PairJob):
         return {r: _pair_updates(job, r.condition, baseline) for r in row.missing}
-    return dict.fromkeys(row.missing, job.expected_steps(baseline).steps)
+    if isinstance(job, ChainJob):
+        return {r: _chain_updates(job, r.condition) for r in row.missing}
+    return dict.fromkeys(row.missing, job.expected_steps(baseline))
+
+
+def mean_baseline(row: Row) -> float | None:
+    """Return the mean updates of the baselines on file, if there are any."""
+    on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
+    return sum(on_file) / len(on_file) if on_file else None
 
 
 def _probe_updates(job: ProbeJob, grammars: Iterable[str], baseline: float | None) -> dict[str, float]:
@@ -64,6 +71,18 @@ def _pair_updates(job: PairJob, grammar: str, baseline: float | None) -> float:
     if grammar == SCRATCH or job.pretrained:
         return game
     return game + sum(_steps(side, grammar, target) for side in sides) / 2
+
+
+def _chain_updates(job: ChainJob, grammar: str) -> float:
+    """Return the updates of a chain: the first language is the grammar; later languages are as easy as concat."""
+    protocol = job.protocol
+    if (target := protocol.target) is None:
+        return job.updates_with(protocol.updates)
+    first, later = (
+        job.updates_with(sum(_steps(task, name, target) for task in map(job.side_task, job.sides)) / len(job.sides))
+        for name in (grammar, BASELINE)
+    )
+    return (first + (protocol.generations - 1) * later) / protocol.generations
 
 
 def _steps(task: Task, grammar: str, target: float) -> float:

@@ -106,10 +106,6 @@ class GameJob(Job):
         """Return a sentence on the assumptions of an estimate of time."""
         return f"This is an estimate for {steps} updates of every replicate, with evaluations."
 
-    def rehearse(self, updates: int) -> float:
-        """Measure the seconds of one update for all replicates."""
-        return float(job_kind(self.kind).function("rehearse")(self, updates))
-
     def conditions_text(self) -> str | None:
         """Return the kinds of distractors as a sentence."""
         kinds = sorted({r.condition for r in self.replicates})

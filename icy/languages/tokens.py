@@ -119,12 +119,8 @@ def cut(
     pad = None
     if rule.pad is not None and not rule.pads_missing and _number_of(rule.pad, names) != _number_of(rule.eos, names):
         pad = numbered(rule.pad, "padding")
-    if pad is not None:  # padding is before and after the message; an end token may come before it
-        present = (tokens != pad) & (columns < lengths[:, None])
-        first = np.where(present.any(1), present.argmax(1), 0)
-        last = np.where(present.any(1), tokens.shape[1] - present[:, ::-1].argmax(1), 0)
-        source = np.minimum(columns + first[:, None], max(tokens.shape[1] - 1, 0))
-        tokens, lengths = np.take_along_axis(tokens, source, 1), last - first
+    if pad is not None:  # an end token may come before it
+        tokens, lengths = _without_padding(tokens, lengths, pad)
     if rule.start is not None and (start := numbered(rule.start, "start")) is not None:
         begins = (tokens[:, :1] == start).ravel() & (lengths > 0)
         if not begins.all():
@@ -141,6 +137,16 @@ def cut(
     _require_not_negative(int(tokens.min(where=within, initial=0)))
     shown = np.where(within, tokens, PAD)[:, : int(lengths.max(initial=0))]
     return Messages(shown, names, spelling, tuple(sorted(set(removed))))
+
+
+def _without_padding(tokens: Tokens, lengths: NDArray[np.int64], pad: int) -> tuple[Tokens, NDArray[np.int64]]:
+    """Return the tokens of each row and their number, without the padding before and after the message."""
+    columns = np.arange(tokens.shape[1])
+    said = (tokens != pad) & (columns < lengths[:, None])
+    first = np.where(said.any(1), said.argmax(1), 0)
+    last = np.where(said.any(1), tokens.shape[1] - said[:, ::-1].argmax(1), 0)
+    source = np.minimum(columns + first[:, None], max(tokens.shape[1] - 1, 0))
+    return np.take_along_axis(tokens, source, 1), last - first
 
 
 # -- one entry per message -------------------------------------------------------------------------------------------

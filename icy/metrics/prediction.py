@@ -144,16 +144,20 @@ def dci(
     found = _three(np.sum(samples, 0), informativeness)
     details = {**found, "importance": importance}
     if math.isnan(found[part]):
-        why = why_unvaried(coded.factors, needed=2) if part == "disentanglement" else ""
-        if part == "completeness" and len(active) < 2:
-            why = "no second dimension of the code changes"
-        why = why or "no dimension of the code has information about an attribute"
-        return Score("dci", math.nan, rows, conventions, details, why=why)
+        return Score("dci", math.nan, rows, conventions, details, why=_why_undefined(part, coded.factors, len(active)))
     if not drawn:
         return Score("dci", found[part], rows, conventions, details)
     spread = np.std([_three(one, informativeness)[part] for one in samples], ddof=1) / math.sqrt(GROUPS)
     of = f"{ORDERS} drawn orders"
     return Score("dci", found[part], rows, conventions, details, error=float(spread), error_of=of)
+
+
+def _why_undefined(part: str, factors: Sequence[Codes], active: int) -> str:
+    """Return the reason why a part is undefined, given the number of dimensions that change."""
+    if part == "completeness" and active < 2:
+        return "no second dimension of the code changes"
+    why = why_unvaried(factors, needed=2) if part == "disentanglement" else ""
+    return why or "no dimension of the code has information about an attribute"
 
 
 def _three(importance: Matrix, informativeness: float) -> dict[str, float]:

@@ -15,7 +15,6 @@ from icy.grammars import canonical_name, expand_grammars, grammar_version
 from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
-from icy.training.job_cost import ExpectedSteps
 
 from .game import StudyGameSettings, instance_of
 from .game.datasets import DATASETS
@@ -103,9 +102,9 @@ class StudyJob(Job):
         examples = self.task.game.examples
         return examples * self.task.updates if self.task.learns else examples
 
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return the expected number of updates (of a sender) or items."""
-        return ExpectedSteps(self.length(None) or self.task.most, False)
+    def expected_steps(self, baseline: float | None) -> float:
+        """Return the expected number of updates or items."""
+        return self.length(None) or self.task.most
 
     def summary(self, record: Record) -> str:
         """Return a short text with the result of a game."""

@@ -89,26 +89,8 @@ def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) 
 
 
 def rehearse(job: ProbeJob, updates: int) -> float:
-    """Time some updates of a job's whole stack, and discard the results.
-
-    Args:
-        job: the job.
-        updates: number of timed updates. The same number of updates runs first without timing, because the first
-            updates are slower.
-
-    Returns:
-        Seconds for one update of the stack.
-    """
-    run = Run(replace(job, baselines={r.seed: 1 for r in job.replicates}))
-    run.rehearse(updates)
-    wait: Callable[[], None] = torch.cuda.synchronize if job.device.startswith("cuda") else lambda: None
-    if job.device != "cpu":
-        run.rehearse(WARM_UP + 1)  # captures an update
-    wait()
-    started = time.perf_counter()
-    run.rehearse(updates, look=False)
-    wait()
-    return (time.perf_counter() - started) / updates
+    """Time some updates of a job's whole stack, and discard the results; see `Run.seconds_of_update`."""
+    return Run(replace(job, baselines={r.seed: 1 for r in job.replicates})).seconds_of_update(updates)
 
 
 class Run(Lockstep):
@@ -180,6 +162,26 @@ class Run(Lockstep):
         self.advance(self.updates + updates)
         if look:
             self._check()
+
+    def seconds_of_update(self, updates: int) -> float:
+        """Time some updates of the stack, which cannot be trained afterwards.
+
+        Args:
+            updates: number of timed updates. As many updates run before them, because the first updates are slower.
+
+        Returns:
+            Seconds for one update of the stack.
+        """
+        device = self.job.device
+        wait: Callable[[], None] = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+        self.rehearse(updates)
+        if device != "cpu":
+            self.rehearse(WARM_UP + 1)  # captures an update
+        wait()
+        started = time.perf_counter()
+        self.rehearse(updates, look=False)
+        wait()
+        return (time.perf_counter() - started) / updates
 
     def _update(self, count: int) -> None:
         inputs, targets = self._batches("training", self.updates, count, self.settings.batch_size)

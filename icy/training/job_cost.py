@@ -8,28 +8,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import Self
 
+from icy.records.kinds import job_kind
+
 from .job_training import JobTraining
 from .outcomes import Reading
 from .work import Work
 
 ASSUMED_STEPS = 500  # of a baseline, in estimates without a baseline on file
-
-
-@dataclass(frozen=True)
-class ExpectedSteps:
-    """Expected updates of replicates.
-
-    Attributes:
-        steps: updates of the baseline; of every replicate, if there is no baseline.
-        known: whether `steps` comes from results on file.
-        cap: limit of the other replicates, as a multiple of `steps`.
-        apart: whether only baselines are trained for `steps`, and other replicates up to the cap.
-    """
-
-    steps: float
-    known: bool
-    cap: float = 1
-    apart: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +31,12 @@ class JobCost(JobTraining):
         return Work(0.0, self.update_cost, 0.0, self.update_cost)
 
     def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of all replicates, timed between two evaluations; discard the results."""
+        """Return the seconds of one update of all replicates; discard the results.
+
+        They are timed by the function `rehearse` of the kind; by default between two evaluations of the training.
+        """
+        if (kind := job_kind(self.kind)).rehearse is not None:
+            return float(kind.function("rehearse")(self, updates))
         evaluations: list[tuple[float, list[Reading]]] = []
 
         def report(readings: list[Reading]) -> None:
@@ -74,10 +64,10 @@ class JobCost(JobTraining):
         """A key that is equal for jobs with updates of equal cost; by default each row has its own key."""
         return f"{self.row} {self.engine} {len(self.replicates)}"
 
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return the expected updates of replicates, given the mean of the baselines on file, if there are any."""
+    def expected_steps(self, baseline: float | None) -> float:
+        """Return the expected updates of a replicate, given the mean of the baselines on file, if there are any."""
         own = self.length(None if baseline is None else round(baseline))
-        return ExpectedSteps(ASSUMED_STEPS if own is None else own, baseline is not None)
+        return ASSUMED_STEPS if own is None else own
 
 
 class _Enough(BaseException):  # not an Exception, which `train` may catch

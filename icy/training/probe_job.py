@@ -12,14 +12,11 @@ from icy.core.types import Choices
 from icy.grammars import grammar_version
 from icy.languages.language import Language
 from icy.languages.splits import Split
-from icy.records.kinds import job_kind
 from icy.records.record import Record, checked_accuracy, value_of
 
 from .job import Outcome, Replicate
-from .job_cost import ASSUMED_STEPS, ExpectedSteps
 from .language_job import LanguageJob
 from .tasks import Task
-from .work import Work
 
 
 @dataclass(frozen=True)
@@ -42,15 +39,6 @@ class ModelJob(LanguageJob):
             "grammar": grammar_version(replicate.condition),
             "protocol": str(self.protocol.version),
         }
-
-    def work(self) -> Work | None:
-        """Count the operations of an update; None for a model that learns without gradients."""
-        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
-        return counted
-
-    def rehearse(self, updates: int) -> float:
-        """Return the seconds of one update of the whole stack, without the first few updates, which are slower."""
-        return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     @property
     def alike(self) -> str:
@@ -113,13 +101,6 @@ class ProbeJob(ModelJob):
         if self.protocol.max_updates is not None:
             return self.protocol.max_updates
         return None if baseline is None else self.protocol.limit(baseline)
-
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return concat's steps, and the cap of the protocol; or the common budget."""
-        if self.protocol.max_updates is not None:
-            return ExpectedSteps(self.protocol.max_updates, False)
-        steps = ASSUMED_STEPS if baseline is None else baseline
-        return ExpectedSteps(steps, baseline is not None, self.protocol.cap, apart=True)
 
     def limit_text(self) -> str:
         """Return the words before the remaining time."""

@@ -14,12 +14,13 @@ import pytest
 
 import icy
 from icy.config.protocols import BASELINE
-from icy.config.specs import ProbeSpec
+from icy.config.specs import ChainSpec, ProbeSpec
 from icy.core.memory import PeakMemory
 from icy.experiments.estimate import (
-    _Rehearsal,
+    _Costs,
     _shared,
     _stack_seconds,
+    _StackCost,
     estimate,
     fitted_memory,
     fitted_rates,
@@ -138,7 +139,7 @@ def test_nothing_is_timed_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stack_costs_less_while_fewer_replicates_are_left() -> None:
-    known = _Rehearsal(stack=4, seconds=0.4, peak=None, process=None, setup=1.0, fixed=0.5)
+    known = _StackCost(stack=4, seconds=0.4, peak=None, process=None, setup=1.0, fixed=0.5)
     assert known.of_size(2) == pytest.approx(0.3)
     assert _stack_seconds([10, 10, 10, 10], known) == pytest.approx(1 + 10 * 0.4)
     assert _stack_seconds([10, 30], known) == pytest.approx(1 + 10 * 0.3 + 20 * 0.25)
@@ -183,6 +184,25 @@ def test_updates_of_models_outside_the_atlas_come_from_other_models() -> None:
     assert expected(settings={"max_steps": 50})["concat"] == 50
 
 
+def test_chains_are_timed_and_later_learners_need_the_updates_of_concat() -> None:
+    def chains(**given: Any) -> Plan:
+        spec = {"model": "FC2L", "grammar": "concat,hol", "meanings": "3x4", "generations": 3, "chains": 1}
+        return make_plan(ChainSpec.asked(**{**spec, "workers": 1, "out": "none", **given}))
+
+    def updates(**given: Any) -> dict[str, float]:
+        (row,) = chains(**given).rows
+        return {replicate.condition: number for replicate, number in expected_updates(row).items()}
+
+    found = updates()
+    assert found["hol"] > found["concat"] > 0
+    assert updates(generations=4)["hol"] - found["hol"] == pytest.approx(found["concat"] / 3)
+    assert updates(updates=50) == {"concat": 150, "hol": 150}
+    assert updates(target="none") == {"concat": 12_000, "hol": 12_000}
+    (one,) = estimate(chains(), within=60)
+    assert one.timed
+    assert 0 < one.update_seconds < 1
+
+
 def test_fitted_rates_and_memory_explain_the_timings() -> None:
     works = [Work(1000, 1e6, 1e8, 5e6), Work(50, 1e7, 1e7, 9e6), Work(300, 1e5, 5e9, 2e7), Work(2000, 1e5, 1e5, 1e6)]
     slow = np.array(USUAL_RATES) * 3
@@ -217,6 +237,17 @@ def test_a_model_that_cannot_be_counted_does_not_stop_the_others(
 
 def every_fc_and_rnn() -> Plan:
     return make_sweep(sweep_spec(model=["sender/FC*", "sender/RNNZero:*"], **MANY))
+
+
+@pytest.mark.slow
+def test_rows_that_are_not_counted_are_inferred_from_their_relative_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = _Costs._count
+    monkeypatch.setattr(_Costs, "_count", lambda self: dict([*real(self).items()][:5]))
+    monkeypatch.setattr(engine, "rehearse", lambda job, updates: 1e-3 * job.update_cost * len(job.replicates))
+    found = estimate(every_fc_and_rnn(), within=60)
+    assert len(found) == 9
+    for one in found:
+        assert one.update_seconds == pytest.approx(1e-3 * one.row.job.update_cost, rel=0.5)
 
 
 @pytest.mark.slow

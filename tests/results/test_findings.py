@@ -25,6 +25,7 @@ from results.findings.data import (
     probes,
     quotient_of,
 )
+from results.findings.finding import UnsupportedError, components, concordance, supported
 
 
 def table(ratios: dict[str, dict[str, float]], cut: Sequence[tuple[str, str]] = ()) -> Any:
@@ -40,22 +41,22 @@ def table(ratios: dict[str, dict[str, float]], cut: Sequence[tuple[str, str]] = 
 
 def test_models_that_agree_have_a_concordance_of_one() -> None:
     alike = pd.DataFrame([[1.0, 2, 3], [10, 20, 30], [0, 5, 6]])
-    assert bench.concordance(alike) == pytest.approx(1)
+    assert concordance(alike) == pytest.approx(1)
     turned = pd.DataFrame([[1.0, 2, 3], [2, 3, 1], [3, 1, 2]])
-    assert bench.concordance(turned) == pytest.approx(0)
+    assert concordance(turned) == pytest.approx(0)
     tied = pd.DataFrame([[1.0, 20, 20], [2, 20, 20]])  # they agree in all that they tell
-    assert bench.concordance(tied) == pytest.approx(1)
+    assert concordance(tied) == pytest.approx(1)
 
 
 def test_variance_components_are_estimated() -> None:
     noise = 1e-9 * np.random.default_rng(0).normal(size=(3, 4, 2))
-    shares, p = bench.components(noise + np.arange(3.0)[:, None, None])
+    shares, p = components(noise + np.arange(3.0)[:, None, None])
     assert shares == pytest.approx({"architecture": 1, "cell": 0, "both together": 0, "seed": 0, "rest": 0}, abs=1e-6)
     assert p == pytest.approx(1)
-    assert bench.components(noise + np.array([0.0, 1]))[0]["seed"] == pytest.approx(1)  # crossed with models
+    assert components(noise + np.array([0.0, 1]))[0]["seed"] == pytest.approx(1)  # crossed with models
     rng = np.random.default_rng(0)
     many = 2 * rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 60, 1)) + rng.normal(size=(60, 60, 3))
-    found, _ = bench.components(many)  # variances of 4, 1 and 1
+    found, _ = components(many)  # variances of 4, 1 and 1
     assert sum(found.values()) == pytest.approx(1)
     assert found["architecture"] == pytest.approx(4 / 6, abs=0.1)
     assert found["both together"] < 0.01
@@ -107,9 +108,9 @@ def test_orders_of_models_that_were_mostly_cut_are_unknown() -> None:
 
 
 def test_a_sentence_that_the_records_do_not_support_is_an_error() -> None:
-    assert bench.supported(True, "  All \n hold. ") == "All hold."
-    with pytest.raises(bench.UnsupportedError, match=r"do not support this sentence: All hold\."):
-        bench.supported(False, "All hold.")
+    assert supported(True, "  All \n hold. ") == "All hold."
+    with pytest.raises(UnsupportedError, match=r"do not support this sentence: All hold\."):
+        supported(False, "All hold.")
 
 
 def test_every_model_of_the_atlas_has_a_family() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.metric_progress import metric_progress
-from icy.cli.metric_sources import as_reported_sources, has_start, metric_sources, rename_duplicates
+from icy.cli.metric_sources import MetricSource, as_reported_sources, has_start, metric_sources, rename_duplicates
 from icy.cli.options import (
     FORMATS,
     SPREADS,
@@ -221,7 +222,6 @@ def metrics_command(
     chosen = _conventions(conventions, ["cbm"] if by_sample_size else names)
     if by_sample_size:
         require_cbm(names, {"plot": plot, "permutations": permutations, "errors": errors, "as-reported": as_reported})
-    found: list[pd.DataFrame] = []
     todo = [source for name in dict.fromkeys(sources) for source in metric_sources(name, given, quiet)]
     if as_reported:
         todo, chosen = as_reported_sources(todo, names, chosen)
@@ -231,8 +231,7 @@ def metrics_command(
         every = ((*one, _with_pairs(chosen, ["cbm"], pairs, one[2], None).get("cbm", {})) for one in read)
         show_sample_sizes(every, format_, target, quiet)
         return
-    by_chance: dict[str, dict[str, list[float]]] = {}
-    started = False  # whether a language has the start symbol
+    values = _Values(names)
     try:
         with metric_progress(names, len(todo), quiet) as (told, pairs_done, permutations_done):
             for source in todo:
@@ -248,23 +247,17 @@ def metrics_command(
                     told=told,
                     progress=permutations_done,
                 )
-                found.append(row.assign(name=source.name, seed=source.seed))
-                started |= has_start(source.record, table)
-                if permutations is None:  # permutations show the same
-                    for name, value in values_by_chance(table, names, own).items():
-                        if row[name][0] == value:  # for any meanings of the messages, as a note says
-                            continue
-                        by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
+                values.add(source, table, row, own, by_chance=permutations is None)  # permutations show the same
     except KeyboardInterrupt:
-        if found:
-            print_table(_table(found, names, spread), format_)
-        raise Interrupted(f"{len(found)} of {len(todo)} languages are measured.") from None
-    bias = [*([STARTED] if started else []), *_bias(by_chance)]
-    print_table(_table(found, names, spread, bias), format_)
+        if values.rows:
+            print_table(values.table(spread), format_)
+        raise Interrupted(f"{len(values.rows)} of {len(todo)} languages are measured.") from None
+    bias = values.bias()
+    print_table(values.table(spread, bias), format_)
     if format_ in ("csv", "json") and not quiet:  # these formats have no room for it
         for sentence in bias:
             note(sentence)
-    _write(found, names, target, figure, quiet)
+    values.write(target, figure, quiet)
 
 
 def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str, object]]:
@@ -302,34 +295,64 @@ def _with_pairs(
 # -- output ------------------------------------------------------------------------------------------------------------
 
 
-def _write(
-    found: Sequence[pd.DataFrame], names: Sequence[str], target: Path | None, figure: Path | None, quiet: bool
-) -> None:
-    """Write rows and plot to the files that the options name."""
-    write_rows(joined(found), target, quiet)
-    if figure is not None:
-        from icy.analysis.plots.metric_bars import plot_metrics
+@dataclass
+class _Values:
+    """Values of the languages that are measured so far.
 
-        save_figure(plot_metrics(joined(found), names), figure, quiet)
+    Attributes:
+        names: the metrics.
+        rows: a row per language and seed.
+        by_chance: values of biased metrics with messages assigned at random, by metric and language.
+        started: whether a language has the start symbol.
+    """
 
+    names: Sequence[str]
+    rows: list[pd.DataFrame] = field(default_factory=list)
+    by_chance: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    started: bool = False
 
-def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str, bias: Sequence[str] = ()) -> BiasTable:
-    from icy.analysis.tables.metrics import metrics_table
+    def add(
+        self,
+        source: MetricSource,
+        table: Table,
+        row: pd.DataFrame,
+        conventions: Mapping[str, Mapping[str, object]],
+        by_chance: bool,
+    ) -> None:
+        """Add the values of a table, and if `by_chance` is true those with messages assigned at random."""
+        self.rows.append(row.assign(name=source.name, seed=source.seed))
+        self.started |= has_start(source.record, table)
+        if by_chance:
+            for name, value in values_by_chance(table, self.names, conventions).items():
+                if row[name][0] != value:  # if equal, it is so for any meanings of the messages, as a note says
+                    self.by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
 
-    return metrics_table(joined(found), names, spread, [*_notes(found), *bias])
+    def bias(self) -> list[str]:
+        """Return one sentence per metric that is biased on these small tables, with its bias on each."""
+        from icy.analysis.order import in_order
 
+        said = [STARTED] if self.started else []
+        for metric, of_each in self.by_chance.items():
+            means = {name: sum(found) / len(found) for name, found in of_each.items()}
+            values = listed([f"{means[name]:.2f} for {name}" for name in in_order(list(means))])
+            said.append(
+                f"{metric} is biased on so few rows: with messages assigned to meanings at random it is {values}"
+            )
+        return said
 
-def _bias(by_chance: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
-    """Return a sentence per metric that is biased on these small tables, with the bias on each table."""
-    from icy.analysis.order import in_order
+    def table(self, spread: str, bias: Sequence[str] = ()) -> BiasTable:
+        """Return the printed table, with notes on undefined values, p-values and bias."""
+        from icy.analysis.tables.metrics import metrics_table
 
-    sentences = []
-    for metric, of_each in by_chance.items():
-        means = {name: sum(found) / len(found) for name, found in of_each.items()}
-        values = listed([f"{means[name]:.2f} for {name}" for name in in_order(list(means))])
-        chance = f"with messages assigned to meanings at random it is {values}"
-        sentences.append(f"{metric} is biased on so few rows: {chance}")
-    return sentences
+        return metrics_table(joined(self.rows), self.names, spread, [*_notes(self.rows), *bias])
+
+    def write(self, target: Path | None, figure: Path | None, quiet: bool) -> None:
+        """Write rows and plot to the files that the options name."""
+        write_rows(joined(self.rows), target, quiet)
+        if figure is not None:
+            from icy.analysis.plots.metric_bars import plot_metrics
+
+            save_figure(plot_metrics(joined(self.rows), self.names), figure, quiet)
 
 
 def _notes(found: Sequence[pd.DataFrame]) -> list[str]:

@@ -8,7 +8,6 @@ from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted
 from icy.core.types import Choices
-from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.s2b.settings import GameSettings
 from icy.training.combinations import jobs_of_each
@@ -101,10 +100,6 @@ class AgentJob(Job):
 
     def work(self) -> None:
         """Return None, so that each task is timed separately: a learner's cost does not depend only on its size."""
-
-    def rehearse(self, updates: int) -> float:
-        """Measure the seconds of one update for all seeds."""
-        return float(job_kind(self.kind).function("rehearse")(self, updates)) * len(self.replicates)
 
     def summary(self, record: Record) -> str:
         """Return a short text with the result of a replicate."""

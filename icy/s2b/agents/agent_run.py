@@ -163,7 +163,7 @@ def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
 
 
 def seconds_per_update(job: AgentJob, updates: int) -> float:
-    """Measure the seconds per update of one agent, including an update's share of the evaluations.
+    """Return the seconds of an update of all agents, which train one after another, with its share of evaluations.
 
     The first update is not counted unless it is slow, because it also deals the episodes.
     """
@@ -178,9 +178,10 @@ def seconds_per_update(job: AgentJob, updates: int) -> float:
         done += 1
     update = (time.perf_counter() - began) / done
     if update > SLOW:
-        return update * (1 + READING_SHARE)
+        return update * (1 + READING_SHARE) * len(job.replicates)
     began = time.perf_counter()
     training.read(REHEARSED_EPISODES, READ_SEED, training.practice)
     evaluation = (time.perf_counter() - began) / REHEARSED_EPISODES
     evaluations = job.task.updates / job.report_every + 1
-    return update + evaluation * (evaluations * READ_EPISODES + job.episodes) / job.task.updates
+    share = evaluation * (evaluations * READ_EPISODES + job.episodes) / job.task.updates
+    return (update + share) * len(job.replicates)

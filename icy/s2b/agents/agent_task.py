@@ -23,7 +23,8 @@ from .memories.speaker import SpeakerSettings
 from .networks.core_learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
 from .networks.listener import DEFAULTS, CoreListener
 from .networks.network import NetworkSettings
-from .r2d2.r2d2_learning import PRESETS, R2D2Learning, R2D2Settings
+from .r2d2.r2d2_learning import R2D2Learning
+from .r2d2.r2d2_settings import PRESETS, R2D2Settings
 from .training import AgentTraining
 
 MEMORIES = ("pairs", "joint")  # cores that are attention memories of whole games

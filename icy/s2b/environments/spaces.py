@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Bool, Float, Float32, Int8, Int64, Shaped
+from jaxtyping import Bool, Float32, Int8, Int64, Shaped
 from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import true_or_false
@@ -31,7 +31,6 @@ PerEpisode = Shaped[AnyArray, " batch"]
 Pixels = Shaped[AnyArray, "height width 3"]
 Infos = dict[str, Any]
 Arrays = dict[str, Shaped[NDArray[Any], "batch ..."]]
-Rewards = Float[NDArray[np.float32], " batch"]
 Flags = Bool[NDArray[np.bool_], " batch"]
 Masks = Int8[NDArray[np.int8], "batch choice"]
 Mask = Int8[NDArray[np.int8], " choice"]  # of a single episode

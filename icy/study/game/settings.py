@@ -18,7 +18,6 @@ Draws = Literal["bags", "replacement"]
 HeldOutFeedback = Literal["full", "verdict", "none"]
 Languages = Literal["icy", "legacy"]
 Degenerate = Literal["reject", "keep"]
-Preset = Literal["clean", "published"]
 
 LEAST_CARDS = 2  # a player always has at least two cards
 LEAST_DESIGNED = 3  # the card order "designed" needs at least three values, to show each held-out value on two cards

@@ -16,14 +16,12 @@ from icy.languages.meanings import IntArray, MeaningSpace
 from icy.languages.splits import Split
 from icy.records.record import LANGUAGES, Record
 from icy.training.job import Replicate
-from icy.training.job_cost import ExpectedSteps
 from icy.training.pairs.pair_job import LEARNING_ORDER
 from icy.training.probe_job import ModelJob
 from icy.training.tasks import PairTask, Task
 
 TRANSMISSIONS = ("greedy", "sampled")
 REPLACEMENTS = ("simultaneous", "gradual")
-ASSUMED_UPDATES = 500  # of a learner that stops at a target, in estimates
 
 
 @dataclass(frozen=True)
@@ -207,22 +205,17 @@ class ChainJob(ModelJob):
 
     def length(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a chain."""
-        return self._updates(self.protocol.updates)
+        return round(self.updates_with(self.protocol.updates))
 
-    def _updates(self, each: int) -> int:
-        """Return the updates of a chain in which each side of a learner makes `each` updates."""
+    def updates_with(self, each: float) -> float:
+        """Return the updates of a chain in which each side of a learner makes `each` updates, within the maximum."""
         protocol = self.protocol
         learners = protocol.generations * len(protocol.replaced(1))
-        return learners * (len(self.sides) * each + protocol.interaction)
+        return learners * (len(self.sides) * min(each, protocol.updates) + protocol.interaction)
 
     def limit_text(self) -> str:
         """Return the words before the remaining time: "at most" or "about"."""
         return "at most" if self.protocol.target is not None else "about"
-
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return how many updates a chain may take."""
-        updates = self.protocol.updates if self.protocol.target is None else min(ASSUMED_UPDATES, self.protocol.updates)
-        return ExpectedSteps(self._updates(updates), False)
 
     def waiting_text(self) -> str:
         """Return a phrase for the time in which the length is not known."""

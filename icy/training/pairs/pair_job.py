@@ -10,14 +10,11 @@ from icy.config.settings import TrainingSettings
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.grammars import grammar_version
-from icy.records.kinds import job_kind
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNT, Record
 from icy.training.job import Outcome, Replicate
-from icy.training.job_cost import ASSUMED_STEPS, ExpectedSteps
 from icy.training.language_job import LanguageJob
 from icy.training.tasks import PairTask
-from icy.training.work import Work
 
 HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
 GAMES_ON_CPU = 4  # games that are timed for an estimate; larger stacks are hardly more efficient
@@ -124,11 +121,6 @@ class PairJob(LanguageJob):
         )
         return replace(self, replicates=games, settings=replace(self.settings, evaluation_size=2))
 
-    def work(self) -> Work | None:
-        """Count the operations of an update of the game; None if a side learns without gradients."""
-        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
-        return counted
-
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the game for all pairs. The first updates are slower and not timed."""
         if self.device != "cpu":
@@ -137,11 +129,6 @@ class PairJob(LanguageJob):
             updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
         protocol = replace(self.protocol, steps=2 * updates, report_every=updates)
         return super(PairJob, replace(self, protocol=protocol)).rehearse(updates)
-
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return the updates of a game."""
-        steps = self.length(round(ASSUMED_STEPS if baseline is None else baseline)) or 0
-        return ExpectedSteps(steps, baseline is not None and self.protocol.steps is None)
 
     def phase_text(self, phase: str) -> str | None:
         """Return a text that names the side in pre-training; None during the game."""

@@ -13,8 +13,8 @@ from icy.core.registry import registry
 from icy.core.streams import stream_key
 from icy.s2b.agents.agent_task import AgentTask, LearningMethod, memory_settings, network_settings
 from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
-from icy.s2b.agents.r2d2.r2d2_learning import PRESETS as R2D2_PRESETS
-from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
+from icy.s2b.agents.r2d2.r2d2_settings import PRESETS as R2D2_PRESETS
+from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
 from icy.s2b.recall import RecallSettings
 
 from .learning import RecallLearningSettings, RecallMemory, RecallMemoryLearning, RecallR2D2

@@ -1,0 +1,176 @@
+"""Settings of R2D2: how an agent plays, stores and learns, with the presets of the papers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from icy.core.checks import real_number, whole_number
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.registry import LISTENER, SPEAKER, registry
+from icy.s2b.agents.networks.network import NetworkSettings
+from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
+
+PLAYERS = (LISTENER, "both")
+TARGETS = ("hard", "soft")
+GREEDY = ("legal", "raw")
+TAILS = ("masked", "short")
+
+
+@dataclass(frozen=True, kw_only=True)
+class R2D2Settings:
+    """Settings of R2D2. Defaults are from MetaRG22 where it gives them.
+
+    Attributes:
+        network: settings of the networks.
+        players: the players that learn: "listener" or "both".
+        shared: whether both players share one network. The network gets the role as input, and has the options of both
+            players.
+        sad: whether each player sees the other's greedy choice, if both learn.
+        speaker: name of the speaker if only the listener learns; this speaker must not have a memory.
+        reconstruction: settings of the reconstruction loss; None to train without it.
+        observations: length of the training in observations: steps, summed over all episodes.
+        observations_per_update: number of observations from one update to the next.
+        least: number of observations before the first update.
+        actors: number of episodes that are played at once.
+        length: number of steps of a sequence, including the burn-in.
+        overlap: number of steps that consecutive sequences share.
+        burn_in: number of steps at the start of a sequence that only update the core's state.
+        steps: number of rewards in a target, n.
+        capacity: capacity of the replay buffer in observations.
+        batch: number of sequences in an update.
+        priority: exponent of priorities.
+        importance: exponent of importance weights.
+        eta: weight of a sequence's highest error in its priority; the mean error has weight 1 - eta.
+        discount: discount of later rewards.
+        double: double Q-learning: the network selects the next option, and the target network gives its value.
+        greedy: the options that this selection considers: "legal": legal options only; "raw": all options, as in the
+            authors' program.
+        tail: treatment of steps with fewer than n following rewards in their sequence: "masked": left out; "short":
+            their targets have fewer rewards. A sequence's last step is always left out.
+        rate: learning rate of Adam.
+        adam_epsilon: epsilon of Adam.
+        clip: largest norm of a gradient.
+        target: update of the target network: "hard": a copy every `target_interval` updates; "soft": a step towards the
+            network by 1 / `target_interval` at every update.
+        target_interval: number of updates, see `target`.
+        explore: probability x with which the first actor explores. Actor i of A explores with probability
+            x^(1 + e i / (A - 1)).
+        explore_exponent: the exponent e in this probability.
+
+    Raises:
+        UnknownNameError, InvalidSettingError: settings that are not accepted.
+    """
+
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    players: Literal["listener", "both"] = "listener"
+    shared: bool = True
+    sad: bool = False
+    speaker: str = "posdis"
+    reconstruction: ReconstructionSettings | None = None
+    observations: int = 5_000_000
+    observations_per_update: int = 320
+    least: int = 2_000
+    actors: int = 32
+    length: int = 20
+    overlap: int = 10
+    burn_in: int = 10
+    steps: int = 3
+    capacity: int = 50_000
+    batch: int = 32
+    priority: float = 0.9
+    importance: float = 0.6
+    eta: float = 0.9
+    discount: float = 0.997
+    double: bool = True
+    greedy: Literal["legal", "raw"] = "legal"
+    tail: Literal["masked", "short"] = "masked"
+    rate: float = 6.25e-5
+    adam_epsilon: float = 1e-12
+    clip: float = 5.0
+    target: Literal["hard", "soft"] = "hard"
+    target_interval: int = 2_500
+    explore: float = 0.4
+    explore_exponent: float = 7.0
+
+    def __post_init__(self) -> None:
+        for name, value, accepted in (
+            ("players that learn", self.players, PLAYERS),
+            ("update of target networks", self.target, TARGETS),
+            ("greedy option", self.greedy, GREEDY),
+            ("tail of sequences", self.tail, TAILS),
+        ):
+            if value not in accepted:
+                raise unknown(name, str(value), accepted)
+        if self.players == LISTENER:
+            registry.get(self.speaker, SPEAKER)
+            if self.sad:
+                raise InvalidSettingError("sad needs a speaker that learns; take players='both' or sad=False.")
+        for name in ("observations", "observations_per_update", "actors", "steps", "batch", "target_interval"):
+            whole_number(f"setting {name}", getattr(self, name))
+        for name in ("burn_in", "overlap", "least"):
+            whole_number(f"setting {name}", getattr(self, name), least=0)
+        if not self.burn_in < self.length - 1:
+            raise InvalidSettingError(
+                f"A burn-in of {self.burn_in} leaves no step to learn from in a sequence of {self.length} steps; take "
+                "a shorter burn_in, or a longer length."
+            )
+        for name in ("eta", "discount", "explore"):
+            real_number(f"setting {name}", getattr(self, name), most=1)
+        for name in ("rate", "adam_epsilon", "clip"):
+            real_number(f"setting {name}", getattr(self, name), above=True)
+        for name in ("priority", "importance", "explore_exponent"):
+            real_number(f"setting {name}", getattr(self, name))
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> "R2D2Settings":
+        """Return the settings of a preset, with changes.
+
+        Args:
+            name: "metarg22" or "metarg24": as printed in both papers; "near32": as in the authors' later program.
+            **changes: settings by name.
+
+        Raises:
+            UnknownNameError: no preset has this name.
+
+        Example:
+            >>> from icy.s2b.agents.r2d2.r2d2_settings import R2D2Settings
+            >>> later = R2D2Settings.preset("near32", observations=500_000)
+            >>> later.length, later.burn_in, later.steps, later.network.core
+            (40, 20, 7, 'LSTM-512')
+        """
+        if name not in PRESETS:
+            raise unknown("preset of R2D2", name, list(PRESETS))
+        return replace(PRESETS[name], **changes)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that learn."""
+        return (SPEAKER, LISTENER) if self.players == "both" else (LISTENER,)
+
+    @property
+    def first_update(self) -> int:
+        """Number of observations before the first update."""
+        return max(self.least, self.length * self.actors)
+
+    @property
+    def updates(self) -> int:
+        """Number of updates."""
+        return max(0, (self.observations - self.first_update) // self.observations_per_update + 1)
+
+
+PRESETS: Mapping[str, R2D2Settings] = {
+    "metarg22": R2D2Settings(),
+    "metarg24": R2D2Settings(),
+    "near32": R2D2Settings(
+        network=NetworkSettings.preset("near32"),
+        length=40,
+        overlap=20,
+        burn_in=20,
+        steps=7,
+        capacity=10_000,
+        batch=64,
+        greedy="raw",
+        target="soft",
+        explore_exponent=2.0,
+    ),
+}

@@ -1,0 +1,107 @@
+"""A finding, the check that records support its sentences, and the numbers that several findings share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import scipy
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from results.findings.data import GRAMMARS, Table, mean_of, probes
+
+HERE = Path(__file__).parent
+ALL_GRAMMARS = ("concat", *GRAMMARS)
+LEARNED = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # no model learns `hol` at 5x10 before the cap
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding: the result in a sentence, further remarks, and the evidence.
+
+    The template of the page has the topic, a command that shows the records, and conditions that would overturn the
+    result.
+    """
+
+    result: str
+    more: str
+    table: str
+    figure: Figure | None = None
+
+
+class UnsupportedError(ValueError):
+    """The records no longer support a sentence of the page."""
+
+
+def supported(condition: bool | np.bool_, sentence: str) -> str:
+    """Return a sentence, in one line, after checking that the records support it.
+
+    Raises:
+        UnsupportedError: the condition does not hold; the sentence must be changed.
+    """
+    text = " ".join(sentence.split())
+    if not condition:
+        raise UnsupportedError(f"The records do not support this sentence: {text}")
+    return text
+
+
+def concordance(values: pd.DataFrame) -> float:
+    """Return Kendall's W of the models' orders of grammars: 1 if all agree, about 0 by chance.
+
+    W is corrected for ties, such as two grammars that were both cut at the cap.
+    """
+    ranks = values.rank(axis=1).to_numpy()
+    models, grammars = ranks.shape
+    spread = ((ranks.sum(0) - models * (grammars + 1) / 2) ** 2).sum()
+    sizes = [np.unique(row, return_counts=True)[1] for row in ranks]
+    ties = sum(float((size**3 - size).sum()) for size in sizes)
+    return float(12 * spread / (models**2 * (grammars**3 - grammars) - models * ties))
+
+
+def components(table: NDArray[np.float64]) -> tuple[dict[str, float], float]:
+    """Split the variance of a balanced table [architecture, cell, seed] into the shares of its sources.
+
+    The shares are variance components of a random-effects design, with seeds crossed with models, by expected mean
+    squares. Negative components count as 0.
+
+    Returns:
+        The shares, and the p-value of an F test of the mean square of the cell against that of the architecture.
+    """
+    rows, columns, seeds = table.shape
+    mean, models = table.mean(), table.mean(2)
+    parts = {"architecture": models.mean(1) - mean, "cell": models.mean(0) - mean, "seed": table.mean((0, 1)) - mean}
+    both = models - mean - parts["architecture"][:, None] - parts["cell"]
+    rest = table - models[..., None] - parts["seed"]
+    noise = float((rest**2).sum()) / ((rows * columns - 1) * (seeds - 1))
+    joint = seeds * float((both**2).sum()) / ((rows - 1) * (columns - 1))
+    square = {name: table.size / len(of) * float((of**2).sum()) / (len(of) - 1) for name, of in parts.items()}
+    found = {name: (square[name] - joint) * len(parts[name]) / table.size for name in ("architecture", "cell")}
+    found |= {"both together": (joint - noise) / seeds, "seed": (square["seed"] - noise) / (rows * columns)}
+    sizes = {name: max(0.0, size) for name, size in found.items()} | {"rest": noise}
+    p = float(scipy.stats.f.sf(square["cell"] / square["architecture"], columns - 1, rows - 1))
+    return {name: size / sum(sizes.values()) for name, size in sizes.items()}, p
+
+
+def measure(space: str, column: str) -> Table:
+    """Return a table of ratios ("log"), "updates", or accuracies after a budget ("value") in a space."""
+    return Table.of(probes(space, protocol="budget" if column == "value" else "acquire"), column)
+
+
+def each(table: Table, grammars: Iterable[str]) -> list[str]:
+    """Return the mean over models on each grammar, as text."""
+    return [str(mean_of(table, grammar)) for grammar in grammars]
+
+
+def spread(values: Iterable[float], form: str = "{:,.0f}") -> str:
+    """Return the range of values as text."""
+    found = list(values)
+    return f"{form.format(min(found))} to {form.format(max(found))}"
+
+
+def signed(values: Iterable[float]) -> str:
+    """Return the range of correlations as text, with signs."""
+    return spread(values, "{:+.2f}")
