@@ -122,7 +122,7 @@ class ProbeJob(ModelJob):
         return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return concat's steps, and the cap of the protocol; or the common budget."""
+        """Return concat's updates and the protocol's cap; for a protocol with a fixed budget, return the budget."""
         if self.protocol.max_updates is not None:
             return ExpectedSteps(self.protocol.max_updates, False)
         steps = ASSUMED_STEPS if baseline is None else baseline
