@@ -309,7 +309,10 @@ def _shared(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None) -> tuple[Va
 
 
 def _splits(seeds: int) -> list[tuple[list[int], list[int]]]:
-    """Return splits of seeds into two halves, in both orders; seeds of a half are consecutive in a circle."""
+    """Return splits of seeds into two halves, each in both orders.
+
+    One half has consecutive seeds, where the first seed follows the last.
+    """
     found = []
     for start in range(seeds):
         half = [(start + i) % seeds for i in range(seeds // 2)]

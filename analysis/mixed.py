@@ -192,7 +192,8 @@ def _levels(runs: pd.DataFrame, name: str) -> Values:
     count = int(found.max()) + 1
     if not 1 < count < len(runs):
         raise IncompatibleError(
-            f"{name} has {count} levels in {len(runs)} runs; a random effect needs at least two, and fewer than runs."
+            f"{name} has {count} levels in {len(runs)} runs; a random effect needs at least two levels, and "
+            "fewer levels than runs."
         )
     return np.asarray(found)
 

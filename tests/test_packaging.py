@@ -1,4 +1,4 @@
-"""What users get: the wheel, the checkout without install, and an `import icy` that is quick."""
+"""The wheel, the checkout without an installation, and a quick `import icy`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ needs_compiler = pytest.mark.skipif(not build.possible(), reason="no native libr
 
 
 def run_python(*arguments: str, cwd: Path, path: Path | None = None, settings: Mapping[str, str] | None = None) -> str:
-    """Run this interpreter in `cwd` with `path` alone on PYTHONPATH; its output, and a failure if it fails."""
+    """Run this interpreter in `cwd` with only `path` on PYTHONPATH; return its output. Fail if it has an error."""
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "ICY_NATIVE"}}
     environment |= settings or {}
     if path is not None:
@@ -58,7 +58,7 @@ def run_python(*arguments: str, cwd: Path, path: Path | None = None, settings: M
 
 
 def copy_of_sources(copy: Path, *folders: str) -> None:
-    """Copy what a build needs, so that no stale build/ folder gets in."""
+    """Copy the files that a build needs, without an old build/ folder."""
     for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, copy)
@@ -95,7 +95,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds what the wheel installs."""
+    """A folder with the files that the wheel installs."""
     folder = tmp_path_factory.mktemp("site")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
@@ -112,7 +112,7 @@ def icy_path(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def users_folder(tmp_path: Path) -> Path:
-    """A researcher's folder with models/ and grammars/ of their own, one a package and one not."""
+    """A user's folder with other folders models/ and grammars/; only models/ is a package."""
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "__init__.py").write_text("raise ImportError('the wrong models')\n")
     (tmp_path / "grammars").mkdir()
@@ -138,7 +138,7 @@ def files_on_disk() -> list[str]:
 
 @pytest.mark.process
 def test_wheel_holds_every_file_once_and_only_icy(wheel: Path) -> None:
-    """A folder without __init__.py, or data that setup.py does not name, would silently stay out."""
+    """A folder without __init__.py, or data that setup.py does not name, would be left out silently."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
     assert {name.split("/")[0] for name in names} == {"icy"}
@@ -163,7 +163,7 @@ def test_a_wheel_with_native_libraries_is_for_any_python_of_one_kind_of_machine(
 @pytest.mark.process
 @needs_compiler
 def test_native_libraries_load_where_no_compiler_is(installed: Path, tmp_path: Path) -> None:
-    """What a wheel installs is all that it takes."""
+    """The installed wheel needs no compiler."""
     code = (
         "import shutil; assert shutil.which('c++') is None\n"
         "from icy.core import native\n"
@@ -178,7 +178,7 @@ def test_native_libraries_load_where_no_compiler_is(installed: Path, tmp_path: P
 def test_without_a_compiler_a_wheel_is_for_any_machine(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
-    """It installs, and says why there are no libraries."""
+    """The wheel can be installed, and says why it has no libraries."""
     built = built_wheel(tmp_path_factory, "--wheel", CXX="no-such-compiler")
     assert built.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(built) as archive:
@@ -194,7 +194,7 @@ def test_without_a_compiler_a_wheel_is_for_any_machine(
 
 @pytest.mark.process
 def test_wheel_metadata(wheel: Path) -> None:
-    """The version comes from icy/version.py, and the command and the licence are there."""
+    """The version is from icy/version.py, and the wheel has the command and the license."""
     with zipfile.ZipFile(wheel) as archive:
         information = {n.split(".dist-info/")[1]: archive.read(n).decode() for n in archive.namelist() if "-info/" in n}
     assert f"\nVersion: {icy.__version__}\n" in information["METADATA"]
@@ -227,7 +227,7 @@ def test_an_editable_install_is_a_path_that_type_checkers_follow(tmp_path: Path,
 
 @pytest.mark.process
 def test_stray_folders_of_the_user_do_no_harm(icy_path: Path, users_folder: Path) -> None:
-    """A notebook's folder comes first on the path, and researchers' folders do contain models/."""
+    """The folder of a notebook is first on the path, and a user's folder may contain models/."""
     code = NO_EDITABLE_FINDER + "import icy.models, icy.grammars; print(icy.models.__name__, icy.__file__)"
     name, file = run_python("-c", code, cwd=users_folder, path=icy_path).split(maxsplit=1)
     assert name == "icy.models"
@@ -236,7 +236,7 @@ def test_stray_folders_of_the_user_do_no_harm(icy_path: Path, users_folder: Path
 
 @pytest.mark.parametrize("folder", LINKED)
 def test_links_are_relative(folder: str) -> None:
-    """They must hold in every clone."""
+    """The links must work in every clone."""
     link = ROOT / "icy" / folder
     assert link.is_symlink()
     assert os.readlink(link) == f"../{folder}"
@@ -258,14 +258,14 @@ def test_spawned_workers_import_icy(icy_path: Path, tmp_path: Path) -> None:
 
 
 def test_import_icy_is_light() -> None:
-    """`import icy` loads none of the heavy libraries, nor any that the command line does not need at once."""
+    """`import icy` does not load heavy libraries."""
     code = "import icy, sys; print(*sorted({'torch', 'pandas', 'matplotlib', 'scipy', 'numpy'} & set(sys.modules)))"
     assert run_python("-c", code, cwd=ROOT).strip() == ""
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["list", "models"], ["list", "grammars"]], ids=" ".join)
 def test_quick_commands_leave_torch_alone(arguments: list[str]) -> None:
-    """Asking what there is should not wait seconds for torch."""
+    """Lists and help should not wait seconds for the import of torch."""
     code = f"import sys; from icy.cli import main; main({arguments!r}, standalone_mode=False); "
     run_python("-c", code + "assert 'torch' not in sys.modules", cwd=ROOT)
 
@@ -278,7 +278,7 @@ def test_public_names_load(subtests: pytest.Subtests) -> None:
 
 
 def test_dir_shows_public_names_alone() -> None:
-    """What a shell completes is what a user may use."""
+    """Completion in an interactive shell shows only public names."""
     assert dir(icy) == sorted([*icy.__all__, "list"])
     assert {"analysis", "games", "grammars", "metrics", "models", "s2b", "study", "testing"} <= set(dir(icy))
 
@@ -290,13 +290,13 @@ def test_no_submodule_hides_a_public_function() -> None:
 
 
 def test_unknown_attribute_is_an_attribute_error() -> None:
-    """As for any module, so that hasattr and copy tools work."""
+    """The error is the same as for any module, so hasattr and copy tools work."""
     with pytest.raises(AttributeError, match="No icy attribute prob"):
         getattr(icy, "prob")  # noqa: B009
 
 
 def test_no_committed_file_names_a_folder_of_one_machine() -> None:
-    """Absolute paths of whoever wrote a file mean nothing to anyone else."""
+    """An absolute path from the author's machine is useless on other machines."""
     pattern = "(^|[^[:alnum:]_./~-])/(" + "|".join(["work", "root", "home"]) + ")/"
     try:
         grep = subprocess.run(["git", "grep", "-nIE", pattern], cwd=ROOT, capture_output=True, text=True)

@@ -92,7 +92,9 @@ class Main(LazyGroup):
         ctx.meta["icy.words"], ctx.meta["icy.began"] = list(args), time.monotonic()
         for name in () if ctx.resilient_parsing else PATHS:
             if not all(value is None or value.strip() for value in words_after(args, name)):
-                raise InvalidSettingError(f"{name} needs the path of a file or folder, not ''; or leave {name} out.")
+                raise InvalidSettingError(
+                    f"{name} needs the path of a file or folder, not ''; give a path, or omit {name}."
+                )
         return super().parse_args(ctx, args)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]

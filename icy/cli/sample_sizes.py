@@ -24,8 +24,8 @@ def require_cbm(names: Sequence[str], others: Mapping[str, object]) -> None:
     """Check that the only metric is cbm, and that no option without effect is given.
 
     Args:
-        names: the metrics; the default metrics mean cbm.
-        others: values of options without effect, by name; false if not given.
+        names: names of the metrics; the default metrics are accepted, and only cbm is measured.
+        others: values of options without effect, by name; false values for options that are not given.
 
     Raises:
         InvalidSettingError: another metric, or an option without effect.

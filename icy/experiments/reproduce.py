@@ -218,7 +218,7 @@ def _probes(request: Reproducing) -> Plan:
 
 
 def _steps(request: Reproducing) -> Plan:
-    """Plan the senders of a table of numbers of updates."""
+    """Plan the training of the senders in a table of published numbers of updates."""
     from icy.analysis.literature.step_counts import step_parts
 
     parts = step_parts(request.wanted, request.spec.seeds)

@@ -44,7 +44,9 @@ def read_sweep(file: str | Path) -> Choices:
         raise InvalidSettingError(f"{path} must hold names and values of options.")
     parts = options.pop(PARTS, options.pop("parts", ()))
     if not isinstance(parts, (list, tuple)) or not all(map(_is_table, parts)):
-        raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
+        raise InvalidSettingError(
+            f"The parts of a sweep must be tables: each under [[{PARTS}]] in TOML, or a list under {PARTS}: in YAML."
+        )
     kinds = [part.get("kind", options.get("kind", SweepSpec.kind)) for part in parts]
     tables = [(None, options, _types_of_whole(kinds)), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
     for place, table, types in tables:

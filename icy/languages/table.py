@@ -40,7 +40,7 @@ class Table:
         attribute_names: names of the attributes, if there are any.
         vocab_size: number of tokens in the vocabulary, V.
         weights: number of times each row counts, [N] positive numbers, as integers if all are whole; None if every row
-            counts once. Metrics give a table with whole weights the score of its repeated rows, `repeated()`.
+            counts once. With integer weights, metrics return the score of `repeated()`.
         drawn_from: for rows drawn with replacement, the original row of each copy, [N].
         name: name of the table in reports.
         read_as: how the data was read, in words.

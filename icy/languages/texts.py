@@ -163,7 +163,8 @@ def _numeric(texts: Sequence[str]) -> bool:
 def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
     if not any(mark in text for text in texts):
         raise InvalidSettingError(
-            f"The separator {quoted(mark)} is in no message; tokens must be {', '.join(WAYS)}, or a separator."
+            f"The separator {quoted(mark)} is in no message; set tokens (--tokens) to {', '.join(WAYS)}, or to a "
+            "separator of the messages."
         )
     rows = [[part.strip() for part in text.split(mark)] for text in texts]
     for place, row in enumerate(rows):

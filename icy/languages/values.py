@@ -109,7 +109,7 @@ def _split_evenly(column: Values) -> list[Values]:
 
 
 def _of_numbers(table: Array) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Convert numbers to integers if all are whole, otherwise to floats; numbers that do not fit become names."""
+    """Convert numbers to integers if all are whole, otherwise to floats; too large numbers become names."""
     if not table.shape[1]:
         raise InvalidSettingError("Meanings must have a column per attribute, but these have no columns.")
     if table.dtype.kind in "iub":
@@ -171,16 +171,17 @@ def values_of(column: Values) -> Values:
 
 
 def _same_number(number: float, entry: object) -> bool:
-    """Return whether a number equals an entry; numbers beyond all floats are not infinity."""
+    """Return whether a number equals an entry; a number too large for a float does not equal infinity."""
     if isinstance(entry, str):
         return not (isinstance(number, float) and math.isinf(number)) or "inf" in entry.lower()
     return bool(number == entry)
 
 
 def _number_names(column: Values) -> tuple[NDArray[np.int64], Names | None]:
-    """Convert one attribute's values to integers: whole numbers stay, and names are numbered in sorted order.
+    """Convert one attribute's values to integers; return the integers and their names.
 
-    Numbers that do not fit are their own names.
+    Whole numbers below LARGEST are not changed and have no names. Other values, such as words and larger numbers, are
+    numbered in sorted order; the names are the values.
     """
     if all(isinstance(v, int) for v in column) and min(column) > -LARGEST and max(column) < LARGEST:
         return np.array(column, dtype=np.int64), None

@@ -29,7 +29,7 @@ def residual_entropy(
 
     Every position is assigned to exactly one attribute. 0 is compositional; 1 (normalised) means that messages carry no
     information (Resnick et al. 2020). The exhaustive search for the best assignment is exact; it uses dynamic
-    programming over subsets of positions. Long messages then score low for any composition, if a few of their
+    programming over subsets of positions. It gives long messages of any language a low score if a few of their
     positions already identify the meaning.
 
     Args:

@@ -223,7 +223,7 @@ def keys_to_train(
         records: the record of every key; None without a record.
         store: store of the records.
         rerun: a key of RERUN.
-        keep_models: whether to train results without a saved model again.
+        keep_models: whether to train a key again if its result has no saved model.
 
     Raises:
         InvalidSettingError: `rerun` is not a key of RERUN.

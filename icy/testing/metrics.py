@@ -324,7 +324,7 @@ def check_resampled_rows(case: MetricCase) -> None:
 
 
 def check_weights(case: MetricCase) -> None:
-    """A metric registered with `weighted=True` gives rows with whole weights the score of repeated rows."""
+    """With `weighted=True`, rows with integer weights have the same score as rows that are repeated so many times."""
     if not case.entry.weighted:
         raise NotApplicable("the metric is not registered with weighted=True, so icy gives it repeated rows")
     weights = stream(case.seed, "testing", "weights").integers(1, 4, size=ROWS)

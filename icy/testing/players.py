@@ -348,7 +348,7 @@ def check_observations_unchanged(case: PlayerCase) -> None:
 
 
 def check_utters(case: PlayerCase) -> None:
-    """`utter` returns tokens [n, length] of stimuli, the same each time, and a call changes no action."""
+    """`utter` returns tokens [n, length], the same for the same stimuli, and a call does not change later actions."""
     if case.role != SPEAKER:
         raise NotApplicable("only speakers have `utter`")
 

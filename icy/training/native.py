@@ -185,7 +185,7 @@ def native_loss(loss: Loss, program: Program) -> calls.Loss:
     side = {"sender_loss": "sender", "receiver_loss": "receiver"}.get(getattr(loss, "__name__", ""))
     soft = kind is Soft or (side == "receiver" and getattr(kind, "receiver_loss", None) is Answering.receiver_loss)
     if side == "sender" and getattr(representation, "symbols", WITH_START) != WITH_START:
-        raise NotNativeError("its sender excludes the start symbol, symbols=V")
+        raise NotNativeError("its sender excludes the start symbol (symbols=V)")
     if side is None or not (soft or kind in (Gumbel, Discrete)):
         raise NotNativeError("the engine does not support the loss")
     if soft:

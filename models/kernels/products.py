@@ -1,7 +1,7 @@
 """Products of stacks of matrices, with results that do not depend on the other items of a stack.
 
 On a CPU, the library behind `torch.bmm` chooses the order of additions by the address of each matrix. The same product
-is then rounded differently at another place of a stack. If the length of an item is a multiple of LINE, all items begin
+is then rounded differently at another index of a stack. If the length of an item is a multiple of LINE, all items begin
 a line of the cache, and this does not happen. Small matrices, such as the weights of a few symbols, often have other
 lengths. They are multiplied one by one, in memory of their own.
 
@@ -44,7 +44,7 @@ def put_product(to: Found, a: Left, b: Right) -> None:
 
 
 def _at_lines(a: Tensor, b: Tensor) -> bool:
-    """Return whether the batched product gives each item the same result at any place."""
+    """Return whether the batched product gives each item the same result at every index of a stack."""
     if len(a) == 1 or not a.is_cpu:
         return True
     rows, inner, columns = *a.shape[1:], b.shape[2]

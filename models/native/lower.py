@@ -171,7 +171,7 @@ class Lowering:
         if isinstance(found, Steps):
             panels = [self.builder.as_panel(step) for step in found.steps]
             if len(panels) != places or any(_unlike_scores(p, choices) for p in panels):
-                raise NotNativeError("its scores are not one per place")
+                raise NotNativeError("it does not give one row of scores per place")
             # A loss writes the gradient of each place, so two places must not share memory.
             alone = [p if n == panels.index(p) else self.builder.scaled(p, 1.0) for n, p in enumerate(panels)]
             return [ScorePlace(panel, 0) for panel in alone]

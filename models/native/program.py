@@ -172,7 +172,7 @@ class Program:
             for n in (At(score.panel.slabs[0]).number(), number(_first(score.panel.grads)), score.first)
         ]
         if len(scores) != self.places:
-            raise NotNativeError("its scores are not one per place")
+            raise NotNativeError("it does not give one row of scores per place")
         self._lists, self._places = (torch.tensor(x or [0], dtype=torch.long, device="cpu") for x in (lists, places))
         self._constants = torch.tensor(builder.constants or [0.0], dtype=torch.float32, device="cpu")
         self.native = NativeProgram(

@@ -1,4 +1,4 @@
-"""The list of what is measured on a lent GPU, of which a CPU can run the bookkeeping and check the commands."""
+"""Measurements for a lent GPU: on a CPU, the commands are checked and the bookkeeping is run."""
 
 from __future__ import annotations
 

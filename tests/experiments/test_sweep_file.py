@@ -1,4 +1,4 @@
-"""Files of sweeps: what their values may be, and where a wrong one stands."""
+"""Files of sweeps: the types of their values, and the line of a wrong value."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_files_that_are_none(tmp_path: Path, text: str | bytes, suffix: str, sai
 
 
 def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
-    """As some editors write it at the begin of a file in UTF-8."""
+    """Some editors write the mark at the start of a file in UTF-8."""
     assert read_sweep(write(tmp_path, b'\xef\xbb\xbfmodel = "a"\n')) == {"model": "a"}
 
 
@@ -104,7 +104,7 @@ def test_a_file_of_another_kind_is_not_even_opened() -> None:
 
 
 def test_every_option_has_a_type_in_a_file() -> None:
-    """Of whole sweeps, and of end-to-end runs as parts."""
+    """Options of whole sweeps, and of end-to-end runs as parts."""
     assert set(_types_of(SweepSpec)) == {*names(SweepSpec)} - {"parts"}
     assert set(_types_of(EndToEndSpec)) == {*names(EndToEndSpec)}
 

@@ -442,7 +442,7 @@ def test_a_field_may_be_longer_than_the_csv_library_takes(tmp_path: Path) -> Non
             [[0], [1]],
             ["a b", "b a"],
             {"tokens": "letter"},
-            "separator 'letter' is in no message; tokens must be auto, letters",
+            r"separator 'letter' is in no message; set tokens \(--tokens\) to auto, letters",
         ),
         ([[0], [1], [2]], ["0.11", "0.22", "0.35"], {}, "two ways: as the tokens before and after the point"),
         ([[0], [1]], ["1.0", "2.0"], {}, "two ways: as the tokens before and after the point"),

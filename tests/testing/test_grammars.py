@@ -41,7 +41,7 @@ def divides(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -
 
 
 class InPlace(Corruption):
-    """Writes into what it is given."""
+    """A corruption that changes its input in place."""
 
     def apply(self, messages: Any, table: Any) -> Any:
         messages[:, 0] = 0
@@ -49,7 +49,7 @@ class InPlace(Corruption):
 
 
 class ForNobody(Corruption):
-    """For neither side."""
+    """A corruption for neither senders nor receivers."""
 
     sides = ()
 

@@ -1,4 +1,4 @@
-"""The learner of native cores: PyTorch's numbers to tolerance, and the same bits in any company."""
+"""The learner of native cores: the numbers of PyTorch up to rounding, and the same bits in every stack."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Batches = tuple[Tensor, Tensor, Tensor]
 
 
 def task(model: str, representation: str = "soft") -> Task:
-    """A task of odd sizes: no multiple of a vector."""
+    """A task with sizes that are not multiples of a vector's length."""
     return Task(registry.get(model), SPACE, 4, 2, 20, representation)
 
 
@@ -123,7 +123,7 @@ def test_scores_equal_pytorchs(representation: str, model: str, which: list[int]
 
 
 def test_accuracy_is_counted_as_scores_say() -> None:
-    """Of equal scores the first counts, as by argmax."""
+    """If scores are equal, the first counts, as in argmax."""
     of = task("sender/FC2L")
     native = learner(of)
     inputs, targets, _ = (x[0] for x in batches("sender", 1))
@@ -145,7 +145,7 @@ company = pytest.mark.parametrize(("representation", "model"), COMPANY)
 
 
 def trained(of: Task, places: Sequence[int], updates: int = 7) -> Learner:
-    """Replicates of these places of a stack of three, trained by themselves."""
+    """Train some replicates of a stack of three without the others."""
     one = learner(of, seeds=[SEEDS[i] for i in places])
     one.train(*some(batches(of.side, updates), slice(None), places))
     return one
@@ -313,7 +313,7 @@ def test_a_model_in_double_precision_is_trained_in_single_as_by_pytorch() -> Non
 
 
 class Stranger(Plain):
-    """A sender of icy's layers, with something between them that native cores may not know."""
+    """A sender of icy's layers, with a module between them that native cores may not support."""
 
     broadcasts = True
 
@@ -342,7 +342,7 @@ class Flat(Stranger):
 
 
 class Mode(Stranger):
-    """A module with another function in evaluation, which native cores do not know."""
+    """A module that calls another function in evaluation mode; native cores do not support this function."""
 
     def forward(self, meanings: Tensor) -> Tensor:
         scores = super().forward(meanings)
@@ -401,7 +401,7 @@ def test_auto_takes_another_engine_and_says_why(make: Any, why: str, caplog: pyt
 
 
 class Sharper(Soft):
-    """A representation of a stranger's."""
+    """A representation that is not icy's."""
 
     def sender_loss(self, scores: Tensor, messages: Tensor, noise: Any = None) -> Tensor:
         return super().sender_loss(scores * 2, messages)
@@ -461,7 +461,7 @@ def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_program_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong operation changes the scores, which are compared."""
+    """A wrong operation changes the scores. icy notices this because it compares scores."""
     monkeypatch.setattr("icy.models.native.operations.cells.ACTIVATIONS", {"identity": 0, "tanh": 0, "relu": 2})
     with pytest.raises(IncompatibleError, match="its traced program gives other scores"):
         ask(Stranger())
@@ -487,7 +487,7 @@ for model in ("sender/HierAutoReg:SRU", "sender/TransDecSoft", "receiver/CNN", "
 
 @pytest.mark.native
 def test_variants_give_the_same_scores() -> None:
-    """The slowest, which any processor runs, and the best of this one."""
+    """The slowest variant, which runs on any processor, and the fastest variant on this processor."""
     root = str(Path(__file__).resolve().parents[2])
 
     def scores(**settings: str) -> Tensor:

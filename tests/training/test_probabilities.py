@@ -1,4 +1,4 @@
-"""Probabilities in place of scores are noticed, once."""
+"""A model that outputs probabilities instead of scores causes one warning."""
 
 from __future__ import annotations
 

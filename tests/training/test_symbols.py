@@ -65,7 +65,7 @@ def test_losses_are_finite_and_give_gradients() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
 def test_a_language_of_one_token(tmp_path: Path, representation: str) -> None:
-    """With a vocabulary of one token every message is the same, unless the start symbol can be said."""
+    """With a vocabulary of one token every message is the same, unless senders can say the start symbol."""
     given: dict[str, Any] = {**SIZES, "vocab_size": 1, "steps": 3, "workers": 1, "representation": representation}
     restricted = icy.end_to_end("RNNAutoReg:GRU", "RNN1L:GRU", symbols="V", out=tmp_path / "a", progress=False, **given)
     assert restricted.language().messages.max() == 0
@@ -80,7 +80,7 @@ def test_a_language_of_one_token(tmp_path: Path, representation: str) -> None:
 def test_native_cores_refuse_it_in_a_sentence(tmp_path: Path, name: str) -> None:
     given: dict[str, Any] = {**SIZES, "workers": 1, "progress": False, "engine": "native", "symbols": "V"}
     result = icy.probe(f"sender/{name}", "perm", out=tmp_path, **given)
-    assert "its sender excludes the start symbol, symbols=V" in str(result.failures[0]["error"])
+    assert "its sender excludes the start symbol (symbols=V)" in str(result.failures[0]["error"])
 
 
 def test_keys_of_other_runs_stay() -> None:

@@ -22,14 +22,14 @@ Codes = Float[Tensor, "*#stack code vocab"]
 
 
 class Nearest(Answering):
-    """Base class of fixed and learned codebooks: the word is the number of the nearest code."""
+    """Base class of fixed and learned codebooks: the word is the index of the nearest code."""
 
     def as_sent(self, scores: Scores) -> Sent:
         """Return the scores: the largest score has the index of the nearest unit vector."""
         return scores
 
     def greedy_words(self, sent: Sent) -> Words:
-        """Return the number of the nearest code at each position."""
+        """Return the index of the nearest code at each position."""
         return sent[..., :-1].argmax(-1)
 
     def token_words(self, tokens: Targets, vocab_size: int) -> Words:
@@ -90,7 +90,7 @@ class Codebook(Nearest):
         return LearntCodebook(vocab_size, self.codes or vocab_size, self.commitment, taught)
 
     def words(self, message: Scores) -> Words:
-        """Return the number of each code."""
+        """Return the index of the code at each position."""
         return message.argmax(-1)
 
     def word_count(self, vocab_size: int) -> int:
@@ -166,7 +166,7 @@ class LearntCodebook(nn.Module, Nearest):
         return cross_entropy(-far, messages.flatten(-2)).mean(-1)
 
     def words(self, message: Scores) -> Words:
-        """Return the number of each code."""
+        """Return the index of the code at each position."""
         return self.greedy_words(self.as_sent(message))
 
     def word_count(self, vocab_size: int) -> int:

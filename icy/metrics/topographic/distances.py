@@ -40,7 +40,7 @@ class Distance(Protocol):
     """A distance between the rows of a table.
 
     Attributes:
-        name: name in the conventions of a score.
+        name: name of the distance, as in the conventions of a score.
     """
 
     name: str

@@ -57,7 +57,7 @@ def _largest(low: Lowering, node: Node, parts: int, scores: Value) -> Value:
 
 @lowers(representations.without_start)
 def _without_start(low: Lowering, node: Node, parts: int, scores: Value) -> Value:
-    raise NotNativeError("its sender excludes the start symbol, symbols=V")
+    raise NotNativeError("its sender excludes the start symbol (symbols=V)")
 
 
 @lowers(representations.sampled)

@@ -1,4 +1,4 @@
-"""The page of a report: one file, in which nothing from outside has a meaning."""
+"""The page of a report: one file, in which text from the results cannot act as HTML or as a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering strangers' models: each is computed rightly or refused in a sentence, and none is computed wrongly."""
+"""Lowering models that are not icy's: each is computed correctly, or refused in a sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.models.native.helpers import assert_same_pass, inputs_of, make
 from tests.models.native.strange import ALL, Strange
 
 REFUSED = {
-    "stack_last": "its scores are not one per place",
+    "stack_last": "it does not give one row of scores per place",
     "places_and_choices_swapped": "it transposes examples",
     "reversed_places": "it calls TensorBase.flip",
     "words": "it calls flat_one_hot with rows that it has cut differently",
@@ -64,7 +64,7 @@ def test_unsupported_models_are_refused_in_a_sentence(name: str) -> None:
 
 
 def test_a_gate_that_a_batch_shares_is_refused() -> None:
-    """The published receivers read the gate of the first example for all."""
+    """The published receivers use the gate of the first example for all examples."""
     model = make("receiver", "Hier:GRU", shared_gate=True)
     with pytest.raises(NotNativeError, match="it takes something other than columns of examples"):
         Program(model, inputs_of("receiver"), training=True, gradient=True)

@@ -118,7 +118,7 @@ class Actions:
         return self.width + len(OTHER)
 
     def shared(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead shared"]:
-        """Encode a greedy choice as the other player sees it: one-hots and `OTHER`; zeros without a choice."""
+        """Encode a greedy choice as the other player sees it: one-hot blocks, then `OTHER`; zeros if none was made."""
         block = self.one_hot(chosen)
         there = block.any(-1, keepdim=True)
         return torch.cat([block, there * torch.tensor(OTHER, device=block.device, dtype=torch.float32)], -1)

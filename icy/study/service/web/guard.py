@@ -117,7 +117,7 @@ def form_token(study: Study, person: str) -> str:
 
 
 def is_form_token(study: Study, person: str, token: str) -> bool:
-    """Return whether a token is that of the forms on a person's pages."""
+    """Return whether `token` is the token of the forms on a person's pages."""
     return study.key.matches(token, "form", study.name, person)
 
 
