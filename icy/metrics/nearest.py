@@ -1,9 +1,8 @@
 """Which grammar a language is nearest to: how well each grammar, with its words estimated, predicts the messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -60,9 +59,9 @@ class _Rows:
         joint = np.rint(one_hot[0].T @ one_hot[1]).astype(np.int64)
         return joint.reshape(self.values.shape[1], values, self.tokens.shape[1], tokens)
 
-    def with_tokens(self, tokens: Int64[IntArray, "row length"]) -> _Rows:
+    def with_tokens(self, tokens: Int64[IntArray, "row length"]) -> Self:
         """Return the same meanings with other messages."""
-        return _Rows(self.values, tokens, self.sizes)
+        return type(self)(self.values, tokens, self.sizes)
 
 
 Predict = Callable[[_Rows, IntArray], IntArray]
