@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from icy.analysis import style
@@ -33,7 +34,7 @@ def chain_curves(
     results: Results,
     *,
     measures: Sequence[str] = tuple(SHOWN),
-    spread: str = "ci95",
+    spread: str = "sem",
     title: str | None = None,
     width: float | None = None,
 ) -> Figure:
@@ -76,6 +77,7 @@ def chain_curves(
         if place < len(models):
             style.head(ax, model.rpartition("/")[2], width / len(models))
         style.tidy(ax, "y")
+        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     labels = [SHOWN.get(measure, measure) for measure in measures for _ in models]
     style.outer_labels(axes, len(models), "generations", labels)
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()], handlelength=3)
