@@ -8,6 +8,7 @@ its pictures. Run it again to continue, on any machine. Without --train, only pa
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ import icy
 from icy.analysis.chains import generations, with_noise
 from icy.analysis.correlations import WithinOrder, across_models, rank_correlation, within_model_order
 from icy.analysis.emergence import probed_senders, sender_bias
+from icy.analysis.plots.chain_plots import chain_curves, chain_paths
 from icy.analysis.tables.by_setting import options_of
 from icy.core.errors import IncompatibleError
 from icy.core.text import listed, markdown_table
@@ -40,6 +42,7 @@ NOISES = (0.0, 0.1, 0.3)
 KNOWN_SEEDS = range(1000, 1020)
 SIZES = ("4x5", 4, 3)  # meanings, V, w
 REACHED = 0.9  # least share of learners at the target in a strict analysis
+MOST_OF = 3  # least number of grammars that support the second hypothesis
 FEWEST = 4  # least number of cells or senders for a correlation over them
 NO_RECORDS = "chains; none has been trained yet"
 
@@ -113,7 +116,16 @@ def within_text(survival: pd.DataFrame, what: str) -> str:
     senders, cells = within_model_order(probes, own), within_model_order(probes, own, cell_of)
     rows = [[name, f"{value:+.2f}"] for name, value in senders.correlations.items()]
     table = markdown_table(["sender", f"correlation of {what} with the ratio"], rows)
-    return "\n\n".join([table, f"Over senders: {_order_text(senders)}. Over cells: {_order_text(cells)}."])
+    text = f"Over senders: {_order_text(senders)}. Over cells: {_order_text(cells)}."
+    return "\n\n".join([table, f"{text} **{verdict(cells.low, cells.high)}.**"])
+
+
+def verdict(low: float, high: float, expected: int = -1) -> str:
+    """Return whether a 95 % interval supports a hypothesis with an expected sign, opposes it, or leaves it open."""
+    if not low <= high:
+        return "Open: there is no interval"
+    sign = 1 if low > 0 else -1 if high < 0 else 0
+    return "Open" if not sign else "Supported" if sign == expected else "Opposed"
 
 
 def _order_text(order: WithinOrder) -> str:
@@ -126,7 +138,8 @@ def across_text(long: pd.DataFrame) -> str:
     """Return the correlations over senders of survival with the ratio, per grammar."""
     probes = ratios().assign(model=lambda table: table["model"].map(name_of))
     own = long.assign(model=long["model"].map(name_of))
-    lines = []
+    lines: list[list[str]] = []
+    below = 0
     for grammar in MIDDLE:
         tables = [
             part[part["grammar"].eq(grammar)].pivot_table(index="model", columns="seed", values="value")
@@ -137,8 +150,12 @@ def across_text(long: pd.DataFrame) -> str:
         except IncompatibleError:
             return f"Fewer than {FEWEST} cells have all chains, so this is not tested."
         lines.append([grammar, str(found.correlation), str(found.reliability_x), str(found.reliability_y)])
+        below += found.correlation.high < 0
     heads = ["grammar", "correlation", "reliability of ratios", "reliability of survival"]
-    return markdown_table(heads, lines)
+    text = (
+        f"{below} of {len(MIDDLE)} intervals are below 0. **{'Supported' if below >= MOST_OF else 'Not supported'}.**"
+    )
+    return "\n\n".join([markdown_table(heads, lines), text])
 
 
 def holistic_text(table: pd.DataFrame) -> str:
@@ -156,8 +173,9 @@ def holistic_text(table: pd.DataFrame) -> str:
     shared = [model for model in values.groups if model in against.index]
     found = rank_correlation([against[model] for model in shared], [values.get_group(model).mean() for model in shared])
     text = markdown_table(["sender", "topsim above chance", "bias against hol"], lines)
-    more = f"Rank correlation over {len(shared)} senders: {found}." if len(shared) >= FEWEST else ""
-    return "\n\n".join(filter(None, [text, more]))
+    more = f"Rank correlation over {len(shared)} senders: {found}. **{verdict(found.low, found.high, 1)}.**"
+    few = f"Fewer than {FEWEST} senders have all chains, so the correlation is not tested."
+    return "\n\n".join([text, more if len(shared) >= FEWEST else few])
 
 
 def nearest_text(table: pd.DataFrame) -> str:
@@ -185,6 +203,7 @@ def stage_texts(name: str, result: ProbeResult, chains: int) -> Iterator[str]:
     """Yield the sections of a stage, one per bottleneck with a complete sender."""
     for share, done in whole_senders(result, chains).items():
         long = with_settings(long_of(done.records))
+        pictures = draw(f"{name}-{share}", done)
         table = generations(done, metrics=())
         holistic = of_keys(done, long.loc[long["grammar"].eq("hol"), "key"])
         survival, distinct = means_of(long, "value"), means_of(long.assign(kept=_kept(table, long)), "kept")
@@ -192,8 +211,9 @@ def stage_texts(name: str, result: ProbeResult, chains: int) -> Iterator[str]:
         strict = survival[survival.index.isin(good)]
         parts = [
             f"## Stage `{name}`, bottleneck {share}",
-            f"{len(done.records)} chains of {long['model'].nunique()} senders. {missed}",
+            f"{len(done.records)} chains of {done_of(name, long)}. {missed}",
             done.table("markdown", "ci95").strip(),
+            *(f"![{text}]({file})" for file, text in pictures.items()),
             "### 1. Within a sender",
             within_text(survival, "survival"),
             *(
@@ -211,6 +231,22 @@ def stage_texts(name: str, result: ProbeResult, chains: int) -> Iterator[str]:
             nearest_text(table),
         ]
         yield "\n\n".join(parts)
+
+
+def done_of(name: str, long: pd.DataFrame) -> str:
+    """Return the number of senders with all chains, and of all senders of the stage."""
+    sweep = tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))
+    done, all_ = long["model"].nunique(), len(sweep["model"])
+    return f"{done} of {all_} senders" + ("; the other senders are not finished" if done < all_ else "")
+
+
+def draw(name: str, result: ProbeResult) -> dict[str, str]:
+    """Draw the curves and the paths of some chains; return the names of the pictures, with descriptions."""
+    files = {f"iterated-{name}-curves.png": "Survival, distinct messages and topsim over generations"}
+    chain_curves(result, spread="ci95").savefig(HERE / next(iter(files)), dpi=160)
+    paths = f"iterated-{name}-paths.png"
+    chain_paths(result).savefig(HERE / paths, dpi=160)
+    return {**files, paths: "Paths of languages in bias space"}
 
 
 def _kept(table: pd.DataFrame, long: pd.DataFrame) -> list[float]:
