@@ -99,7 +99,7 @@ def _rows(
 ) -> Iterator[dict[str, object]]:
     about = {name: record[name] for name in ("model", "grammar", "seed", "key")}  # type: ignore[literal-required]
     for point, language in zip(record["curve"], chain_languages(results, record), strict=True):
-        row = {**about, **dict(zip(points_of(record), point, strict=True))}
+        row: dict[str, object] = {**about, **dict(zip(points_of(record), point, strict=True))}
         if metrics:
             own = {name: CONVENTIONS[name] for name in metrics if name in CONVENTIONS}
             found = evaluate(language, metrics=metrics, conventions=own, permutations=permutations, seed=seed)

@@ -49,7 +49,7 @@ class _Rows:
     @property
     def word_length(self) -> int:
         """Tokens per word, w."""
-        return self.tokens.shape[1] // self.values.shape[1]
+        return len(self.tokens[0]) // len(self.values[0])
 
     def counts(self) -> Int64[IntArray, "attr value length token"]:
         """Count each token at each position, for each value of each attribute."""
@@ -145,7 +145,8 @@ def _concat(rows: _Rows, values: IntArray) -> IntArray:
 def _by_owner(rows: _Rows, values: IntArray, owners: IntArray) -> IntArray:
     """Predict the most frequent token at each position for the value of the attribute that owns the position."""
     positions = np.arange(len(owners))
-    return rows.counts().argmax(-1)[owners, values[:, owners], positions]
+    found: IntArray = rows.counts().argmax(-1)[owners, values[:, owners], positions]
+    return found
 
 
 def _rot(rows: _Rows, values: IntArray) -> IntArray:
