@@ -53,11 +53,11 @@ class _Rows:
 
     def counts(self) -> Int64[IntArray, "attr value length token"]:
         """Count each token at each position, for each value of each attribute."""
-        values, tokens = self.sizes
-        one_hot = [np.eye(size)[table].reshape(len(table), -1) for size, table in
-                   ((values, self.values), (tokens, self.tokens))]  # fmt: skip
-        joint = np.rint(one_hot[0].T @ one_hot[1]).astype(np.int64)
-        return joint.reshape(self.values.shape[1], values, self.tokens.shape[1], tokens)
+        (values, tokens), attributes, length = self.sizes, len(self.values[0]), len(self.tokens[0])
+        places = np.arange(attributes * length).reshape(attributes, length) * values  # of pairs of attribute, position
+        cells = (places + self.values[:, :, None]) * tokens + self.tokens[:, None]
+        counts = np.bincount(cells.ravel(), minlength=attributes * length * values * tokens)
+        return counts.reshape(attributes, length, values, tokens).swapaxes(1, 2)
 
     def with_tokens(self, tokens: Int64[IntArray, "row length"]) -> Self:
         """Return the same meanings with other messages."""
