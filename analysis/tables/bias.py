@@ -366,7 +366,9 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
 
 
 def _has_baselines(long: pd.DataFrame) -> bool:
-    """Return whether results have the steps of concat, the baseline; some kinds of jobs have no baseline."""
+    """Return whether results have the steps of concat; some kinds of jobs, such as chains, have no baseline."""
+    if long["measure"].eq("survival").all():
+        return False
     return bool(long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any())
 
 

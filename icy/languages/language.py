@@ -218,8 +218,26 @@ class Language:
         Raises:
             StoreError: the file cannot be read, or does not hold a language of icy.
         """
-        file = Path(path)
-        messages, card = storage.read(file)
+        return cls._of(*storage.read(Path(path)), f"'{path}'")
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Language:
+        """Return the language of the content of an .npz file, as `to_bytes` returns it.
+
+        Raises:
+            StoreError: it is not such a file.
+
+        Example:
+            >>> from icy.languages.language import Language
+            >>> language = Language("1x2", [[0], [1]], vocab_size=2)
+            >>> Language.from_bytes(language.to_bytes()) == language
+            True
+        """
+        return cls._of(*storage.from_bytes(content), "This content")
+
+    @classmethod
+    def _of(cls, messages: IntegerArray, card: Card, label: str) -> Language:
+        """Return the language of messages and a card. Errors begin with `label`."""
         try:
             names = card["value_names"]
             return cls(
@@ -231,7 +249,7 @@ class Language:
                 value_names=None if names is None else tuple(map(tuple, names)),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise StoreError(f"'{file}' is not an icy language, or is damaged: {error}") from error
+            raise StoreError(f"{label} is not an icy language, or is damaged: {error}") from error
 
     def _card(self) -> Card:
         return {

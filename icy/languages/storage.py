@@ -56,6 +56,18 @@ def to_bytes(suffix: str, space: MeaningSpace, messages: IntegerArray, card: Car
     return file.getvalue()
 
 
+def from_bytes(content: bytes) -> tuple[IntegerArray, Card]:
+    """Return messages and card from the content of an .npz file.
+
+    Raises:
+        StoreError: it is not such a file.
+    """
+    try:
+        return _read_npz(io.BytesIO(content))
+    except Exception as error:  # NumPy has several errors for damaged files
+        raise StoreError(f"These bytes are not an icy language in the format npz, or are damaged ({error}).") from error
+
+
 def read(path: Path) -> tuple[IntegerArray, Card]:
     """Read messages [N, L], in the order of meanings, and their card.
 
@@ -169,7 +181,7 @@ def _write_npz(file: IO[bytes], space: MeaningSpace, messages: IntegerArray, car
     np.savez_compressed(file, messages=messages, card=np.array(json.dumps(card)))
 
 
-def _read_npz(path: Path) -> tuple[IntegerArray, Card]:
+def _read_npz(path: Path | IO[bytes]) -> tuple[IntegerArray, Card]:
     with np.load(path, allow_pickle=False) as fields:
         return fields["messages"], json.loads(str(fields["card"]))
 

@@ -14,6 +14,8 @@ from .information import bosdis as bosdis
 from .information import information_table as information_table
 from .information import posdis as posdis
 from .labels import ami as ami
+from .nearest import NearestGrammar as NearestGrammar
+from .nearest import nearest_grammar as nearest_grammar
 from .prediction import conflict_count as conflict_count
 from .prediction import dci as dci
 from .prediction import sap as sap

@@ -1,0 +1,124 @@
+"""Chains of learners: measures of the language of each generation, with values by chance, and the nearest grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from icy.core.errors import InvalidSettingError
+from icy.core.streams import stream
+from icy.languages.language import Language
+from icy.metrics import evaluate, nearest_grammar
+from icy.records.kinds import kind_of, points_of
+from icy.records.record import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KIND = "chain"
+METRICS = ("topsim", "posdis", "bosdis", "residual_entropy", "cbm")
+# The exhaustive search for positions takes 5 s at 4x5, and finds positions that identify any meaning.
+CONVENTIONS = {"residual_entropy": {"search": "greedy"}}
+PREDICTS = "predicts_"  # beginning of the columns of agreements with grammars
+
+
+class KeptResults(Protocol):
+    """Results with records and their files, such as a ProbeResult."""
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The records, one per replicate."""
+
+    def content(self, place: str) -> bytes:
+        """Return a file of a record."""
+
+
+def chain_languages(results: KeptResults, record: Record) -> list[Language]:
+    """Return the languages of a chain: the first language, then the language of each generation.
+
+    Args:
+        results: the results with the record and its files: a ProbeResult of a run, a results folder or a pack.
+        record: record of a chain.
+
+    Raises:
+        StoreError: a file was removed.
+    """
+    places = sorted(place for place in record.get("files", ()) if re.search(r"-\d+\.npz$", place))
+    return [Language.from_bytes(results.content(place)) for place in places]
+
+
+def generations(
+    results: KeptResults, *, metrics: Sequence[str] = METRICS, permutations: int | None = 10, seed: int = 0
+) -> pd.DataFrame:
+    """Measure the language of every generation of some chains.
+
+    It takes about 0.6 s per language at 4x5 with the defaults, and 0.02 s with `metrics=()`.
+
+    Args:
+        results: results of `icy.iterate`, or `ProbeResult.load` of a results folder or pack.
+        metrics: metrics to compute; residual entropy uses the greedy search.
+        permutations: number of random assignments of the messages to meanings, for values by chance; None for none.
+        seed: seed of the permutations, and of the halves of `nearest_grammar`.
+
+    Returns:
+        A row per chain and generation: `model`, `grammar` (the first language), `seed`, `key`, the points of the
+        chain's curve (`accuracy` is survival), each metric with `METRIC_chance`, the mean over permutations,
+        `nearest`, the nearest grammar (`icy.metrics.nearest_grammar`), and `predicts_GRAMMAR`, the agreement of each
+        grammar.
+
+    Raises:
+        InvalidSettingError: no chains.
+        StoreError: a language was removed.
+
+    Example:
+        >>> import icy, tempfile
+        >>> from icy.analysis.chains import generations
+        >>> result = icy.iterate("FC2L", "perm", quick=True, chains=1, workers=1, out=tempfile.mkdtemp())
+        >>> table = generations(result, metrics=["posdis"])
+        >>> table["generation"].tolist(), table["nearest"].tolist()
+        ([0, 1, 2, 3], ['perm', 'perm', 'perm', 'perm'])
+    """
+    import pandas as pd
+
+    chains = [r for r in results.records if kind_of(r).name == KIND and not r["failed"]]
+    if not chains:
+        raise InvalidSettingError(
+            "These results have no chains; `icy iterate` passes languages from learner to learner."
+        )
+    return pd.DataFrame(
+        [row for record in chains for row in _rows(results, record, tuple(metrics), permutations, seed)]
+    )
+
+
+def _rows(
+    results: KeptResults, record: Record, metrics: Sequence[str], permutations: int | None, seed: int
+) -> Iterator[dict[str, object]]:
+    about = {name: record[name] for name in ("model", "grammar", "seed", "key")}  # type: ignore[literal-required]
+    for point, language in zip(record["curve"], chain_languages(results, record), strict=True):
+        row: dict[str, object] = {**about, **dict(zip(points_of(record), point, strict=True))}
+        if metrics:
+            own = {name: CONVENTIONS[name] for name in metrics if name in CONVENTIONS}
+            found = evaluate(language, metrics=metrics, conventions=own, permutations=permutations, seed=seed)
+            columns = [*metrics, *(f"{name}_chance" for name in metrics if permutations)]
+            row |= {name: found[name].item() for name in columns if name in found}
+        nearest = nearest_grammar(language, seed=seed)
+        agreement = {f"{PREDICTS}{name}": share for name, share in nearest.agreement.items()}
+        yield row | {"nearest": nearest.grammar} | agreement
+
+
+def with_noise(language: Language, share: float, seed: int) -> Language:
+    """Return a language in which random tokens replace a share of the tokens. A random token may equal the old one.
+
+    Args:
+        language: the language.
+        share: from 0 to 1.
+        seed: seed of the positions and tokens.
+    """
+    generator, messages = stream(seed, "noise"), np.array(language.messages)
+    replaced = generator.random(messages.shape) < share
+    messages[replaced] = generator.integers(language.vocab_size, size=int(replaced.sum()))
+    return replace(language, messages=messages)

@@ -1,0 +1,168 @@
+"""Plots of chains of learners: measures over generations, and the path of each language in bias space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from icy.analysis import style
+from icy.analysis.chains import KIND, PREDICTS, KeptResults, chain_languages, generations
+from icy.analysis.order import in_order
+from icy.analysis.table_cells import SPREADS, checked_spread
+from icy.core.errors import InvalidSettingError
+from icy.grammars import make_language
+from icy.languages.language import Language
+from icy.metrics import nearest_grammar
+from icy.metrics.nearest import GRAMMARS
+from icy.records.kinds import kind_of, points_of
+from icy.records.load import Results
+
+from .panels import records_of
+
+SHOWN = {"accuracy": "survival", "distinct": "distinct messages", "topsim": "topsim"}  # measures, and their labels
+HEIGHT = 1.5  # of a panel, in inches
+REFERENCE_SEEDS = (1, 2, 3)  # of the languages of known origin
+
+
+def chain_curves(
+    results: Results,
+    *,
+    measures: Sequence[str] = tuple(SHOWN),
+    spread: str = "sem",
+    title: str | None = None,
+    width: float | None = None,
+) -> Figure:
+    """Draw measures of languages over generations: a row per measure, a column per model, a line per first language.
+
+    Args:
+        results: chains with their records, under one setting.
+        measures: numbers of the points of their curves, such as "accuracy" (survival) or "posdis".
+        spread: spread of the bands over chains, "sem", "sd" or "ci95".
+        title: title; "" for none.
+        width: width of the figure, in inches.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InvalidSettingError: no chains, an unknown measure or spread.
+    """
+    checked_spread(spread)
+    chains = [r for r in records_of(results, "chain_curves") if kind_of(r).name == KIND and not r["failed"]]
+    if not chains or not set(measures) <= set(points_of(chains[0])):
+        raise InvalidSettingError("This plot needs results of `icy iterate`, and measures of their curves.")
+    table = pd.DataFrame(
+        [
+            {"model": r["model"], "grammar": r["grammar"], "seed": r["seed"], **dict(zip(points_of(r), p, strict=True))}
+            for r in chains
+            for p in r["curve"]
+        ]
+    )
+    models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
+    names = [f"{model}: {measure}" for measure in measures for model in models]
+    width = width or max(style.WIDTH, style.NARROWEST * len(models) + 1.1)
+    size = (width, HEIGHT * len(measures) + 0.8)
+    figure, axes = style.panels(names, None, size, len(models), sharex=True, sharey="row")
+    for place, ax in enumerate(axes):
+        measure, model = measures[place // len(models)], models[place % len(models)]
+        for grammar, look in looks.items():
+            own = table[table["model"].eq(model) & table["grammar"].eq(grammar)]
+            _draw_line(ax, own, measure, look, spread)
+        if place < len(models):
+            style.head(ax, model.rpartition("/")[2], width / len(models))
+        style.tidy(ax, "y")
+        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    labels = [SHOWN.get(measure, measure) for measure in measures for _ in models]
+    style.outer_labels(axes, len(models), "generations", labels)
+    style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()], handlelength=3)
+    note = f"line and band: mean ± {SPREADS[spread][0]} over chains"
+    style.entitle(figure, axes, True, title, "languages over generations", [note])
+    return figure
+
+
+def _draw_line(ax: Axes, own: pd.DataFrame, measure: str, look: style.Look, spread: str) -> None:
+    wide = own.pivot_table(index="generation", columns="seed", values=measure)
+    mean, band = wide.mean(axis=1), wide.apply(SPREADS[spread][1], axis=1).fillna(0)
+    ax.fill_between(wide.index, mean - band, mean + band, color=look.colour, alpha=0.15, linewidth=0)
+    ax.plot(wide.index, mean, look.marker, color=look.colour, linestyle=look.dash, linewidth=style.LINE, markersize=3)
+
+
+def chain_paths(results: KeptResults, *, title: str | None = None, width: float | None = None) -> Figure:
+    """Draw the path of each language in bias space: a panel per model, a path per first language.
+
+    The place of a language is its agreement with each grammar (`icy.metrics.nearest_grammar`). The axes are the first
+    two principal components of the places of languages of known origin, which are named. A path is the mean over
+    chains. It begins at the hollow mark and ends at the filled mark.
+
+    Args:
+        results: chains of one space, with their languages.
+        title: title; "" for none.
+        width: width of the figure, in inches.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InvalidSettingError: no chains.
+        StoreError: a language was removed.
+    """
+    table = generations(results, metrics=())
+    record = next(r for r in results.records if kind_of(r).name == KIND and not r["failed"])
+    places, project = _reference_places(chain_languages(results, record)[0])
+    columns = [f"{PREDICTS}{name}" for name in GRAMMARS]
+    models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
+    width = width or style.WIDTH
+    across = style.across(len(models), width - 1)
+    size = (width, 1.9 * -(-len(models) // across) + 0.8)
+    figure, axes = style.panels(models, None, size, across, sharex=True, sharey=True)
+    for ax, model in zip(axes, models, strict=True):
+        for name, (x, y) in places.items():
+            ax.annotate(
+                name, (x, y), (0, 5), textcoords="offset points", fontsize=style.LEAST, color=style.DIM, ha="center"
+            )
+        for grammar, look in looks.items():
+            own = table[table["model"].eq(model) & table["grammar"].eq(grammar)]
+            if len(own):
+                path = project(own.groupby("generation")[columns].mean().to_numpy())
+                ax.plot(*path.T, color=look.colour, linestyle=look.dash, linewidth=style.LINE)
+                ax.plot(*path[0], look.marker, color=look.colour, markersize=4, markerfacecolor="white")
+                ax.plot(*path[-1], look.marker, color=look.colour, markersize=4)
+        style.head(ax, model.rpartition("/")[2], width / across)
+        style.tidy(ax)
+        ax.margins(0.12)
+    style.outer_labels(axes, across, "component 1", ["component 2"] * len(axes))
+    style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()])
+    note = "hollow: first language; filled: last language; names: languages of known origin"
+    style.entitle(figure, axes, True, title, "paths of languages in bias space", [note])
+    return figure
+
+
+class _Projection:
+    """Projection of agreements on the first two principal components of some agreements [language, grammar]."""
+
+    def __init__(self, agreements: NDArray[np.float64]) -> None:
+        self.centre = agreements.mean(0)
+        self.directions = np.linalg.svd(agreements - self.centre, full_matrices=False)[2][:2]
+
+    def __call__(self, agreements: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = (agreements - self.centre) @ self.directions.T
+        return found
+
+
+def _reference_places(first: Language) -> tuple[dict[str, NDArray[np.float64]], _Projection]:
+    """Return the places of languages of known origin in the space of a language, and the projection."""
+    sizes = first.space, first.vocab_size, first.word_length or 1
+    found = {
+        name: np.mean(
+            [list(nearest_grammar(make_language(name, *sizes, seed)).agreement.values()) for seed in REFERENCE_SEEDS], 0
+        )
+        for name in GRAMMARS
+    }
+    project = _Projection(np.array(list(found.values())))
+    return {name: project(one[None])[0] for name, one in found.items()}, project

@@ -1,0 +1,282 @@
+"""Which languages survive in chains of learners? `python -m results.iterated [--train first|senders|bottlenecks]...`.
+
+Run the sweeps of this folder into runs/, starting from the records in
+records.parquet, which is committed; add all records to this file, and write iterated.md and
+its pictures. Run it again to continue, on any machine. Without --train, only pack and write.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import icy
+from icy.analysis.chains import generations, with_noise
+from icy.analysis.correlations import WithinOrder, across_models, rank_correlation, within_model_order
+from icy.analysis.emergence import probed_senders, sender_bias
+from icy.analysis.plots.chain_plots import chain_curves, chain_paths
+from icy.analysis.tables.by_setting import options_of
+from icy.core.errors import IncompatibleError
+from icy.core.text import listed, markdown_table
+from icy.experiments.results import ProbeResult
+from icy.grammars import make_language
+from icy.metrics import nearest_grammar
+from icy.records.load import long_of
+from results.estimates import print_estimate, student_interval
+from results.pages import RecordFolder, describe_packs, describe_version, fill_template, run_sweeps
+
+HERE = Path(__file__).parent
+PAGE, RECORDS = HERE / "iterated.md", RecordFolder(HERE)
+STAGES = ("first", "senders", "bottlenecks")
+GRAMMARS = ("concat", "perm", "shufdet", "proj", "rot", "pairsum", "hol")
+MIDDLE = ("perm", "shufdet", "proj", "rot", "pairsum")  # grammars with a ratio that differ in how hard they are
+POSITIONAL = ("concat", "perm")
+EASY = ("perm", "shufdet")
+NOISES = (0.0, 0.1, 0.3)
+KNOWN_SEEDS = range(1000, 1020)
+SIZES = ("4x5", 4, 3)  # meanings, V, w
+REACHED = 0.9  # least share of learners at the target in a strict analysis
+MOST_OF = 3  # least number of grammars that support the second hypothesis
+FEWEST = 4  # least number of cells or senders for a correlation over them
+NO_RECORDS = "chains; none has been trained yet"
+
+
+# -- languages of known origin -----------------------------------------------------------------------------------------
+
+
+def known_origin() -> str:
+    """Return the confusion matrix of nearest grammars of languages of known origin, as a table."""
+    lines = []
+    for noise in NOISES:
+        for origin in GRAMMARS:
+            languages = [with_noise(make_language(origin, *SIZES, seed), noise, seed) for seed in KNOWN_SEEDS]
+            found = [nearest_grammar(language) for language in languages]
+            counts = Counter(one.grammar for one in found)
+            own = np.mean([one.agreement[origin] for one in found])
+            lines.append([f"{noise:g}", origin, *(str(counts[name] or "") for name in GRAMMARS), f"{own:.2f}"])
+    return markdown_table(["noise", "origin", *GRAMMARS, "agreement with the origin"], lines)
+
+
+# -- chains ------------------------------------------------------------------------------------------------------------
+
+
+def whole_senders(result: ProbeResult, chains: int) -> dict[str, ProbeResult]:
+    """Return, for each bottleneck, the chains of senders that are complete: all chains of all grammars."""
+    if not result.records:
+        return {}
+    long = with_settings(long_of(result.records))
+    counts = long.groupby(["model", "bottleneck"])["key"].transform("nunique")
+    whole = long[counts.eq(chains * len(GRAMMARS))]
+    return {str(share): of_keys(result, part["key"]) for share, part in whole.groupby("bottleneck")}
+
+
+def with_settings(long: pd.DataFrame) -> pd.DataFrame:
+    """Return chains in long form with their bottleneck, and the share of their learners that reached the target."""
+    options = [options_of(text) for text in long["options"]]
+    shares = [reached / int(own["generations"]) for own, reached in zip(options, long["reached"], strict=True)]
+    return long.assign(bottleneck=[own["bottleneck"] for own in options], at_target=shares)
+
+
+def of_keys(result: ProbeResult, keys: Iterable[str]) -> ProbeResult:
+    """Return the chains with some keys."""
+    chosen = set(keys)
+    return ProbeResult([record for record in result.records if record["key"] in chosen], folder=result.folder)
+
+
+def cell_of(model: str) -> str:
+    """Return the cell of a sender, or FC."""
+    return model.partition(":")[2] or "FC"
+
+
+def name_of(model: str) -> str:
+    """Return the name of a model without its side."""
+    return model.rpartition("/")[2]
+
+
+def means_of(long: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Return means over seeds: a row per sender, a column per grammar."""
+    return long.assign(model=long["model"].map(name_of)).pivot_table(index="model", columns="grammar", values=value)
+
+
+def ratios() -> pd.DataFrame:
+    """Return the atlas's probes of senders at 3x4."""
+    return probed_senders(icy.atlas().to_dataframe())
+
+
+def within_text(survival: pd.DataFrame, what: str) -> str:
+    """Return the within-sender correlations with the ratio as a table and a summary over senders and cells."""
+    probes = means_of(ratios(), "value")[list(MIDDLE)]
+    own = survival[[name for name in MIDDLE if name in survival]]
+    senders, cells = within_model_order(probes, own), within_model_order(probes, own, cell_of)
+    rows = [[name, f"{value:+.2f}"] for name, value in senders.correlations.items()]
+    table = markdown_table(["sender", f"correlation of {what} with the ratio"], rows)
+    text = f"Over senders: {_order_text(senders)}. Over cells: {_order_text(cells)}."
+    return "\n\n".join([table, f"{text} **{verdict(cells.low, cells.high)}.**"])
+
+
+def verdict(low: float, high: float, expected: int = -1) -> str:
+    """Return whether a 95 % interval supports a hypothesis with an expected sign, opposes it, or leaves it open."""
+    if not low <= high:
+        return "Open: there is no interval"
+    sign = 1 if low > 0 else -1 if high < 0 else 0
+    return "Open" if not sign else "Supported" if sign == expected else "Opposed"
+
+
+def _order_text(order: WithinOrder) -> str:
+    ends = "" if math.isnan(order.low) else f" (95 % interval {order.low:+.2f} to {order.high:+.2f})"
+    counts = f"negative in {order.negative} of {order.negative + order.positive}"
+    return f"median {order.median:+.2f}{ends}, {counts}, sign test p = {order.p:.2g}"
+
+
+def across_text(long: pd.DataFrame) -> str:
+    """Return the correlations over senders of survival with the ratio, per grammar."""
+    probes = ratios().assign(model=lambda table: table["model"].map(name_of))
+    own = long.assign(model=long["model"].map(name_of))
+    lines: list[list[str]] = []
+    below = 0
+    for grammar in MIDDLE:
+        tables = [
+            part[part["grammar"].eq(grammar)].pivot_table(index="model", columns="seed", values="value")
+            for part in (probes, own)
+        ]
+        try:
+            found = across_models(*tables, cell_of)
+        except IncompatibleError:
+            return f"Fewer than {FEWEST} cells have all chains, so this is not tested."
+        lines.append([grammar, str(found.correlation), str(found.reliability_x), str(found.reliability_y)])
+        below += found.correlation.high < 0
+    heads = ["grammar", "correlation", "reliability of ratios", "reliability of survival"]
+    text = (
+        f"{below} of {len(MIDDLE)} intervals are below 0. **{'Supported' if below >= MOST_OF else 'Not supported'}.**"
+    )
+    return "\n\n".join([markdown_table(heads, lines), text])
+
+
+def holistic_text(table: pd.DataFrame) -> str:
+    """Return how much more compositional chains from hol become, and the correlation with the bias."""
+    last = table["generation"].max()
+    ends = table[table["grammar"].eq("hol") & table["generation"].eq(last)]
+    rise = ends.assign(model=ends["model"].map(name_of), rise=ends["topsim"] - ends["topsim_chance"])
+    bias = sender_bias(ratios())
+    against = bias["hol"] - bias[list(EASY)].mean(axis=1)
+    values = rise.groupby("model", sort=False)["rise"]
+    lines = [
+        [model, print_estimate(student_interval(part.to_numpy())), f"{against.get(model, math.nan):.2f}"]
+        for model, part in values
+    ]
+    shared = [model for model in values.groups if model in against.index]
+    found = rank_correlation([against[model] for model in shared], [values.get_group(model).mean() for model in shared])
+    text = markdown_table(["sender", "topsim above chance", "bias against hol"], lines)
+    more = f"Rank correlation over {len(shared)} senders: {found}. **{verdict(found.low, found.high, 1)}.**"
+    few = f"Fewer than {FEWEST} senders have all chains, so the correlation is not tested."
+    return "\n\n".join([text, more if len(shared) >= FEWEST else few])
+
+
+def nearest_text(table: pd.DataFrame) -> str:
+    """Return where chains end: counts of nearest grammars of the last languages, by first grammar."""
+    ends = table[table["generation"].eq(table["generation"].max())]
+    lines = []
+    for first in GRAMMARS:
+        own = ends.loc[ends["grammar"].eq(first), "nearest"]
+        counts, positional = Counter(own), own.isin(POSITIONAL).mean()
+        stays = own.eq(first).mean()
+        lines.append([first, *(str(counts[name] or "") for name in GRAMMARS), f"{stays:.2f}", f"{positional:.2f}"])
+    return markdown_table(["first language", *GRAMMARS, "ends where it began", "concat or perm"], lines)
+
+
+def reached_text(long: pd.DataFrame) -> tuple[str, set[str]]:
+    """Return a sentence on learners that missed the target, and the senders with at least 90 % at the target."""
+    share = long["at_target"].groupby(long["model"].map(name_of)).mean()
+    missed = [f"{model} ({value:.0%})" for model, value in share[share < REACHED].items()]
+    text = "At least 90 % of the learners of every sender reached the target."
+    text = f"Fewer than 90 % of the learners of {listed(missed)} reached the target." if missed else text
+    return text, set(share[share >= REACHED].index)
+
+
+def stage_texts(name: str, result: ProbeResult, chains: int) -> Iterator[str]:
+    """Yield the sections of a stage, one per bottleneck with a complete sender."""
+    for share, done in whole_senders(result, chains).items():
+        long = with_settings(long_of(done.records))
+        pictures = draw(f"{name}-{share}", done)
+        table = generations(done, metrics=())
+        holistic = of_keys(done, long.loc[long["grammar"].eq("hol"), "key"])
+        survival, distinct = means_of(long, "value"), means_of(long.assign(kept=_kept(table, long)), "kept")
+        missed, good = reached_text(long)
+        strict = survival[survival.index.isin(good)]
+        parts = [
+            f"## Stage `{name}`, bottleneck {share}",
+            f"{len(done.records)} chains of {done_of(name, long)}. {missed}",
+            done.table("markdown", "ci95").strip(),
+            *(f"![{text}]({file})" for file, text in pictures.items()),
+            "### 1. Within a sender",
+            within_text(survival, "survival"),
+            *(
+                ["Only senders at the target:", within_text(strict, "survival")]
+                if 0 < len(strict) < len(survival)
+                else []
+            ),
+            "### 2. Across senders",
+            across_text(long),
+            "### 3. Holistic languages",
+            holistic_text(generations(holistic, metrics=("topsim",))),
+            "### 4. Collapse",
+            within_text(distinct, "distinct messages"),
+            "### 5. Nearest grammars",
+            nearest_text(table),
+        ]
+        yield "\n\n".join(parts)
+
+
+def done_of(name: str, long: pd.DataFrame) -> str:
+    """Return the number of senders with all chains, and of all senders of the stage."""
+    sweep = tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))
+    done, all_ = long["model"].nunique(), len(sweep["model"])
+    return f"{done} of {all_} senders" + ("; the other senders are not finished" if done < all_ else "")
+
+
+def draw(name: str, result: ProbeResult) -> dict[str, str]:
+    """Draw the curves and the paths of some chains; return the names of the pictures, with descriptions."""
+    files = {f"iterated-{name}-curves.png": "Survival, distinct messages and topsim over generations"}
+    chain_curves(result, spread="ci95").savefig(HERE / next(iter(files)), dpi=160)
+    paths = f"iterated-{name}-paths.png"
+    chain_paths(result).savefig(HERE / paths, dpi=160)
+    return {**files, paths: "Paths of languages in bias space"}
+
+
+def _kept(table: pd.DataFrame, long: pd.DataFrame) -> list[float]:
+    """Return the distinct messages of the last language as a share of those of the first, for each row of `long`."""
+    shares = table.groupby("key")["distinct"].agg(["first", "last"])
+    kept = shares["last"] / shares["first"]
+    return [float(kept[key]) for key in long["key"]]
+
+
+# -- page --------------------------------------------------------------------------------------------------------------
+
+
+def page(results: dict[str, ProbeResult]) -> str:
+    """Return the page."""
+    records = f"records made with {describe_packs(RECORDS.pack)}" if RECORDS.pack.exists() else NO_RECORDS
+    chains = {"first": 4, "senders": 4, "bottlenecks": 10}
+    texts = [text for name, result in results.items() for text in stage_texts(name, result, chains[name])]
+    return fill_template(
+        PAGE,
+        records=records,
+        version=describe_version(),
+        seeds=len(KNOWN_SEEDS),
+        known=known_origin(),
+        results="\n\n".join(texts),
+    )
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    PAGE.write_text(page(run_sweeps(__doc__, words, RECORDS, STAGES)).rstrip() + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

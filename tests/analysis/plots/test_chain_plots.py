@@ -1,0 +1,48 @@
+"""Plots of chains of learners."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import icy
+from icy.analysis.plots.chain_plots import chain_curves, chain_paths
+from icy.core.errors import InvalidSettingError
+from icy.experiments.results import ProbeResult
+
+
+@pytest.fixture(scope="module")
+def chains(tmp_path_factory: pytest.TempPathFactory) -> ProbeResult:
+    folder = tmp_path_factory.mktemp("chains")
+    options = {"quick": True, "chains": 2, "generations": 2, "updates": 20, "workers": 1, "out": folder}
+    return icy.iterate(["FC2L", "FC1L"], ["concat", "hol"], **options)  # type: ignore[arg-type]
+
+
+def test_there_is_a_row_per_measure_and_a_column_per_model(chains: ProbeResult) -> None:
+    figure = chain_curves(chains, measures=["accuracy", "posdis"])
+    assert [ax.get_title() for ax in figure.axes] == ["FC2L", "FC1L", "", ""]
+    line = figure.axes[2].lines[0]  # posdis of FC2L from concat
+    own = [r for r in chains.records if (r["model"], r["grammar"]) == ("sender/FC2L", "concat")]
+    place = own[0]["points"].index("posdis")
+    assert line.get_ydata() == pytest.approx(np.mean([[p[place] for p in r["curve"]] for r in own], 0))
+    figure.draw_without_rendering()
+
+
+def test_paths_begin_at_the_languages_of_known_origin(chains: ProbeResult) -> None:
+    figure = chain_paths(chains)
+    ax = figure.axes[0]
+    names = {text.get_text(): text.xy for text in ax.texts}  # type: ignore[attr-defined]
+    starts = [line.get_xydata()[0] for line in ax.lines[::3]]
+    assert len(ax.lines) == 6  # a path and its two ends for each first language
+    for start, name in zip(starts, ("concat", "hol"), strict=True):
+        assert start == pytest.approx(names[name], abs=0.25)
+    figure.draw_without_rendering()
+
+
+def test_results_without_chains_are_refused(chains: ProbeResult) -> None:
+    with pytest.raises(InvalidSettingError, match="needs results of `icy iterate`"):
+        chain_curves(chains, measures=["loss"])
+
+
+def test_tables_of_survival_have_no_steps_of_concat(chains: ProbeResult) -> None:
+    assert "concat steps" not in chains.table("text")
