@@ -118,7 +118,7 @@ def test_a_yoked_player_sees_what_the_other_saw(tmp_path: Path) -> None:
     for record, log in zip(result.records, logs, strict=True):
         theirs = [float(t.correct) for t in log.played().state.trials if t.held_out is None]
         assert [point[1] for point in record["curve"] if not point[3]] == theirs
-    with pytest.raises(IcyError, match="does not hold a game of the dataset 'synth'"):
+    with pytest.raises(IcyError, match="has no game of the dataset 'synth'"):
         jobs(player="memoriser", dataset="synth", protocol="yoked", yoked_to=str(path))
 
 

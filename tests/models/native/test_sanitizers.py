@@ -16,7 +16,7 @@ from tests.cores import needs_native
 ROOT = Path(__file__).parents[3]
 TESTS = (
     "tests/models/native/test_wrong_tensors.py",
-    "tests/models/native/test_core.py",
+    "tests/models/native/test_calls.py",
     "tests/metrics/topographic/test_native.py",
     "tests/metrics/topographic/test_permuted.py",
 )

@@ -46,7 +46,7 @@ def test_random_decisions_are_right_at_the_rate_of_chance(distractors: int) -> N
 def test_always_no_is_right_in_games_without_the_target() -> None:
     assert accuracy("posdis", "always-no", ratio=0.5) == pytest.approx(0.5, abs=0.03)
     assert accuracy("posdis", "always-no", ratio=0.2) == pytest.approx(0.8, abs=0.03)
-    with pytest.raises(IncompatibleError, match="not descriptive"):
+    with pytest.raises(IncompatibleError, match="so the game must be descriptive"):
         accuracy("posdis", "always-no", descriptive=False, distractors=1)
 
 

@@ -153,7 +153,7 @@ def test_a_later_version_is_refused(database: Database, tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
     connection.execute("PRAGMA user_version = 7")
     connection.close()
-    with pytest.raises(StoreError, match=r"a later version of icy \(its tables have version 7, here 2\)"):
+    with pytest.raises(StoreError, match=r"a later version of icy \(its tables have version 7, and this icy reads"):
         Database(tmp_path / "x.sqlite")
 
 

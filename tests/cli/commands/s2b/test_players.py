@@ -96,7 +96,7 @@ def test_another_partner_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        pytest.param({"feedback": False}, "p, seed 1 cannot play this game. A memory", marks=pytest.mark.slow),
+        pytest.param({"feedback": False}, "p, seed 1 cannot play this game. An attention", marks=pytest.mark.slow),
         ({"most": 9}, "needs a token per value"),
     ],
 )
