@@ -222,7 +222,10 @@ class Language:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Language:
-        """Return the language of the content of an .npz file, as `to_bytes` returns it.
+        """Return the language of the content of an .npz file.
+
+        Args:
+            content: bytes of the file, as `to_bytes` returns them.
 
         Raises:
             StoreError: it is not such a file.

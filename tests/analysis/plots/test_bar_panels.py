@@ -69,5 +69,5 @@ def test_spreads_equal_the_table(spread: str, factor: float) -> None:
     container = plots.bars(result, spread=spread).axes[0].containers[-1]
     low, high = container.errorbar.lines[2][0].get_segments()[0][:, 1]  # type: ignore[attr-defined]
     assert (high - low) / 2 == pytest.approx(0.02 * factor)
-    with pytest.raises(InvalidSettingError, match="sd, sem, ci95; not 'mad'"):
+    with pytest.raises(InvalidSettingError, match="sd, sem or ci95; not 'mad'"):
         plots.bars(result, spread="mad")
