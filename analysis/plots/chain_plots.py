@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 
 from icy.analysis import style
 from icy.analysis.chains import KIND, PREDICTS, KeptResults, chain_languages, generations
+from icy.analysis.metric_conventions import usual_conventions
 from icy.analysis.order import in_order
 from icy.analysis.table_cells import SPREADS, checked_spread
+from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.metrics import nearest_grammar
 from icy.metrics.nearest import GRAMMARS
-from icy.records.kinds import kind_of, points_of
+from icy.records.kinds import job_kind, kind_of, points_of
 from icy.records.load import Results
 
 from .panels import records_of
@@ -78,11 +80,14 @@ def chain_curves(
             style.head(ax, model.rpartition("/")[2], width / len(models))
         style.tidy(ax, "y")
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    labels = [SHOWN.get(measure, measure) for measure in measures for _ in models]
+    used = {name: convention for name, convention in usual_conventions(job_kind(KIND)).items() if name in measures}
+    headings = [used.get(name, Convention(name)).heading(SHOWN.get(name, name)) for name in measures]
+    labels = [heading for heading in headings for _ in models]
     style.outer_labels(axes, len(models), "generations", labels)
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()], handlelength=3)
     note = f"line and band: mean ± {SPREADS[spread][0]} over chains"
-    style.entitle(figure, axes, True, title, "languages over generations", [note])
+    notes = [note, *(convention.note() for convention in used.values())]
+    style.entitle(figure, axes, True, title, "languages over generations", notes)
     return figure
 
 

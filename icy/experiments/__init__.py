@@ -59,6 +59,7 @@ register_job_kind(
         train="icy.training.chains.train_chains:train_chains",
         rehearse="icy.training.chains.train_chains:rehearse",
         work="icy.training.counting:work_of_chain",
+        conventions="icy.training.chains.chain_job:chain_conventions",
         source="Kirby et al. 2014; Griffiths and Kalish 2007",
         noun="chains",
         counted="generations",

@@ -55,7 +55,8 @@ from tests.analysis.test_emergence import games, probes
 NAMES = ["topsim", "posdis", "cbm", "ami", "context_independence"]
 PAIRS: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "steps": 10}
 PLAIN = ("unique_messages", "message_entropy")  # metrics without conventions by default
-# These show no metric: ratios and accuracies, stimuli, worlds, and the scores of the study.
+# These show no metric: ratios and accuracies, stimuli, worlds, and the scores of the study. Curves of chains do,
+# and have a test of their own.
 WITHOUT = {
     *("bias.bias_table", "bias.difference_table", "s2b.evaluation_table", "s2b.recall_table"),
     *("study.report_table", "study.simulated_table"),

@@ -11,7 +11,7 @@ from icy.config.settings import TrainingSettings, with_budget
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.streams import stream_key
-from icy.core.types import Choices
+from icy.core.types import Choices, Fields
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.languages.splits import Split
 from icy.records.record import LANGUAGES, Record
@@ -238,6 +238,11 @@ class ChainJob(ModelJob):
             place: its place among the learners of its generation; only the first has a name without it.
         """
         return f"{LANGUAGES}/{self.key(replicate)}-{generation:02d}{f'.{place:02d}' if place else ''}.npz"
+
+
+def chain_conventions(config: Fields) -> dict[str, dict[str, str]]:
+    """Return the conventions of topsim in the records of chains."""
+    return {"topsim": {"correlation": "spearman", "meaning": "hamming", "message": "levenshtein", "pairs": "all"}}
 
 
 def learner_of(chain: Replicate, generation: int, member: int = 0) -> Replicate:

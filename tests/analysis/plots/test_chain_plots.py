@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import icy
 from icy.analysis.plots.chain_plots import chain_curves, chain_paths
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
+from icy.training.chains.chain_job import chain_conventions
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +28,14 @@ def test_there_is_a_row_per_measure_and_a_column_per_model(chains: ProbeResult) 
     place = own[0]["points"].index("posdis")
     assert line.get_ydata() == pytest.approx(np.mean([[p[place] for p in r["curve"]] for r in own], 0))
     figure.draw_without_rendering()
+
+
+def test_the_conventions_of_topsim_are_named(chains: ProbeResult) -> None:
+    used = icy.metrics.topsim([[0], [1], [2]], [[0], [1], [2]]).conventions
+    assert chain_conventions({})["topsim"].items() <= used.items()
+    figure = chain_curves(chains)
+    assert figure.axes[-2].get_ylabel() == "topsim (levenshtein)"
+    assert any("message levenshtein" in text.get_text() for text in figure.findobj(Text))
 
 
 def test_paths_begin_at_the_languages_of_known_origin(chains: ProbeResult) -> None:
