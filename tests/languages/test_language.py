@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError
@@ -95,6 +95,7 @@ def test_very_many_words_are_numbered_again() -> None:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=10)
 @given(languages(), st.randoms(use_true_random=False))
 def test_from_table_takes_rows_in_any_order(language: Language, random: object) -> None:
     order = np.random.default_rng(random.getrandbits(32)).permutation(language.space.size)  # type: ignore[attr-defined]

@@ -51,7 +51,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
 }
 of_learners = pytest.mark.parametrize(
     "learner",
-    [pytest.param(name, marks=() if name in ("sender", "receiver") else pytest.mark.slow) for name in LEARNERS],
+    [pytest.param(name, marks=() if name == "sender" else pytest.mark.slow) for name in LEARNERS],
 )
 
 
@@ -162,7 +162,11 @@ def test_the_checkpoint_of_another_version_is_not_used(
 
 
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
-@pytest.mark.parametrize("learner", [{}, {"receiver": "RNN1L:GRU", "interaction": 5}], ids=["sender", "pair"])
+@pytest.mark.parametrize(
+    "learner",
+    [{}, pytest.param({"receiver": "RNN1L:GRU", "interaction": 5}, marks=pytest.mark.slow)],
+    ids=["sender", "pair"],
+)
 def test_every_representation_makes_chains(representation: str, learner: dict[str, Any], tmp_path: Path) -> None:
     result = icy.iterate("RNNAutoReg:GRU", "perm", representation=representation, out=tmp_path, **learner, **TINY)
     assert len(result.records) == 2
@@ -229,6 +233,7 @@ def test_before_they_interact_pairs_speak_as_their_senders_do_and_receivers_read
     assert 0 < record["communication"] <= 1
 
 
+@pytest.mark.slow
 def test_pairs_that_interact_understand_each_other_better(tmp_path: Path) -> None:
     options = {**TINY, "model": "FC2L", "grammar": "hol", "receiver": "FC2L", "generations": 1, "updates": 200}
     result = icy.iterate(interaction=[0, 300], out=tmp_path, **options)
