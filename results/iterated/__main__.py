@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -199,38 +199,33 @@ def reached_text(long: pd.DataFrame) -> tuple[str, set[str]]:
     return text, set(share[share >= REACHED].index)
 
 
-def stage_texts(name: str, result: ProbeResult, chains: int) -> Iterator[str]:
-    """Yield the sections of a stage, one per bottleneck with a complete sender."""
-    for share, done in whole_senders(result, chains).items():
-        long = with_settings(long_of(done.records))
-        pictures = draw(f"{name}-{share}", done)
-        table = generations(done, metrics=())
-        holistic = of_keys(done, long.loc[long["grammar"].eq("hol"), "key"])
-        survival, distinct = means_of(long, "value"), means_of(long.assign(kept=_kept(table, long)), "kept")
-        missed, good = reached_text(long)
-        strict = survival[survival.index.isin(good)]
-        parts = [
-            f"## Stage `{name}`, bottleneck {share}",
-            f"{len(done.records)} chains of {done_of(name, long)}. {missed}",
-            done.table("markdown", "ci95").strip(),
-            *(f"![{text}]({file})" for file, text in pictures.items()),
-            "### 1. Within a sender",
-            within_text(survival, "survival"),
-            *(
-                ["Only senders at the target:", within_text(strict, "survival")]
-                if 0 < len(strict) < len(survival)
-                else []
-            ),
-            "### 2. Across senders",
-            across_text(long),
-            "### 3. Holistic languages",
-            holistic_text(generations(holistic, metrics=("topsim",))),
-            "### 4. Collapse",
-            within_text(distinct, "distinct messages"),
-            "### 5. Nearest grammars",
-            nearest_text(table),
-        ]
-        yield "\n\n".join(parts)
+def stage_text(name: str, share: str, done: ProbeResult) -> str:
+    """Return the section of a bottleneck of a stage, from the chains of complete senders."""
+    long = with_settings(long_of(done.records))
+    pictures = draw(f"{name}-{share}", done)
+    table = generations(done, metrics=())
+    holistic = of_keys(done, long.loc[long["grammar"].eq("hol"), "key"])
+    survival, distinct = means_of(long, "value"), means_of(long.assign(kept=_kept(table, long)), "kept")
+    missed, good = reached_text(long)
+    strict = survival[survival.index.isin(good)]
+    parts = [
+        f"## Stage `{name}`, bottleneck {share}",
+        f"{len(done.records)} chains of {done_of(name, long)}. {missed}",
+        done.table("markdown", "ci95").strip(),
+        *(f"![{text}]({file})" for file, text in pictures.items()),
+        "### 1. Within a sender",
+        within_text(survival, "survival"),
+        *(["Only senders at the target:", within_text(strict, "survival")] if 0 < len(strict) < len(survival) else []),
+        "### 2. Across senders",
+        across_text(long),
+        "### 3. Holistic languages",
+        holistic_text(generations(holistic, metrics=("topsim",))),
+        "### 4. Collapse",
+        within_text(distinct, "distinct messages"),
+        "### 5. Nearest grammars",
+        nearest_text(table),
+    ]
+    return "\n\n".join(parts)
 
 
 def done_of(name: str, long: pd.DataFrame) -> str:
@@ -263,14 +258,17 @@ def page(results: dict[str, ProbeResult]) -> str:
     """Return the page."""
     records = f"records made with {describe_packs(RECORDS.pack)}" if RECORDS.pack.exists() else NO_RECORDS
     chains = {"first": 4, "senders": 4, "bottlenecks": 10}
-    texts = [text for name, result in results.items() for text in stage_texts(name, result, chains[name])]
+    sections: dict[frozenset[str], tuple[str, str, ProbeResult]] = {}  # by chains: stages may have the same so far
+    for name, result in results.items():
+        for share, done in whole_senders(result, chains[name]).items():
+            sections.setdefault(frozenset(record["key"] for record in done.records), (name, share, done))
     return fill_template(
         PAGE,
         records=records,
         version=describe_version(),
         seeds=len(KNOWN_SEEDS),
         known=known_origin(),
-        results="\n\n".join(texts),
+        results="\n\n".join(stage_text(*section) for section in sections.values()),
     )
 
 

@@ -35,7 +35,8 @@ def test_a_stage_has_every_analysis_and_says_that_it_is_partial(
 ) -> None:
     (tmp_path / "first.toml").write_text('model = ["FC2L", "FC1L", "RNNZero:RNN"]')
     monkeypatch.setattr(iterated, "HERE", tmp_path)
-    (text,) = iterated.stage_texts("first", chains, 2)
+    ((share, done),) = iterated.whole_senders(chains, 2).items()
+    text = iterated.stage_text("first", share, done)
     assert "28 chains of 2 of 3 senders; the other senders are not finished." in text
     assert text.count("\n### ") == 5
     assert "Fewer than 4 cells have all chains" in text
