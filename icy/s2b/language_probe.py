@@ -57,8 +57,7 @@ def probe_language(
 
     Returns:
         A row per episode: `episode`, its seed; `space`, the numbers of values of its dimensions; `messages`, the number
-            of different
-        messages; a column per metric; and `conventions`, JSON with the conventions of each metric.
+        of different messages; a column per metric; and `conventions`, JSON with the conventions of each metric.
 
     Raises:
         IcyError: unknown names, settings that are not accepted, or a speaker without `utter`.

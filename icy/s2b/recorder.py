@@ -112,12 +112,10 @@ def record(
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per game: `episode` (the episode's seed), `game`, `phase`, `decision`, `answer`, `correct`;
-            `values_0`...,
+        A row per game: `episode` (the episode's seed), `game`, `phase`, `decision`, `answer`, `correct`; `values_0`...,
         the numbers of values of the space; `meaning_0`... and `sample` of the target; `said` and `heard`, the tokens of
         all rounds before and after the renaming; and the lists `speaker_sees`, `listener_sees` and
-            `listener_meanings`, slot by slot. `attrs` holds the settings, the seed, the players' names and icy's
-            version.
+        `listener_meanings`, slot by slot. `attrs` holds the settings, the seed, the players' names and icy's version.
 
     Raises:
         IcyError: as for `evaluate`.

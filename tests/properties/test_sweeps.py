@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_told_with_its_line(name: str, data: st.DataObject)
     before, value = data.draw(some({n: s for n, s in FITS.items() if n != name})), data.draw(WRONG[name])
     before.pop("set", None) if name == "settings" else None
     for text, suffix in ((toml(before) + toml({name: value}), ".toml"), (_block({**before, name: value}), ".yaml")):
-        with pytest.raises(IcyError, match=rf"sweep\{suffix}, line {len(before) + 1}: {name} is .*, not ") as told:
+        with pytest.raises(IcyError, match=rf"sweep\{suffix}, line {len(before) + 1}: {name} must be .*, not ") as told:
             read(text, suffix)
         assert "\n" not in str(told.value)
 
