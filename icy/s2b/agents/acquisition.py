@@ -360,8 +360,8 @@ def ease_of_acquisition(
 
     Returns:
         A row per episode: `episode`, its seed; `space`, the numbers of values of its dimensions; `messages`, the number
-        of different messages; `zsct` and `support`, the listener's accuracy in the query and in the support; and `yes`, the fraction
-        of query games in which it decided that it saw the target's meaning.
+        of different messages; `zsct` and `support`, the listener's accuracy in the query and in the support; and `yes`,
+        the fraction of query games in which it decided that it saw the target's meaning.
 
     Raises:
         IcyError: an unknown name, a setting that is not accepted, or a speaker without `utter`.
