@@ -127,7 +127,8 @@ def chain_paths(results: KeptResults, *, title: str | None = None, width: float 
     size = (width, 1.9 * -(-len(models) // across) + 0.8)
     figure, axes = style.panels(models, None, size, across, sharex=True, sharey=True)
     for ax, model in zip(axes, models, strict=True):
-        ax.scatter(*zip(*places.values(), strict=True), s=6, color=style.DIM)
+        x_values, y_values = zip(*places.values(), strict=True)
+        ax.scatter(x_values, y_values, s=6, color=style.DIM)
         for name, (x, y) in places.items():
             ax.annotate(
                 name, (x, y), (0, 5), textcoords="offset points", fontsize=style.LEAST, color=style.DIM, ha="center"
