@@ -14,7 +14,7 @@ from icy.core.streams import stream
 from icy.languages.language import Language
 from icy.metrics import evaluate, nearest_grammar
 from icy.records.kinds import kind_of, points_of
-from icy.records.record import Record
+from icy.records.record import HasRecords, Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,15 +26,39 @@ CONVENTIONS = {"residual_entropy": {"search": "greedy"}}
 PREDICTS = "predicts_"  # beginning of the columns of agreements with grammars
 
 
-class KeptResults(Protocol):
+class KeptResults(HasRecords, Protocol):
     """Results with records and their files, such as a ProbeResult."""
-
-    @property
-    def records(self) -> Sequence[Record]:
-        """The records, one per replicate."""
 
     def content(self, place: str) -> bytes:
         """Return a file of a record."""
+
+
+def chains_of(results: HasRecords) -> list[Record]:
+    """Return the records of the chains that did not fail.
+
+    Raises:
+        InvalidSettingError: no chains.
+    """
+    chains = [r for r in results.records if kind_of(r).name == KIND and not r["failed"]]
+    if not chains:
+        raise InvalidSettingError(
+            "These results have no chains; `icy iterate` passes languages from learner to learner."
+        )
+    return chains
+
+
+def one_setting(chains: Sequence[Record]) -> Sequence[Record]:
+    """Return chains if each has its own model, first language and seed.
+
+    Raises:
+        InvalidSettingError: chains of several settings.
+    """
+    if len({(r["model"], r["grammar"], r["seed"]) for r in chains}) < len(chains):
+        raise InvalidSettingError(
+            "These chains have several settings, such as bottlenecks, and one plot would mix them: give the records of "
+            "one setting, as in ProbeResult([...])."
+        )
+    return chains
 
 
 def chain_languages(results: KeptResults, record: Record) -> list[Language]:
@@ -47,8 +71,9 @@ def chain_languages(results: KeptResults, record: Record) -> list[Language]:
     Raises:
         StoreError: a file was removed.
     """
-    places = sorted(place for place in record.get("files", ()) if re.search(r"-\d+\.npz$", place))
-    return [Language.from_bytes(results.content(place)) for place in places]
+    matches = (re.search(r"-(\d+)\.npz$", place) for place in record.get("files", ()))
+    places = {int(match[1]): match.string for match in matches if match}
+    return [Language.from_bytes(results.content(places[generation])) for generation in sorted(places)]
 
 
 def generations(
@@ -84,13 +109,8 @@ def generations(
     """
     import pandas as pd
 
-    chains = [r for r in results.records if kind_of(r).name == KIND and not r["failed"]]
-    if not chains:
-        raise InvalidSettingError(
-            "These results have no chains; `icy iterate` passes languages from learner to learner."
-        )
     return pd.DataFrame(
-        [row for record in chains for row in _rows(results, record, tuple(metrics), permutations, seed)]
+        [row for record in chains_of(results) for row in _rows(results, record, tuple(metrics), permutations, seed)]
     )
 
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.chains import KIND, PREDICTS, KeptResults, chain_languages, generations
+from icy.analysis.chains import KIND, PREDICTS, KeptResults, chain_languages, chains_of, generations, one_setting
 from icy.analysis.metric_conventions import usual_conventions
 from icy.analysis.order import in_order
 from icy.analysis.table_cells import SPREADS, checked_spread
@@ -53,10 +53,12 @@ def chain_curves(
         The figure.
 
     Raises:
-        InvalidSettingError: no chains, an unknown measure or spread.
+        InvalidSettingError: no chains, chains of several settings, an unknown measure or spread.
     """
     checked_spread(spread)
-    chains = [r for r in records_of(results, "chain_curves") if kind_of(r).name == KIND and not r["failed"]]
+    chains = one_setting(
+        [r for r in records_of(results, "chain_curves") if kind_of(r).name == KIND and not r["failed"]]
+    )
     if not chains or not set(measures) <= set(points_of(chains[0])):
         raise InvalidSettingError("This plot needs results of `icy iterate`, and measures of their curves.")
     table = pd.DataFrame(
@@ -114,11 +116,11 @@ def chain_paths(results: KeptResults, *, title: str | None = None, width: float 
         The figure.
 
     Raises:
-        InvalidSettingError: no chains.
+        InvalidSettingError: no chains, or chains of several settings.
         StoreError: a language was removed.
     """
+    record = one_setting(chains_of(results))[0]
     table = generations(results, metrics=())
-    record = next(r for r in results.records if kind_of(r).name == KIND and not r["failed"])
     places, project = _reference_places(chain_languages(results, record)[0])
     columns = [f"{PREDICTS}{name}" for name in GRAMMARS]
     models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))

@@ -8,6 +8,7 @@ import pytest
 
 import icy
 from icy.analysis.chains import chain_languages, generations
+from icy.analysis.plots.chain_plots import chain_curves, chain_paths
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.results import ProbeResult
 from icy.grammars import make_language
@@ -30,6 +31,31 @@ def test_the_languages_of_a_chain_begin_with_the_first_language(chains: ProbeRes
     assert chains.folder is not None
     Pack.read(chains.folder).write(tmp_path / "chains.parquet")
     assert chain_languages(ProbeResult.load(tmp_path / "chains.parquet"), record) == languages
+
+
+def test_more_than_a_hundred_generations_are_in_order(chains: ProbeResult) -> None:
+    record = chains.records[0]
+    content = {place: chains.content(place) for place in record["files"]}
+
+    class Many:
+        records = chains.records
+
+        def content(self, place: str) -> bytes:
+            return content[names[place]]
+
+    numbers = (0, 3, 99, 100)
+    names = {f"languages/key-{n:02d}.npz": file for n, file in zip(numbers, record["files"], strict=True)}
+    files = sorted(names)  # 100 is before 99 as text
+    assert chain_languages(Many(), {**record, "files": files}) == chain_languages(chains, record)
+
+
+def test_several_settings_are_refused(chains: ProbeResult, tmp_path: Path) -> None:
+    other = icy.iterate("FC2L", ["perm", "hol"], quick=True, chains=1, updates=20, bottleneck=0.75, workers=1,
+                        out=tmp_path / "other")  # fmt: skip
+    both = ProbeResult([*chains.records, *other.records], folder=chains.folder)
+    for draw in (chain_curves, chain_paths):
+        with pytest.raises(InvalidSettingError, match="several settings"):
+            draw(both)
 
 
 def test_each_generation_has_its_metrics_and_their_values_by_chance(chains: ProbeResult) -> None:
