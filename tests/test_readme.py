@@ -45,6 +45,7 @@ PRINTED = {
 }
 TRAINED = {
     "docs/s2b-agents.md": "s2b train --quick --deaf",
+    "docs/meanings.md": "probe -m sender/FC2L -g rot,hol --meanings 10,4,2 --quick",
     "docs/end-to-end.md": "e2e -s RNNAutoReg:GRU -r RNN:GRU --pretrain concat --pretrain perm --pretrain rot --quick",
     "docs/iterated-learning.md": "iterate --model FC2L --grammar perm --grammar hol --quick",
     README: "probe --model HierZero:GRU --grammar shufdet",
