@@ -1,5 +1,6 @@
 """The two-level state of the hierarchical-unit network (HU-RNN; Perkins21 2.9; Icy22 3.3.2 and C.5)."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -27,5 +28,24 @@ class StopGate(nn.Module):
         super().__init__()
         self.score = Linear(hidden_size, 1)
 
-    def forward(self, lower: State) -> Stop:
+    def forward(self, lower: State, step: int) -> Stop:
+        """Return s for the state of the lower level after a step, counted from 0."""
         return cell_steps.stop_gate(lower[0], self.score.weight, self.score.bias.unsqueeze(-1))
+
+
+class WordEnds(nn.Module):
+    """Fixed boundaries in place of a stop gate: s = 1 after each word and after the last token, otherwise 0.
+
+    Args:
+        word_length: tokens per word, w.
+        message_length: L.
+    """
+
+    def __init__(self, word_length: int, message_length: int) -> None:
+        super().__init__()
+        self.word_length, self.message_length = word_length, message_length
+
+    def forward(self, lower: State, step: int) -> Stop:
+        """Return s after a step, counted from 0."""
+        is_end = (step + 1) % self.word_length == 0 or step + 1 == self.message_length
+        return torch.full_like(lower[0][..., :1], float(is_end))
