@@ -64,7 +64,7 @@ class NoPositions(nn.Module):
 
     def forward(self, length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "length hidden"]:
         """Return zeros for all positions."""
-        return like.new_zeros(length, like.shape[-1])
+        return torch.zeros(length, like.shape[-1], dtype=like.dtype, device=like.device)
 
 
 Positions = Sinusoids | LearnedPositions | NoPositions

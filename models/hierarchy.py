@@ -1,6 +1,5 @@
 """The two-level state of the hierarchical-unit network (HU-RNN; Perkins21 2.9; Icy22 3.3.2 and C.5)."""
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -8,16 +7,20 @@ from .cells import State
 from .kernels import cell_steps
 from .layers import Linear
 
-Stop = Float[Tensor, "*stack batch 1"]  # one number per example
+Stop = Float[Tensor, "*stack batch 1"] | bool  # one number per example, or a fixed boundary
 
 
 def mix(old: State, new: State, s: Stop) -> State:
     """Return (1 - s) old + s new for every member of the state, such as h and c of an LSTM."""
+    if isinstance(s, bool):
+        return new if s else old
     return tuple(cell_steps.mix(a, b, s) for a, b in zip(old, new, strict=True))
 
 
 def damp(state: State, s: Stop) -> State:
     """Return (1 - s) state."""
+    if isinstance(s, bool):
+        return tuple(x.new_zeros(x.shape) for x in state) if s else state
     return tuple(cell_steps.damp(x, s) for x in state)
 
 
@@ -34,7 +37,7 @@ class StopGate(nn.Module):
 
 
 class WordEnds(nn.Module):
-    """Fixed boundaries in place of a stop gate: s = 1 after each word and after the last token, otherwise 0.
+    """Fixed boundaries in place of a stop gate: s is True after each word and after the last token, otherwise False.
 
     Args:
         word_length: tokens per word, w.
@@ -47,5 +50,4 @@ class WordEnds(nn.Module):
 
     def forward(self, lower: State, step: int) -> Stop:
         """Return s after a step, counted from 0."""
-        is_end = (step + 1) % self.word_length == 0 or step + 1 == self.message_length
-        return torch.full_like(lower[0][..., :1], float(is_end))
+        return (step + 1) % self.word_length == 0 or step + 1 == self.message_length

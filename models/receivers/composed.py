@@ -42,12 +42,8 @@ class Bidirectional(RNN):
         self.out = Linear(2 * hidden_size, self.answers)
 
     def forward(self, message: Message) -> MeaningScores:
-        ends = self.stepped(message), self.last_output(message.flip(self._time_axis(message)), self.backward_net)
+        ends = self.stepped(message), self.last_output(message, self.backward_net, backward=True)
         return self.shaped(self.out(torch.cat(ends, -1)))
-
-    @staticmethod
-    def _time_axis(message: Message) -> int:
-        return -2 if message.is_floating_point() else -1
 
 
 PLAIN = {"convolution": CNN, "mean": MeanEmbeddings}

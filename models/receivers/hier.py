@@ -47,12 +47,14 @@ class Hier(Receiver):
         return super().inert_parameters() + self.embed.weight.numel()
 
     def gate(self, lower: State, step: int) -> Stop:
-        """Return s [..., batch, 1] after a step.
+        """Return s [..., batch, 1] after a step, or whether a word ends there.
 
         The mistake of `shared_gate` is an index that is correct for a pair of states, so the LSTM is not affected.
         """
         s: Stop = self.stop(lower, step)
-        return s[..., :1, :].expand_as(s) if self.shared_gate and len(lower) == 1 else s
+        if isinstance(s, bool) or not self.shared_gate or len(lower) != 1:
+            return s
+        return s[..., :1, :].expand_as(s)
 
     def forward(self, message: Message) -> MeaningScores:
         gates = message_gates(message, self.embed, self.lower, self.symbols)
@@ -62,5 +64,6 @@ class Hier(Receiver):
         for step, symbol in enumerate(gates):
             lower = self.lower.step(symbol, lower if stop is None else damp(lower, stop))
             stop = self.gate(lower, step)
-            upper = mix(upper, self.upper.step(self.upper.project(lower[0]), upper), stop)
+            if stop is not False:
+                upper = mix(upper, self.upper.step(self.upper.project(lower[0]), upper), stop)
         return self.shaped(self.out(upper[0]))

@@ -1,5 +1,6 @@
 """Composed senders: an encoder of meanings and a decoder to symbols, chosen by options in the name."""
 
+import math
 from typing import Any
 
 import torch
@@ -140,7 +141,7 @@ class TiedLinear(nn.Module):
         (embed,) = self._embed
         if isinstance(embed, Linear):
             return linear(h, embed.weight.mT, self.bias)
-        return linear(h * embed.weight.shape[-1] ** -0.5, embed.weight, self.bias)
+        return linear(h.div(math.sqrt(h.shape[-1])), embed.weight, self.bias)
 
 
 EMBEDDINGS = {"sum": MeaningEmbedding, "joined": JoinedEmbedding, "onehot": OneHotLinear}

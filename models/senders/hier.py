@@ -33,6 +33,8 @@ class _HierSender(Sender):
 
     def before_lower(self, unfed: Unfed, upper: State, lower: State | None, stop: Stop | None) -> tuple[State, State]:
         """Return the new upper state, and the state for the step of the lower cell; at the first step s = 1."""
+        if stop is False and lower is not None:
+            return upper, lower
         stepped = self.upper.step(unfed, upper)
         if stop is None or lower is None:
             return stepped, stepped
