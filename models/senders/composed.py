@@ -15,6 +15,7 @@ from icy.models.cells import GRUCell
 from icy.models.hierarchy import WordEnds
 from icy.models.layer_norm import LayerNorm
 from icy.models.layers import Linear, MeaningEmbedding, SymbolEmbedding, Tanh, flat_one_hot, linear
+from icy.models.layers import Meanings as Values
 from icy.models.recurrent import CellFactory
 
 from .fc import FC1L
@@ -22,7 +23,7 @@ from .hier import HierAutoReg, HierZero
 from .rnn import RNNAutoReg, RNNZero
 from .transformer import TransDecSoft, Transformer
 
-Code = Float[Tensor, "*lead hidden"]  # of a meaning
+Code = Float[Tensor, "*lead_out hidden"]  # of a meaning
 Sizes = tuple[MeaningSpace, int, int, int]
 
 
@@ -40,7 +41,7 @@ class OneHotLinear(nn.Module):
         self.values = values
         self.linear = Linear(attributes * values, size)
 
-    def forward(self, meanings: Meanings) -> Code:
+    def forward(self, meanings: Values) -> Code:
         """Return W o + b."""
         code: Tensor = self.linear(flat_one_hot(meanings, self.values, self.linear.weight.dtype))
         return code
@@ -54,7 +55,7 @@ class AttributeEmbedding(nn.Module):
         self.attributes, self.values = attributes, values
         self.weight = nn.Parameter(torch.randn(attributes * values, size))
 
-    def forward(self, meanings: Meanings) -> Float[Tensor, "*lead attr hidden"]:
+    def forward(self, meanings: Values) -> Float[Tensor, "*lead_out hidden"]:
         """Return the row of each attribute's value."""
         dtype = self.weight.dtype
         weights = meanings.to(dtype) if meanings.is_floating_point() else one_hot(meanings, self.values, dtype)
@@ -71,7 +72,7 @@ class JoinedEmbedding(nn.Module):
         self.vectors = AttributeEmbedding(attributes, values, size)
         self.linear = Linear(attributes * size, size)
 
-    def forward(self, meanings: Meanings) -> Code:
+    def forward(self, meanings: Values) -> Code:
         """Return W [M_1; ...; M_A] + b."""
         code: Tensor = self.linear(self.vectors(meanings).flatten(-2))
         return code
@@ -91,7 +92,7 @@ class AttributeAttention(nn.Module):
         self.layers = nn.ModuleList(pre_norm_layers(size, depth, None))
         self.norm = LayerNorm(size)
 
-    def forward(self, meanings: Meanings) -> Code:
+    def forward(self, meanings: Values) -> Code:
         """Return the mean over attributes of the normalized outputs."""
         x = self.vectors(meanings)
         for layer in self.layers:
