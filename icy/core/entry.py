@@ -181,7 +181,8 @@ class Entry:
         Args:
             options: names of further keyword arguments that icy passes to the factory.
         """
-        own = misfit(self.kind, self.load(), self.takes_cell, {*self.defaults, *options, "representation"})
+        named = {*self.defaults, *self.choices, *options, "representation"}
+        own = misfit(self.kind, self.load(), self.takes_cell, named)
         return own or (self.cell.misfit() if self.cell is not None else "")
 
 
