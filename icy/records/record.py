@@ -72,6 +72,16 @@ class Record(TypedDict, total=False):
         end_to_end_accuracy: for a pair, share of attribute values that the receiver decodes correctly.
         end_to_end_loss: for a pair, cross-entropy of the receiver's answers to the sender's messages, in nats.
         topsim: for a pair, topographic similarity of the emerged language.
+        senders: number of senders of a population, if it is not a pair (since 0.2); likewise `receivers`.
+        replace_every: updates between two replacements of agents, if there are any (since 0.2).
+        replacement: agents that new agents replace (since 0.2); see icy.training.populations.Population.
+        pairings: accuracy of each pairing of a population, a list per sender (since 0.2). In records of populations
+            end_to_end_accuracy and end_to_end_loss are means over all pairings, and topsim is a mean over all senders.
+        worst_accuracy: the smallest accuracy in `pairings` (since 0.2).
+        sender_agreement: mean share of equal words, over all pairs of senders and the meanings of the last evaluation;
+            None for a single sender (since 0.2).
+        sender_topsims: topographic similarity of the language of each sender (since 0.2).
+        population_curve: points of updates, worst_accuracy and sender_agreement, one per evaluation (since 0.2).
         sender_steps: updates of the sender's pre-training.
         receiver_steps: updates of the receiver's pre-training.
         language: file of the emerged language, relative to the results folder.
@@ -132,6 +142,15 @@ class Record(TypedDict, total=False):
     end_to_end_accuracy: float | None
     end_to_end_loss: float | None
     topsim: float | None
+    senders: int
+    receivers: int
+    replace_every: int
+    replacement: str
+    pairings: list[list[float]]
+    worst_accuracy: float
+    sender_agreement: float | None
+    sender_topsims: list[float | None]
+    population_curve: list[list[float | None]]
     sender_steps: int
     receiver_steps: int
     language: str
