@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -22,8 +21,8 @@ from icy.records.record import Record
 from .heat_map import COLOURS
 from .panels import lines_of, records_of
 
-CELL, MARGIN = 0.3, 0.45  # inches: the height of a cell, and of the names of a panel
-KEY = 0.9  # width of the color bar, in inches
+CELL, MARGIN = 0.3, 0.6  # inches: the height of a cell, and of the names of a panel
+LEAST = 5.5  # least width of a figure, in inches
 
 
 def pairings(
@@ -56,7 +55,7 @@ def pairings(
     shown = [[by_key[key] for key in line.long.sort_values("seed")["key"]] for line in lines]
     names = [f"{line.label}, seed {record['seed']}" for line, some in zip(lines, shown, strict=True) for record in some]
     heights = [MARGIN + CELL * max(len(record["pairings"]) for record in some) for some in shown]
-    width = style.width_of(width, style.NARROWEST * max(map(len, shown)) + KEY)
+    width = style.width_of(width, max(LEAST, style.NARROWEST * max(map(len, shown))))
     if axes is None:
         blocks = [(line.label, len(some)) for line, some in zip(lines, shown, strict=True)]
         figure, drawn = style.grids(blocks, width, heights)
@@ -66,10 +65,6 @@ def pairings(
     norm, colours = Normalize(0, 1), colormaps[COLOURS]
     for ax, record in zip(drawn, [record for some in shown for record in some], strict=True):
         _draw(ax, record, norm, colours)
-    if axes is None:
-        bar = drawn[0].figure.colorbar(ScalarMappable(norm, colours), ax=drawn, aspect=12, pad=0.02)
-        bar.set_label("accuracy", fontsize=style.MEDIUM)
-        bar.ax.tick_params(labelsize=style.SMALL, length=2)
     notes = ["rows are senders, columns are receivers; each number is the accuracy of this pairing at the end"]
     style.entitle(figure, drawn, axes is None, title, setting(long), notes)
     return figure
@@ -85,6 +80,9 @@ def _draw(ax: Axes, record: Record, norm: Normalize, colours: Colormap) -> None:
     senders, receivers = accuracies.shape
     ax.set_xticks(range(receivers), [f"r{j + 1}" for j in range(receivers)])
     ax.set_yticks(range(senders), [f"s{i + 1}" for i in range(senders)])
-    ax.tick_params(length=0, labelsize=style.SMALL)
+    ax.set_xticks(np.arange(receivers + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(senders + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="white", linewidth=1.2)
+    ax.tick_params(which="both", length=0, labelsize=style.SMALL)
     ax.spines[:].set_visible(False)
     ax.set_title(f"seed {record['seed']}", fontsize=style.SMALL)

@@ -192,6 +192,16 @@ def model_file(record: Record) -> str | None:
     return next((name for name in record.get("files", ()) if name.startswith(f"{MODELS}/")), None)
 
 
+def spoken_file(key: str, number: int = 0) -> str:
+    """Return the path of the language of a sender, relative to the results folder.
+
+    Args:
+        key: key of the record of a pair or a population.
+        number: number of the sender in a population, from 0.
+    """
+    return f"{LANGUAGES}/{key}{f'.{number:02d}' if number else ''}.npz"
+
+
 def rank(record: Record) -> tuple[bool, bool, int]:
     """Return the sort key of records with the same key: failures before results, then models, then the newest last."""
     return not record["failed"], model_file(record) is not None, filing_of(record)

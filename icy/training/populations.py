@@ -11,6 +11,7 @@ from icy.core.checks import whole_number
 from icy.core.errors import unknown
 from icy.core.registry import SIDES
 from icy.core.streams import stream, stream_key
+from icy.core.text import counted
 from icy.core.types import Choices, Fields
 from icy.languages.meanings import IntArray
 
@@ -58,6 +59,17 @@ class Population:
             return {}
         schedule = {"replace_every": self.replace_every, "replacement": self.replacement}
         return {"senders": self.senders, "receivers": self.receivers, **(schedule if self.replace_every else {})}
+
+    def facts(self) -> dict[str, str]:
+        """Return the settings that can change numbers, as texts; empty for a pair."""
+        every = counted(self.replace_every, "update")
+        texts = {
+            "senders": counted(self.senders, "sender"),
+            "receivers": counted(self.receivers, "receiver"),
+            "replace_every": f"new agents every {every}",
+            "replacement": f"{self.replacement} replacement",
+        }
+        return {name: texts[name] for name in self.config()}
 
     @classmethod
     def of(cls, config: Fields) -> Population:

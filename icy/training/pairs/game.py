@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +23,7 @@ from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
-from icy.records.record import LANGUAGES, Record
+from icy.records.record import Record, spoken_file
 from icy.training.batches import Batches, draw_meanings
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
@@ -249,7 +248,7 @@ class PairStack(Lockstep):
 
     def _outcome(self, player: PlayingPair, final: Row, diverged: bool, language: Language) -> Outcome:
         _, accuracy, loss, rho, of_sender, of_receiver = final
-        place = Path(LANGUAGES) / f"{self.job.key(player.replicate)}.npz"
+        place = spoken_file(self.job.key(player.replicate))
         extra = {
             **player.before,
             "end_to_end_accuracy": accuracy,
@@ -257,9 +256,9 @@ class PairStack(Lockstep):
             "topsim": finite(rho),
             "sender_accuracy": of_sender,
             "receiver_accuracy": of_receiver,
-            "language": str(place),
+            "language": place,
         }
-        files = {str(place): language.to_bytes()}
+        files = {place: language.to_bytes()}
         if self.job.keep_models and not diverged:
             weights = self.learner.weights(self.players.index(player))
             files[self.job.model_file(player.replicate)] = pack_weights(weights)

@@ -80,8 +80,7 @@ class PairJob(LanguageJob):
     @property
     def facts(self) -> dict[str, str]:
         """The settings that distinguish rows with the same name."""
-        agents = self.task.population.config()
-        return {**super().facts, **{name.replace("_", " "): str(value) for name, value in agents.items()}}
+        return {**super().facts, **self.task.population.facts()}
 
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a pair."""

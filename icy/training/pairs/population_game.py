@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -23,7 +22,7 @@ from icy.core.representations import cross_entropy
 from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray
-from icy.records.record import LANGUAGES
+from icy.records.record import spoken_file
 from icy.training.batches import Batches
 from icy.training.gradient import GradientLearner, with_copies
 from icy.training.job import Outcome, Replicate
@@ -299,7 +298,7 @@ class PopulationStack(PairStack):
         measured = self.measured[place]
         topsims = [finite(value) for value in measured["sender_topsims"]]
         key, others = self.job.key(player.replicate), self.spoken[place][1:]
-        files = {str(Path(LANGUAGES) / f"{key}.{n:02d}.npz"): one.to_bytes() for n, one in enumerate(others, 1)}
+        files = {spoken_file(key, n): one.to_bytes() for n, one in enumerate(others, 1)}
         extra = {**outcome.extra, **measured, "sender_topsims": topsims}
         return replace(outcome, extra=extra, files={**outcome.files, **files})
 
