@@ -63,8 +63,9 @@ def pairings(
         drawn = style.given_axes(names, axes)
         figure = style.figure_of(drawn[0])
     norm, colours = Normalize(0, 1), colormaps[COLOURS]
-    for ax, record in zip(drawn, [record for some in shown for record in some], strict=True):
+    for ax, record, name in zip(drawn, [record for some in shown for record in some], names, strict=True):
         _draw(ax, record, norm, colours)
+        ax.set_title(f"seed {record['seed']}" if axes is None else name, fontsize=style.SMALL)
     notes = ["rows are senders, columns are receivers; each number is the accuracy of this pairing at the end"]
     style.entitle(figure, drawn, axes is None, title, setting(long), notes)
     return figure
@@ -85,4 +86,3 @@ def _draw(ax: Axes, record: Record, norm: Normalize, colours: Colormap) -> None:
     ax.grid(which="minor", color="white", linewidth=1.2)
     ax.tick_params(which="both", length=0, labelsize=style.SMALL)
     ax.spines[:].set_visible(False)
-    ax.set_title(f"seed {record['seed']}", fontsize=style.SMALL)
