@@ -72,7 +72,8 @@ class Record(TypedDict, total=False):
         end_to_end_accuracy: for a pair, share of attribute values that the receiver decodes correctly.
         end_to_end_loss: for a pair, cross-entropy of the receiver's answers to the sender's messages, in nats.
         topsim: for a pair, topographic similarity of the emerged language.
-        senders: number of senders of a population, if it is not a pair (since 0.2); likewise `receivers`.
+        senders: number of senders of a population; missing for a pair (since 0.2).
+        receivers: number of receivers of a population; missing for a pair (since 0.2).
         replace_every: updates between two replacements of agents, if there are any (since 0.2).
         replacement: agents that new agents replace (since 0.2); see icy.training.populations.Population.
         pairings: accuracy of each pairing of a population, a list per sender (since 0.2). In records of populations

@@ -26,8 +26,8 @@ class Population:
         senders: number of senders, N.
         receivers: number of receivers, M.
         replace_every: updates between two replacements; 0 for none.
-        replacement: one of REPLACEMENTS: "gradual" replaces the oldest sender and the oldest receiver (as in Cogswell
-            et al. 2019), "random" a random agent of each side, and "receivers" all receivers (Li and Bowling 2019).
+        replacement: one of REPLACEMENTS: "gradual" replaces the oldest sender and the oldest receiver, "random" a
+            random agent of each side, and "receivers" all receivers (Li and Bowling 2019).
     """
 
     senders: int = 1

@@ -89,7 +89,7 @@ def test_records_tables_and_languages_of_populations(result: EndToEndResult) -> 
     first, second = (result.language(seed=123, senders=2, sender=number) for number in (1, 2))
     assert first.messages.shape == second.messages.shape
     assert (first.messages != second.messages).any()
-    with pytest.raises(StoreError, match="There is no sender 3: this run has 2 senders"):
+    with pytest.raises(StoreError, match="Sender 3 does not exist: this run has 2 senders"):
         result.language(seed=123, senders=2, sender=3)
 
 

@@ -283,7 +283,7 @@ class PopulationStack(PairStack):
     # -- results -------------------------------------------------------------------------------------------------------
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:
-        """Return the greedy messages of the first sender of some populations; keep those of all senders."""
+        """Return the greedy messages of the first sender of some populations; `spoken` has all senders."""
         task, count = self.job.task, self.link.word_count(self.job.task.vocab_size)
         rows = [i * self.population.size + k for i in which for k in range(self.population.senders)]
         words = iter(self._greedy_words(rows))
