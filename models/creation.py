@@ -109,6 +109,10 @@ def create(
     if hidden_size >= LARGE:
         _require_memory(entry, sizes, options)
     model: nn.Module = entry.create(*sizes, **options)
+    if entry.kind == "receiver" and not sizes[0].is_grid:
+        from .base import leave_out_missing_values  # imports torch
+
+        leave_out_missing_values(model, sizes[0])
     return model
 
 

@@ -12,6 +12,7 @@ from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.table_cells import COARSE, CUT, SPREADS, Reference, TableCell
 from icy.analysis.wording import heading
 from icy.core.text import listed
+from icy.languages.meanings import MeaningSpace
 from icy.records.long_table import ROW
 
 from .by_setting import failures, spread_note
@@ -45,20 +46,19 @@ def _sides(long: pd.DataFrame) -> list[str]:
     """Return a note that accuracies of senders and receivers are not comparable, if there are both."""
     if not {"sender", "receiver"} <= set(long["side"]):
         return []
-    tokens, attributes = (
-        _chance(long["vocab_size"], "1/V"),
-        _chance(long["meanings"].dropna().astype(str).str.extract(r"x(\d+)$")[0], "1/K"),
-    )
+    spaces = long["meanings"].dropna().unique()
+    tokens = _chance([1 / size for size in long["vocab_size"].dropna().unique()], "1/V")
+    attributes = _chance([MeaningSpace.parse(str(space)).chance for space in spaces], "1/K")
     return [
         f"accuracy is of tokens for senders (chance {tokens}) and of attributes for receivers (chance {attributes}): "
         "the same accuracy or target is not equally hard for both"
     ]
 
 
-def _chance(sizes: Series, otherwise: str) -> str:
-    """Return chance accuracy as text, if all sizes are equal; else `otherwise`."""
-    known = sizes.dropna().astype(float).unique()
-    return f"{1 / known[0]:.0%}" if len(known) == 1 else otherwise
+def _chance(shares: Sequence[float], otherwise: str) -> str:
+    """Return chance accuracy as text, if it is equal in all rows; else `otherwise`."""
+    texts = {f"{share:.0%}" for share in shares}
+    return texts.pop() if len(texts) == 1 else otherwise
 
 
 def _several(values: Series) -> str:

@@ -39,6 +39,7 @@ class RunOptions(TypedDict, total=False):
 class ProbeOptions(RunOptions, total=False):
     protocol: Protocols
     meanings: Spaces
+    frequencies: str | Iterable[str] | None
     vocab_size: Numbers
     word_length: Numbers
     seeds: Numbers
@@ -83,6 +84,7 @@ class SweepOptions(RunOptions, total=False):
     settings: Mapping[str, Any]
     grammar: Grammars
     protocol: Protocols
+    frequencies: str | Iterable[str] | None
     word_seeds: Numbers | None
     max_updates: int | None
     held_out: float

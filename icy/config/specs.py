@@ -180,7 +180,11 @@ class ProbeSpec(RunSpec):
         protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps;
             "generalise", accuracy on meanings held out of training; or several: a list, "acquire,budget", or "all".
             All combinations of several protocols, meanings, sizes, representations and presets are rows.
-        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
+        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10". Also the number of values
+            of each attribute, "10,4,2"; or a file of the meanings that exist, with a column per attribute and
+            optionally a column `weight`.
+        frequencies: how often each meaning is drawn: "equal"; "zipf:S", in proportion to 1 / rank ** S, where each seed
+            has its own order of the meanings; by default by the weights of the file, or equal. Or several.
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
@@ -210,7 +214,7 @@ class ProbeSpec(RunSpec):
     function = "icy.probe"
     job_kind = "probe"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
-    axes = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")
+    axes = ("protocol", "meanings", "frequencies", "vocab_size", "word_length", "representation", "preset")
 
     model: str | Iterable[str] = field(metadata=MODELS)
     grammar: Grammars = option(
@@ -222,7 +226,10 @@ class ProbeSpec(RunSpec):
         "grammar that the side can use.",
     )
     protocol: Protocols = "acquire"
-    meanings: Spaces = option("5x10", metavar="AxK[,...]")
+    meanings: Spaces = option(
+        "5x10", metavar="AxK[,...]|FILE", help="attributes x values; sizes of each, 10,4,2; or a file of meanings."
+    )
+    frequencies: str | Iterable[str] | None = option(None, metavar="equal|zipf:S[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
     word_length: Numbers = option(4, metavar="w[,...]")
     seeds: Numbers = option(3, **SEEDS)

@@ -32,7 +32,15 @@ ROW = (
     *("pretrain_representation", "game_steps", "most", "report_every"),
 )
 # Measures of some protocols in addition to the value.
-EXTRA = ("train_accuracy", "sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim")
+EXTRA = (
+    "train_accuracy",
+    "unweighted_accuracy",
+    "sender_accuracy",
+    "receiver_accuracy",
+    "end_to_end_accuracy",
+    "end_to_end_loss",
+    "topsim",
+)
 WHOLE = (
     *("max_updates", "game_steps", "most", "report_every", "steps", "baseline_steps"),
     *("parameters", "parameters_published", "seed"),

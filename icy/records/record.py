@@ -67,6 +67,8 @@ class Record(TypedDict, total=False):
         accuracy: accuracy at the end, 0 to 1: on the held-out meanings, if any; for a pre-trained pair, of its sender
             on the language. None if it diverged.
         train_accuracy: accuracy at the end on the meanings of training, if others are held out.
+        unweighted_accuracy: accuracy at the end over meanings drawn equally often, if training draws them otherwise
+            (since 0.2).
         sender_accuracy: for a pair, accuracy of its sender on the language of pre-training.
         receiver_accuracy: for a pair, accuracy of its receiver on the language of pre-training.
         end_to_end_accuracy: for a pair, share of attribute values that the receiver decodes correctly.
@@ -138,6 +140,7 @@ class Record(TypedDict, total=False):
     baseline_crossing: float
     accuracy: float | None
     train_accuracy: float
+    unweighted_accuracy: float
     sender_accuracy: float | None
     receiver_accuracy: float | None
     end_to_end_accuracy: float | None
@@ -260,8 +263,8 @@ def record_key(config: Options, versions: Mapping[str, str]) -> str:
 
     For a language from a file, the hash depends on its content, not on its name.
     """
-    if isinstance(grammar := config.get("grammar"), str):
-        config = {**config, "grammar": content_name(grammar)}
+    from_files = {name: content_name(str(config[name])) for name in ("grammar", "existing") if name in config}
+    config = {**config, **from_files}
     text = config_text({"config": config, "versions": versions})
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 

@@ -360,7 +360,7 @@ def reported_meanings(record: Record) -> IntArray:
     keys = torch.tensor([key], dtype=torch.int64, device="cpu")
     drawn = draw_meanings(space, keys, FAR + record["steps"], 1, settings.evaluation_size)[0, 0]
     distinct = np.unique(drawn.numpy()[:MEANINGS_COMPARED], axis=0)
-    numbers: IntArray = distinct @ space.values ** np.arange(space.attributes - 1, -1, -1)
+    numbers: IntArray = space.index(distinct)
     return numbers
 
 
