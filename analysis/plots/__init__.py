@@ -2,7 +2,7 @@
 
     >>> from icy.analysis.plots import KINDS
     >>> sorted(KINDS)
-    ['bars', 'curves', 'e2e', 'heat', 'parameters', 'ratios', 'tradeoff']
+    ['bars', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
 
 matplotlib is imported when the first plot is drawn.
 """
@@ -38,8 +38,24 @@ KINDS = {
         "Results against the number of parameters: a panel per grammar, a line per model.",
     ),
     "e2e": ("e2e_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
+    "pairings": (
+        "pairing_map",
+        "Populations: the accuracy of every pairing of a sender and a receiver, a panel per seed.",
+    ),
 }
-__all__ = ["KINDS", "bars", "curves", "e2e", "heat", "parameters", "plot_function", "plot_style", "ratios", "tradeoff"]
+__all__ = [
+    "KINDS",
+    "bars",
+    "curves",
+    "e2e",
+    "heat",
+    "pairings",
+    "parameters",
+    "plot_function",
+    "plot_style",
+    "ratios",
+    "tradeoff",
+]
 
 
 def plot_function(kind: str) -> Callable[..., Any]:

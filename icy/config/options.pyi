@@ -61,6 +61,10 @@ class SweepOptions(RunOptions, total=False):
     receiver: str | Iterable[str]
     pretrain: Grammars
     representation: Representations
+    senders: Numbers
+    receivers: Numbers
+    replace_every: Numbers
+    replacement: str | Iterable[str]
     steps: int | None
     cap: float | None
     most: int
@@ -95,6 +99,10 @@ class SweepOptions(RunOptions, total=False):
 
 class EndToEndOptions(RunOptions, total=False):
     representation: Representations
+    senders: Numbers
+    receivers: Numbers
+    replace_every: Numbers
+    replacement: str | Iterable[str]
     steps: int | None
     cap: float
     most: int

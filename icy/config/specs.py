@@ -297,6 +297,11 @@ class EndToEndSpec(RunSpec):
             CBM24: "gs", relaxed samples; "qt", binary words; "cb", learned codes; or several: a list, "soft,discr", or
             "all" that both models work with. All combinations of several representations, meanings, sizes and presets
             are rows.
+        senders: number of senders of a population, or several. In every update they play with random receivers.
+        receivers: number of receivers of a population, or several.
+        replace_every: updates after which new agents replace old ones, or several; 0 for never.
+        replacement: agents that are replaced: "gradual", the oldest sender and the oldest receiver; "random", a random
+            agent of each side; "receivers", all receivers; or several.
         steps: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
         cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (of
             the slower side).
@@ -325,6 +330,7 @@ class EndToEndSpec(RunSpec):
     job_kind = "e2e"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
     axes = (
+        *("senders", "receivers", "replace_every", "replacement"),
         *("representation", "pretrain_representation", "meanings", "vocab_size", "word_length", "hidden", "preset"),
     )
 
@@ -338,6 +344,10 @@ class EndToEndSpec(RunSpec):
         "none, from scratch.",
     )
     representation: Representations = "soft"
+    senders: Numbers = option(1, metavar="N[,...]")
+    receivers: Numbers = option(1, metavar="M[,...]")
+    replace_every: Numbers = option(0, metavar="N[,...]")
+    replacement: str | Iterable[str] = option("gradual", metavar="gradual|random|receivers[,...]")
     steps: int | None = None
     cap: float = 20
     most: int = 10_000

@@ -12,6 +12,7 @@ from icy.config.specs import RunSpec, names
 from icy.config.types import PresetName, ProtocolName, RepresentationName
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.registry import SIDES
 from icy.core.text import several, words
 from icy.languages.meanings import spaces_in
 
@@ -23,8 +24,10 @@ NUMBERS = {  # axes of whole numbers
     "hidden": "hidden size",
     **{name: name.replace("_", " ") for name in ("rule_length", "targets", "word_size", "message_length")},
     **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most", "interaction", "population")},
+    **{f"{side}s": f"number of {side}s" for side in SIDES},
+    "replace_every": "number of updates between two replacements",
 }
-FROM_ZERO = ("distractors", "interaction")  # axes of NUMBERS that may be 0
+FROM_ZERO = ("distractors", "interaction", "replace_every")  # axes of NUMBERS that may be 0
 
 
 J = TypeVar("J", bound=Job)

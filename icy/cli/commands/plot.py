@@ -57,7 +57,7 @@ def plot_command(
     quiet: bool,
     **look: Any,
 ) -> None:
-    """Plot RESULTS; KIND is heat, bars, curves, ratios, tradeoff, parameters or e2e."""
+    """Plot RESULTS; KIND is heat, bars, curves, ratios, tradeoff, parameters, e2e or pairings."""
     if list_:
         print_rows(["plot", "what it shows"], [[name, shows] for name, (_, shows) in KINDS.items()])
         return
