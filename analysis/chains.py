@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +26,7 @@ CONVENTIONS = {"residual_entropy": {"search": "greedy"}}
 PREDICTS = "predicts_"  # beginning of the columns of agreements with grammars
 
 
+@runtime_checkable
 class KeptResults(HasRecords, Protocol):
     """Results with records and their files, such as a ProbeResult."""
 
@@ -48,17 +49,24 @@ def chains_of(results: HasRecords) -> list[Record]:
 
 
 def one_setting(chains: Sequence[Record]) -> Sequence[Record]:
-    """Return chains if each has its own model, first language and seed.
+    """Return chains if each has its own model, first language and seed, and all have one space.
 
     Raises:
         InvalidSettingError: chains of several settings.
     """
-    if len({(r["model"], r["grammar"], r["seed"]) for r in chains}) < len(chains):
+    spaces = {(r["meanings"], r["vocab_size"], r["word_length"]) for r in chains}
+    if len(spaces) > 1 or len({(r["model"], r["grammar"], r["seed"]) for r in chains}) < len(chains):
         raise InvalidSettingError(
             "These chains have several settings, such as bottlenecks, and one plot would mix them: give the records of "
             "one setting, as in ProbeResult([...])."
         )
     return chains
+
+
+def chain_points(record: Record) -> list[dict[str, object]]:
+    """Return the curve of a chain: a row per generation."""
+    about = {name: record[name] for name in ("model", "grammar", "seed", "key")}  # type: ignore[literal-required]
+    return [{**about, **dict(zip(points_of(record), point, strict=True))} for point in record["curve"]]
 
 
 def chain_languages(results: KeptResults, record: Record) -> list[Language]:
@@ -117,9 +125,7 @@ def generations(
 def _rows(
     results: KeptResults, record: Record, metrics: Sequence[str], permutations: int | None, seed: int
 ) -> Iterator[dict[str, object]]:
-    about = {name: record[name] for name in ("model", "grammar", "seed", "key")}  # type: ignore[literal-required]
-    for point, language in zip(record["curve"], chain_languages(results, record), strict=True):
-        row: dict[str, object] = {**about, **dict(zip(points_of(record), point, strict=True))}
+    for row, language in zip(chain_points(record), chain_languages(results, record), strict=True):
         if metrics:
             own = {name: CONVENTIONS[name] for name in metrics if name in CONVENTIONS}
             found = evaluate(language, metrics=metrics, conventions=own, permutations=permutations, seed=seed)

@@ -2,7 +2,7 @@
 
     >>> from icy.analysis.plots import KINDS
     >>> sorted(KINDS)
-    ['bars', 'curves', 'e2e', 'heat', 'parameters', 'ratios', 'tradeoff']
+    ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'parameters', 'ratios', 'tradeoff']
 
 matplotlib is imported when the first plot is drawn.
 """
@@ -38,8 +38,29 @@ KINDS = {
         "Results against the number of parameters: a panel per grammar, a line per model.",
     ),
     "e2e": ("e2e_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
+    "chain_curves": (
+        "chain_plots",
+        "Chains of learners over generations: a row per measure, a column per model, a line per first language.",
+    ),
+    "chain_paths": (
+        "chain_plots",
+        "Paths of languages of chains in bias space: a panel per model, a path per first language.",
+    ),
 }
-__all__ = ["KINDS", "bars", "curves", "e2e", "heat", "parameters", "plot_function", "plot_style", "ratios", "tradeoff"]
+__all__ = [
+    "KINDS",
+    "bars",
+    "chain_curves",
+    "chain_paths",
+    "curves",
+    "e2e",
+    "heat",
+    "parameters",
+    "plot_function",
+    "plot_style",
+    "ratios",
+    "tradeoff",
+]
 
 
 def plot_function(kind: str) -> Callable[..., Any]:

@@ -12,7 +12,16 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.chains import KIND, PREDICTS, KeptResults, chain_languages, chains_of, generations, one_setting
+from icy.analysis.chains import (
+    KIND,
+    PREDICTS,
+    KeptResults,
+    chain_languages,
+    chain_points,
+    chains_of,
+    generations,
+    one_setting,
+)
 from icy.analysis.metric_conventions import usual_conventions
 from icy.analysis.order import in_order
 from icy.analysis.table_cells import SPREADS, checked_spread
@@ -23,9 +32,10 @@ from icy.languages.language import Language
 from icy.metrics import nearest_grammar
 from icy.metrics.nearest import GRAMMARS
 from icy.records.kinds import job_kind, kind_of, points_of
-from icy.records.load import Results
+from icy.records.load import Results, long_of
+from icy.records.record import Record
 
-from .panels import records_of
+from .panels import records_of, title_and_notes
 
 SHOWN = {"accuracy": "survival", "distinct": "distinct messages", "topsim": "topsim"}  # measures, and their labels
 HEIGHT = 1.5  # of a panel, in inches
@@ -61,13 +71,7 @@ def chain_curves(
     )
     if not chains or not set(measures) <= set(points_of(chains[0])):
         raise InvalidSettingError("This plot needs results of `icy iterate`, and measures of their curves.")
-    table = pd.DataFrame(
-        [
-            {"model": r["model"], "grammar": r["grammar"], "seed": r["seed"], **dict(zip(points_of(r), p, strict=True))}
-            for r in chains
-            for p in r["curve"]
-        ]
-    )
+    table = pd.DataFrame([point for chain in chains for point in chain_points(chain)])
     models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
     names = [f"{model}: {measure}" for measure in measures for model in models]
     width = width or max(style.WIDTH, style.NARROWEST * len(models) + 1.1)
@@ -89,7 +93,7 @@ def chain_curves(
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()], handlelength=3)
     note = f"line and band: mean ± {SPREADS[spread][0]} over chains"
     notes = [note, *(convention.note() for convention in used.values())]
-    style.entitle(figure, axes, True, title, "languages over generations", notes)
+    style.entitle(figure, axes, True, title, _title("languages over generations", chains), notes)
     return figure
 
 
@@ -100,7 +104,7 @@ def _draw_line(ax: Axes, own: pd.DataFrame, measure: str, look: style.Look, spre
     ax.plot(wide.index, mean, look.marker, color=look.colour, linestyle=look.dash, linewidth=style.LINE, markersize=3)
 
 
-def chain_paths(results: KeptResults, *, title: str | None = None, width: float | None = None) -> Figure:
+def chain_paths(results: Results, *, title: str | None = None, width: float | None = None) -> Figure:
     """Draw the path of each language in bias space: a panel per model, a path per first language.
 
     The place of a language is its agreement with each grammar (`icy.metrics.nearest_grammar`). The axes are the first
@@ -108,7 +112,7 @@ def chain_paths(results: KeptResults, *, title: str | None = None, width: float 
     chains. It begins at the hollow mark and ends at the filled mark.
 
     Args:
-        results: chains of one space, with their languages.
+        results: chains of one space: a ProbeResult of one results folder or pack, which has their languages.
         title: title; "" for none.
         width: width of the figure, in inches.
 
@@ -116,12 +120,17 @@ def chain_paths(results: KeptResults, *, title: str | None = None, width: float 
         The figure.
 
     Raises:
-        InvalidSettingError: no chains, or chains of several settings.
+        InvalidSettingError: no chains, chains of several settings, or no languages.
         StoreError: a language was removed.
     """
-    record = one_setting(chains_of(results))[0]
+    records_of(results, "chain_paths")  # refuses tables
+    if not isinstance(results, KeptResults):
+        raise InvalidSettingError(
+            "The plot 'chain_paths' needs the languages of chains: use the ProbeResult of one results folder."
+        )
+    chains = one_setting(chains_of(results))
     table = generations(results, metrics=())
-    places, project = _reference_places(chain_languages(results, record)[0])
+    places, project = _reference_places(chain_languages(results, chains[0])[0])
     columns = [f"{PREDICTS}{name}" for name in GRAMMARS]
     models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
     width = width or style.WIDTH
@@ -148,8 +157,13 @@ def chain_paths(results: KeptResults, *, title: str | None = None, width: float 
     style.outer_labels(axes, across, "component 1", ["component 2"] * len(axes))
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()])
     note = "hollow: first language; filled: last language; names: languages of known origin"
-    style.entitle(figure, axes, True, title, "paths of languages in bias space", [note])
+    style.entitle(figure, axes, True, title, _title("paths of languages in bias space", chains), [note])
     return figure
+
+
+def _title(what: str, chains: Sequence[Record]) -> str:
+    """Return a title with the settings of some chains, as in the title of their table."""
+    return "; ".join([what, *title_and_notes(long_of(list(chains)))[0].split("; ")[1:]])
 
 
 class _Projection:

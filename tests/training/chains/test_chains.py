@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import icy
+from icy.config.presets import SCHEMES
 from icy.config.specs import ChainSpec
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.experiments.iterate import chain_jobs
@@ -19,6 +20,8 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
+from icy.training import checkpoints
+from icy.training.chains import train_chains
 from icy.training.chains.chain_job import ChainProtocol, bottleneck_share
 from icy.training.checkpoints import FORMAT, checkpoint_of
 from icy.training.lockstep import Lockstep
@@ -145,6 +148,29 @@ def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: st
         assert len(list((tmp_path / f"{share}" / CHECKPOINTS).iterdir())) == 2
         assert texts(resumed(of, ended)) == texts(whole)
         assert not (tmp_path / f"{share}" / CHECKPOINTS).exists()
+
+
+def test_a_killed_chain_resumes_from_its_last_generation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    options = {name: value for name, value in TINY.items() if name not in ("workers", "progress")}
+    (job,) = chain_jobs(ChainSpec.asked(model="FC2L", grammar="rot", **options))
+    whole = list(replace(job, folder=str(tmp_path / "whole")).train())
+    trained: list[int] = []
+    train = train_chains._next_generation
+
+    def counted(job: Any, chains: Sequence[Any], *rest: Any) -> Any:
+        trained.append(chains[0].generation + 1)
+        if trained == [1, 2, 3]:
+            raise KeyboardInterrupt
+        return train(job, chains, *rest)
+
+    monkeypatch.setattr(train_chains, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE", np.inf)  # learners end before their first checkpoint
+    monkeypatch.setattr(train_chains, "_next_generation", counted)
+    of = replace(job, folder=str(tmp_path / "killed"))
+    with pytest.raises(KeyboardInterrupt):
+        list(of.train())
+    assert texts(list(of.train())) == texts(whole)
+    assert trained == [1, 2, 3, 3]
 
 
 @pytest.mark.parametrize(
@@ -284,6 +310,30 @@ def test_a_scheme_sets_options_that_are_not_given(tmp_path: Path) -> None:
     options = {**TINY, "chains": 1, "generations": 1, "grammar": "perm", "model": "FC2L", "out": tmp_path}
     (record,) = icy.iterate(scheme="li19-gradual", population=2, **options).records
     assert (record["population"], record["replacement"]) == (2, "gradual")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "given", "expected"),
+    [
+        ("ren20", {"receiver": "FC2L"}, {"interaction": 4000}),
+        ("elberg25", {"receiver": "FC2L", "interaction": 7}, {"interaction": 7}),
+        ("elberg25", {"receiver": "FC2L"}, {"interaction": 4000}),
+        ("cheng23", {}, {"generations": 1, "interaction": 0, "population": 1}),
+        ("li19-simultaneous", {}, {"population": 5, "replacement": "simultaneous"}),
+    ],
+)
+def test_schemes_have_the_options_of_their_papers(scheme: str, given: dict[str, Any], expected: dict[str, Any]) -> None:
+    for quick in (False, True):
+        spec = ChainSpec.asked(model="FC2L", grammar="perm", scheme=scheme, quick=quick, **given)
+        (job,) = chain_jobs(spec)
+        assert {name: getattr(job.protocol, name) for name in expected} == expected
+
+
+def test_every_scheme_is_in_the_help_and_the_docs() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "iterated-learning.md").read_text()
+    for name in SCHEMES:
+        assert f'"{name}"' in (ChainSpec.__doc__ or "")
+        assert f"| `{name}` |" in page
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
