@@ -14,6 +14,8 @@ from icy.core.streams import stream
 from icy.languages.language import Language
 from icy.metrics import evaluate, nearest_grammar
 from icy.records.kinds import kind_of, points_of
+from icy.records.load import long_of
+from icy.records.long_table import ROW
 from icy.records.record import HasRecords, Record
 
 if TYPE_CHECKING:
@@ -56,9 +58,11 @@ def one_setting(chains: Sequence[Record]) -> Sequence[Record]:
     """
     spaces = {(r["meanings"], r["vocab_size"], r["word_length"]) for r in chains}
     if len(spaces) > 1 or len({(r["model"], r["grammar"], r["seed"]) for r in chains}) < len(chains):
+        long = long_of(list(chains))
+        column = next((name for name in ROW[1:] if long[name].nunique(dropna=False) > 1), "options")
         raise InvalidSettingError(
             "These chains have several settings, such as bottlenecks, and one plot would mix them: give the records of "
-            "one setting, as in ProbeResult([...])."
+            f"one setting, as in ProbeResult([...]), or on the command line --where '{column}={long[column].iloc[0]}'."
         )
     return chains
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +24,7 @@ from icy.analysis.chains import (
     one_setting,
 )
 from icy.analysis.metric_conventions import usual_conventions
-from icy.analysis.order import in_order
+from icy.analysis.order import in_order, without_hashes
 from icy.analysis.table_cells import SPREADS, checked_spread
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
@@ -40,6 +41,7 @@ from .panels import records_of, title_and_notes
 SHOWN = {"accuracy": "survival", "distinct": "distinct messages", "topsim": "topsim"}  # measures, and their labels
 HEIGHT = 1.5  # of a panel, in inches
 REFERENCE_SEEDS = (1, 2, 3)  # of the languages of known origin
+FEWEST = 3  # least number of grammars for axes from languages of known origin
 
 
 def chain_curves(
@@ -71,7 +73,7 @@ def chain_curves(
     )
     if not chains or not set(measures) <= set(points_of(chains[0])):
         raise InvalidSettingError("This plot needs results of `icy iterate`, and measures of their curves.")
-    table = pd.DataFrame([point for chain in chains for point in chain_points(chain)])
+    table = without_hashes(pd.DataFrame([point for chain in chains for point in chain_points(chain)]))
     models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
     names = [f"{model}: {measure}" for measure in measures for model in models]
     width = width or max(style.WIDTH, style.NARROWEST * len(models) + 1.1)
@@ -90,6 +92,9 @@ def chain_curves(
     headings = [used.get(name, Convention(name)).heading(SHOWN.get(name, name)) for name in measures]
     labels = [heading for heading in headings for _ in models]
     style.outer_labels(axes, len(models), "generations", labels)
+    for ax in axes[: -len(models)]:
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()], handlelength=3)
     note = f"line and band: mean ± {SPREADS[spread][0]} over chains"
     notes = [note, *(convention.note() for convention in used.values())]
@@ -108,8 +113,9 @@ def chain_paths(results: Results, *, title: str | None = None, width: float | No
     """Draw the path of each language in bias space: a panel per model, a path per first language.
 
     The place of a language is its agreement with each grammar (`icy.metrics.nearest_grammar`). The axes are the first
-    two principal components of the places of languages of known origin, which are named. A path is the mean over
-    chains. It begins at the hollow mark and ends at the filled mark.
+    two principal components of the places of languages of known origin, which are named; if fewer than three grammars
+    have languages of this size, of all languages of the chains. A path is the mean over chains. It begins at the hollow
+    mark and ends at the filled mark.
 
     Args:
         results: chains of one space: a ProbeResult of one results folder or pack, which has their languages.
@@ -129,21 +135,18 @@ def chain_paths(results: Results, *, title: str | None = None, width: float | No
             "The plot 'chain_paths' needs the languages of chains: use the ProbeResult of one results folder."
         )
     chains = one_setting(chains_of(results))
-    table = generations(results, metrics=())
-    places, project = _reference_places(chain_languages(results, chains[0])[0])
+    table = without_hashes(generations(results, metrics=()))
     columns = [f"{PREDICTS}{name}" for name in GRAMMARS]
+    known = _known_agreements(chain_languages(results, chains[0])[0])
+    project = _Projection(np.array([*known.values()]) if len(known) >= FEWEST else table[columns].to_numpy())
+    places = {name: project(one[None])[0] for name, one in known.items()}
     models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
     width = width or style.WIDTH
     across = style.across(len(models), width - 1)
     size = (width, 1.9 * -(-len(models) // across) + 0.8)
     figure, axes = style.panels(models, None, size, across, sharex=True, sharey=True)
     for ax, model in zip(axes, models, strict=True):
-        x_values, y_values = zip(*places.values(), strict=True)
-        ax.scatter(x_values, y_values, s=6, color=style.DIM)
-        for name, (x, y) in places.items():
-            ax.annotate(
-                name, (x, y), (0, 5), textcoords="offset points", fontsize=style.LEAST, color=style.DIM, ha="center"
-            )
+        _name_places(ax, places)
         for grammar, look in looks.items():
             own = table[table["model"].eq(model) & table["grammar"].eq(grammar)]
             if len(own):
@@ -166,6 +169,16 @@ def _title(what: str, chains: Sequence[Record]) -> str:
     return "; ".join([what, *title_and_notes(long_of(list(chains)))[0].split("; ")[1:]])
 
 
+def _name_places(ax: Axes, places: dict[str, NDArray[np.float64]]) -> None:
+    """Draw and name places. Names are outside the highest and the lowest place, and else in turn below and above."""
+    text = {"textcoords": "offset points", "fontsize": style.SMALL, "color": style.DIM, "ha": "center"}
+    heights = [place[1] for place in places.values()]
+    for number, (name, (x, y)) in enumerate(sorted(places.items(), key=lambda place: place[1][0])):
+        ax.scatter([x], [y], s=6, color=style.DIM)
+        above = y == max(heights) or (number % 2 and y != min(heights))
+        ax.annotate(name, (x, y), (0, 5 if above else -5), va="bottom" if above else "top", **text)
+
+
 class _Projection:
     """Projection of agreements on the first two principal components of some agreements [language, grammar]."""
 
@@ -178,14 +191,11 @@ class _Projection:
         return found
 
 
-def _reference_places(first: Language) -> tuple[dict[str, NDArray[np.float64]], _Projection]:
-    """Return the places of languages of known origin in the space of a language, and the projection."""
-    sizes = first.space, first.vocab_size, first.word_length or 1
-    found = {
-        name: np.mean(
-            [list(nearest_grammar(make_language(name, *sizes, seed)).agreement.values()) for seed in REFERENCE_SEEDS], 0
-        )
-        for name in GRAMMARS
-    }
-    project = _Projection(np.array(list(found.values())))
-    return {name: project(one[None])[0] for name, one in found.items()}, project
+def _known_agreements(first: Language) -> dict[str, NDArray[np.float64]]:
+    """Return the agreements of languages of known origin that have the size of a language, by grammar."""
+    sizes, found = (first.space, first.vocab_size, first.word_length or 1), {}
+    for name in GRAMMARS:
+        with contextlib.suppress(InvalidSettingError):  # the grammar has no language of this size
+            languages = [make_language(name, *sizes, seed) for seed in REFERENCE_SEEDS]
+            found[name] = np.mean([list(nearest_grammar(one).agreement.values()) for one in languages], 0)
+    return found

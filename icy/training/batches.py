@@ -96,7 +96,10 @@ class Batches:
         self._place = self.space.values ** torch.arange(self.space.attributes - 1, -1, -1, device=device)
         plain = split is None and device.type == "cpu" and self._tables.dtype == torch.uint8
         self._native = plain and calls.available()
-        self._pools = None if split is None else _pools(self.space, distinct, split, device)
+        self._pools, self._every = None, torch.empty(0)
+        if split is not None:
+            self._pools = _pools(self.space, distinct, split, device)
+            self._every = torch.from_numpy(self.space.all()).to(device)
 
     def batches(
         self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None
@@ -118,16 +121,14 @@ class Batches:
         if self._native:
             space, keys = self.space, self._keys[purpose][seed_of]
             return calls.draw(keys, first_row, self._tables, first, count, size, space.attributes, space.values)
-        meanings = self._meanings(purpose, first, count, size).transpose(0, 1)[:, seed_of]
-        rows = (meanings * self._place).sum(-1) + first_row[:, None]
-        return meanings, self._tables[rows].long()  # nn.Embedding does not take 8-bit tokens
-
-    def _meanings(self, purpose: str, first: int, count: int, size: int) -> Int[Tensor, "seed batches batch attr"]:
         if self._pools is None:
-            return draw_meanings(self.space, self._keys[purpose], first, count, size)
-        trained_on, held_out = self._pools
-        pool = held_out if purpose == "report" else trained_on
-        return pool.draw(self._keys[purpose], first, count, size)[..., None] // self._place % self.space.values
+            meanings = draw_meanings(self.space, self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
+            numbers = (meanings * self._place).sum(-1)
+        else:
+            pool = self._pools[purpose == "report"]
+            numbers = pool.draw(self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
+            meanings = self._every[numbers]
+        return meanings, self._tables[numbers + first_row[:, None]].long()  # nn.Embedding does not take 8-bit tokens
 
     def noise(self, first: int, count: int) -> Int[Tensor, "update replicate"]:
         """Return the noise key of each replicate at each of `count` updates from `first` on (see icy.core.noise)."""
