@@ -25,6 +25,7 @@ KIND = "chain"
 METRICS = ("topsim", "posdis", "bosdis", "residual_entropy", "cbm")
 # The exhaustive search for positions takes 5 s at 4x5, and finds positions that identify any meaning.
 CONVENTIONS = {"residual_entropy": {"search": "greedy"}}
+CHANCE = "_chance"  # end of the columns of values by chance
 PREDICTS = "predicts_"  # beginning of the columns of agreements with grammars
 
 
@@ -133,7 +134,7 @@ def _rows(
         if metrics:
             own = {name: CONVENTIONS[name] for name in metrics if name in CONVENTIONS}
             found = evaluate(language, metrics=metrics, conventions=own, permutations=permutations, seed=seed)
-            columns = [*metrics, *(f"{name}_chance" for name in metrics if permutations)]
+            columns = [*metrics, *(f"{name}{CHANCE}" for name in metrics if permutations)]
             row |= {name: found[name].item() for name in columns if name in found}
         nearest = nearest_grammar(language, seed=seed)
         agreement = {f"{PREDICTS}{name}": share for name, share in nearest.agreement.items()}

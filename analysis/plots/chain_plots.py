@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from icy.analysis import style
 from icy.analysis.chains import (
+    CHANCE,
     KIND,
     PREDICTS,
     KeptResults,
@@ -25,6 +26,7 @@ from icy.analysis.chains import (
 )
 from icy.analysis.metric_conventions import usual_conventions
 from icy.analysis.order import in_order, without_hashes
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import SPREADS, checked_spread
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
@@ -32,7 +34,7 @@ from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.metrics import nearest_grammar
 from icy.metrics.nearest import GRAMMARS
-from icy.records.kinds import job_kind, kind_of, points_of
+from icy.records.kinds import job_kind, kind_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
@@ -54,9 +56,12 @@ def chain_curves(
 ) -> Figure:
     """Draw measures of languages over generations: a row per measure, a column per model, a line per first language.
 
+    Thin dotted lines are values by chance, in a table of `icy.analysis.chains.generations`.
+
     Args:
-        results: chains with their records, under one setting.
-        measures: numbers of the points of their curves, such as "accuracy" (survival) or "posdis".
+        results: chains with their records, under one setting; or the table of `generations`, which has more metrics.
+        measures: numbers of the points of their curves, such as "accuracy" (survival) or "posdis"; or columns of the
+            table.
         spread: spread of the bands over chains, "sem", "sd" or "ci95".
         title: title; "" for none.
         width: width of the figure, in inches.
@@ -68,12 +73,7 @@ def chain_curves(
         InvalidSettingError: no chains, chains of several settings, an unknown measure or spread.
     """
     checked_spread(spread)
-    chains = one_setting(
-        [r for r in records_of(results, "chain_curves") if kind_of(r).name == KIND and not r["failed"]]
-    )
-    if not chains or not set(measures) <= set(points_of(chains[0])):
-        raise InvalidSettingError("This plot needs results of `icy iterate`, and measures of their curves.")
-    table = without_hashes(pd.DataFrame([point for chain in chains for point in chain_points(chain)]))
+    table, chains = _points(results, measures)
     models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
     names = [f"{model}: {measure}" for measure in measures for model in models]
     width = width or max(style.WIDTH, style.NARROWEST * len(models) + 1.1)
@@ -97,9 +97,31 @@ def chain_curves(
         ax.tick_params(labelbottom=False)
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()], handlelength=3)
     note = f"line and band: mean ± {SPREADS[spread][0]} over chains"
+    note += "; thin dotted line: by chance" if any(f"{name}{CHANCE}" in table for name in measures) else ""
     notes = [note, *(convention.note() for convention in used.values())]
     style.entitle(figure, axes, True, title, _title("languages over generations", chains), notes)
     return figure
+
+
+def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, Sequence[Record]]:
+    """Return a row per chain and generation, and the records of the chains; no records for a table of `generations`.
+
+    Raises:
+        InvalidSettingError: no chains, chains of several settings, or an unknown measure.
+    """
+    needs = InvalidSettingError("This plot needs results of `icy iterate`, and measures of their curves.")
+    if isinstance(results, pd.DataFrame) and "generation" in results:
+        if results.duplicated(["model", "grammar", "seed", "generation"]).any():
+            raise InvalidSettingError("This table has chains of several settings, and one plot would mix them.")
+        chains, table = [], results
+    else:
+        chains = [r for r in records_of(results, "chain_curves") if kind_of(r).name == KIND and not r["failed"]]
+        if not chains:
+            raise needs
+        table = pd.DataFrame([point for chain in one_setting(chains) for point in chain_points(chain)])
+    if not set(measures) <= set(table):
+        raise needs
+    return without_hashes(table), chains
 
 
 def _draw_line(ax: Axes, own: pd.DataFrame, measure: str, look: style.Look, spread: str) -> None:
@@ -107,6 +129,9 @@ def _draw_line(ax: Axes, own: pd.DataFrame, measure: str, look: style.Look, spre
     mean, band = wide.mean(axis=1), wide.apply(SPREADS[spread][1], axis=1).fillna(0)
     ax.fill_between(wide.index, mean - band, mean + band, color=look.colour, alpha=0.15, linewidth=0)
     ax.plot(wide.index, mean, look.marker, color=look.colour, linestyle=look.dash, linewidth=style.LINE, markersize=3)
+    if f"{measure}{CHANCE}" in own:
+        chance = own.groupby("generation")[f"{measure}{CHANCE}"].mean()
+        ax.plot(chance.index, chance, color=look.colour, linestyle=":", linewidth=0.7)
 
 
 def chain_paths(results: Results, *, title: str | None = None, width: float | None = None) -> Figure:
@@ -165,13 +190,13 @@ def chain_paths(results: Results, *, title: str | None = None, width: float | No
 
 
 def _title(what: str, chains: Sequence[Record]) -> str:
-    """Return a title with the settings of some chains, as in the title of their table."""
-    return "; ".join([what, *title_and_notes(long_of(list(chains)))[0].split("; ")[1:]])
+    """Return a title with the settings of some chains, as in the title of their table; without chains, no settings."""
+    return "; ".join([what, *(title_and_notes(long_of(list(chains)))[0].split("; ")[1:] if chains else ())])
 
 
 def _name_places(ax: Axes, places: dict[str, NDArray[np.float64]]) -> None:
     """Draw and name places. Names are outside the highest and the lowest place, and else in turn below and above."""
-    text = {"textcoords": "offset points", "fontsize": style.SMALL, "color": style.DIM, "ha": "center"}
+    text: Facts = {"textcoords": "offset points", "fontsize": style.SMALL, "color": style.DIM, "ha": "center"}
     heights = [place[1] for place in places.values()]
     for number, (name, (x, y)) in enumerate(sorted(places.items(), key=lambda place: place[1][0])):
         ax.scatter([x], [y], s=6, color=style.DIM)

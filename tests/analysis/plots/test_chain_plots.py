@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from matplotlib.text import Text
 
 import icy
+from icy.analysis.chains import generations
 from icy.analysis.plots.chain_plots import chain_curves, chain_paths
 from icy.cli import main
 from icy.core.errors import InvalidSettingError
@@ -34,6 +36,24 @@ def test_there_is_a_row_per_measure_and_a_column_per_model(chains: ProbeResult) 
     place = own[0]["points"].index("posdis")
     assert line.get_ydata() == pytest.approx(np.mean([[p[place] for p in r["curve"]] for r in own], 0))
     figure.draw_without_rendering()
+
+
+def test_a_table_of_generations_has_values_by_chance(chains: ProbeResult) -> None:
+    table = generations(chains, metrics=["posdis", "residual_entropy"], permutations=2)
+    figure = chain_curves(table, measures=["posdis", "residual_entropy", "accuracy"])
+    ax = figure.axes[2]  # residual entropy of FC2L
+    own = (
+        table[table["model"].eq("sender/FC2L") & table["grammar"].eq("concat")]
+        .groupby("generation")
+        .mean(numeric_only=True)
+    )
+    for line, name in zip(ax.lines, ("residual_entropy", "residual_entropy_chance"), strict=False):
+        assert line.get_ydata() == pytest.approx(own[name])
+    assert len(figure.axes[4].lines) == 2  # survival has no value by chance here
+    assert "by chance" in figure.get_supxlabel()
+    assert "by chance" not in chain_curves(chains).get_supxlabel()
+    with pytest.raises(InvalidSettingError, match="several settings"):
+        chain_curves(pd.concat([table, table]))
 
 
 def test_the_conventions_of_topsim_are_named(chains: ProbeResult) -> None:
