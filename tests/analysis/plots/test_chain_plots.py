@@ -15,6 +15,7 @@ from icy.analysis.chains import generations
 from icy.analysis.plots.chain_plots import chain_curves, chain_paths
 from icy.cli import main
 from icy.core.errors import InvalidSettingError
+from icy.experiments.report import report_sections
 from icy.experiments.results import ProbeResult
 from icy.training.chains.chain_job import chain_conventions
 from tests.analysis.plots.helpers import budget
@@ -127,6 +128,17 @@ def test_titles_name_the_setting(chains: ProbeResult) -> None:
         assert "meanings 3x4; V=4, w=2, E=32; soft" in title
         assert "survival" not in title
         assert draw(chains, title="").get_suptitle() == ""
+
+
+def test_reports_have_a_section_with_the_curves_of_every_measure(chains: ProbeResult) -> None:
+    (section,) = report_sections(chains)
+    assert (section.name, section.noun, section.counted) == ("iterated", "chains", "generation")
+    expected = {"accuracy", "agreement", "distinct", "unseen_accuracy", "topsim (levenshtein)", "posdis", "bosdis"}
+    assert expected <= set(section.axes)
+    curve = section.data()["curves"][0]
+    assert curve[0] == [0, 1, 2]
+    own = [point[section.points.index("distinct")] for point in chains.records[0]["curve"]]
+    assert curve[section.points.index("distinct")] == pytest.approx(own, abs=1e-3)
 
 
 def test_tables_of_survival_have_no_steps_of_concat(chains: ProbeResult) -> None:
