@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from icy.core.streams import stream
 from icy.languages.language import Language
 from icy.metrics import evaluate, nearest_grammar
 from icy.records.kinds import kind_of, points_of
+from icy.records.load import long_of
+from icy.records.long_table import ROW
 from icy.records.record import HasRecords, Record
 
 if TYPE_CHECKING:
@@ -23,9 +25,11 @@ KIND = "chain"
 METRICS = ("topsim", "posdis", "bosdis", "residual_entropy", "cbm")
 # The exhaustive search for positions takes 5 s at 4x5, and finds positions that identify any meaning.
 CONVENTIONS = {"residual_entropy": {"search": "greedy"}}
+CHANCE = "_chance"  # end of the columns of values by chance
 PREDICTS = "predicts_"  # beginning of the columns of agreements with grammars
 
 
+@runtime_checkable
 class KeptResults(HasRecords, Protocol):
     """Results with records and their files, such as a ProbeResult."""
 
@@ -48,17 +52,26 @@ def chains_of(results: HasRecords) -> list[Record]:
 
 
 def one_setting(chains: Sequence[Record]) -> Sequence[Record]:
-    """Return chains if each has its own model, first language and seed.
+    """Return chains if each has its own model, first language and seed, and all have one space.
 
     Raises:
         InvalidSettingError: chains of several settings.
     """
-    if len({(r["model"], r["grammar"], r["seed"]) for r in chains}) < len(chains):
+    spaces = {(r["meanings"], r["vocab_size"], r["word_length"]) for r in chains}
+    if len(spaces) > 1 or len({(r["model"], r["grammar"], r["seed"]) for r in chains}) < len(chains):
+        long = long_of(list(chains))
+        column = next((name for name in ROW[1:] if long[name].nunique(dropna=False) > 1), "options")
         raise InvalidSettingError(
             "These chains have several settings, such as bottlenecks, and one plot would mix them: give the records of "
-            "one setting, as in ProbeResult([...])."
+            f"one setting, as in ProbeResult([...]), or on the command line --where '{column}={long[column].iloc[0]}'."
         )
     return chains
+
+
+def chain_points(record: Record) -> list[dict[str, object]]:
+    """Return the curve of a chain: a row per generation."""
+    about = {name: record[name] for name in ("model", "grammar", "seed", "key")}  # type: ignore[literal-required]
+    return [{**about, **dict(zip(points_of(record), point, strict=True))} for point in record["curve"]]
 
 
 def chain_languages(results: KeptResults, record: Record) -> list[Language]:
@@ -117,13 +130,11 @@ def generations(
 def _rows(
     results: KeptResults, record: Record, metrics: Sequence[str], permutations: int | None, seed: int
 ) -> Iterator[dict[str, object]]:
-    about = {name: record[name] for name in ("model", "grammar", "seed", "key")}  # type: ignore[literal-required]
-    for point, language in zip(record["curve"], chain_languages(results, record), strict=True):
-        row: dict[str, object] = {**about, **dict(zip(points_of(record), point, strict=True))}
+    for row, language in zip(chain_points(record), chain_languages(results, record), strict=True):
         if metrics:
             own = {name: CONVENTIONS[name] for name in metrics if name in CONVENTIONS}
             found = evaluate(language, metrics=metrics, conventions=own, permutations=permutations, seed=seed)
-            columns = [*metrics, *(f"{name}_chance" for name in metrics if permutations)]
+            columns = [*metrics, *(f"{name}{CHANCE}" for name in metrics if permutations)]
             row |= {name: found[name].item() for name in columns if name in found}
         nearest = nearest_grammar(language, seed=seed)
         agreement = {f"{PREDICTS}{name}": share for name, share in nearest.agreement.items()}

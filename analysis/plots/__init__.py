@@ -2,7 +2,7 @@
 
     >>> from icy.analysis.plots import KINDS
     >>> sorted(KINDS)
-    ['bars', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
+    ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
 
 matplotlib is imported when the first plot is drawn.
 """
@@ -42,10 +42,20 @@ KINDS = {
         "pairing_map",
         "Populations: the accuracy of every pairing of a sender and a receiver, a panel per seed.",
     ),
+    "chain_curves": (
+        "chain_plots",
+        "Chains of learners over generations: a row per measure, a column per model, a line per first language.",
+    ),
+    "chain_paths": (
+        "chain_plots",
+        "Paths of languages of chains in bias space: a panel per model, a path per first language.",
+    ),
 }
 __all__ = [
     "KINDS",
     "bars",
+    "chain_curves",
+    "chain_paths",
     "curves",
     "e2e",
     "heat",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,9 +13,20 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.chains import KIND, PREDICTS, KeptResults, chain_languages, chains_of, generations, one_setting
+from icy.analysis.chains import (
+    CHANCE,
+    KIND,
+    PREDICTS,
+    KeptResults,
+    chain_languages,
+    chain_points,
+    chains_of,
+    generations,
+    one_setting,
+)
 from icy.analysis.metric_conventions import usual_conventions
-from icy.analysis.order import in_order
+from icy.analysis.order import in_order, without_hashes
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import SPREADS, checked_spread
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
@@ -22,14 +34,16 @@ from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.metrics import nearest_grammar
 from icy.metrics.nearest import GRAMMARS
-from icy.records.kinds import job_kind, kind_of, points_of
-from icy.records.load import Results
+from icy.records.kinds import job_kind, kind_of
+from icy.records.load import Results, long_of
+from icy.records.record import Record
 
-from .panels import records_of
+from .panels import records_of, title_and_notes
 
 SHOWN = {"accuracy": "survival", "distinct": "distinct messages", "topsim": "topsim"}  # measures, and their labels
 HEIGHT = 1.5  # of a panel, in inches
 REFERENCE_SEEDS = (1, 2, 3)  # of the languages of known origin
+FEWEST = 3  # least number of grammars for axes from languages of known origin
 
 
 def chain_curves(
@@ -42,9 +56,12 @@ def chain_curves(
 ) -> Figure:
     """Draw measures of languages over generations: a row per measure, a column per model, a line per first language.
 
+    Thin dotted lines are values by chance, in a table of `icy.analysis.chains.generations`.
+
     Args:
-        results: chains with their records, under one setting.
-        measures: numbers of the points of their curves, such as "accuracy" (survival) or "posdis".
+        results: chains with their records, under one setting; or the table of `generations`, which has more metrics.
+        measures: numbers of the points of their curves, such as "accuracy" (survival) or "posdis"; or columns of the
+            table.
         spread: spread of the bands over chains, "sem", "sd" or "ci95".
         title: title; "" for none.
         width: width of the figure, in inches.
@@ -56,18 +73,7 @@ def chain_curves(
         InvalidSettingError: no chains, chains of several settings, an unknown measure or spread.
     """
     checked_spread(spread)
-    chains = one_setting(
-        [r for r in records_of(results, "chain_curves") if kind_of(r).name == KIND and not r["failed"]]
-    )
-    if not chains or not set(measures) <= set(points_of(chains[0])):
-        raise InvalidSettingError("This plot needs results of `icy iterate`, and measures of their curves.")
-    table = pd.DataFrame(
-        [
-            {"model": r["model"], "grammar": r["grammar"], "seed": r["seed"], **dict(zip(points_of(r), p, strict=True))}
-            for r in chains
-            for p in r["curve"]
-        ]
-    )
+    table, chains = _points(results, measures)
     models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
     names = [f"{model}: {measure}" for measure in measures for model in models]
     width = width or max(style.WIDTH, style.NARROWEST * len(models) + 1.1)
@@ -86,11 +92,36 @@ def chain_curves(
     headings = [used.get(name, Convention(name)).heading(SHOWN.get(name, name)) for name in measures]
     labels = [heading for heading in headings for _ in models]
     style.outer_labels(axes, len(models), "generations", labels)
+    for ax in axes[: -len(models)]:
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()], handlelength=3)
     note = f"line and band: mean ± {SPREADS[spread][0]} over chains"
+    note += "; thin dotted line: by chance" if any(f"{name}{CHANCE}" in table for name in measures) else ""
     notes = [note, *(convention.note() for convention in used.values())]
-    style.entitle(figure, axes, True, title, "languages over generations", notes)
+    style.entitle(figure, axes, True, title, _title("languages over generations", chains), notes)
     return figure
+
+
+def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, Sequence[Record]]:
+    """Return a row per chain and generation, and the records of the chains; no records for a table of `generations`.
+
+    Raises:
+        InvalidSettingError: no chains, chains of several settings, or an unknown measure.
+    """
+    needs = InvalidSettingError("This plot needs results of `icy iterate`, and measures of their curves.")
+    if isinstance(results, pd.DataFrame) and "generation" in results:
+        if results.duplicated(["model", "grammar", "seed", "generation"]).any():
+            raise InvalidSettingError("This table has chains of several settings, and one plot would mix them.")
+        chains, table = [], results
+    else:
+        chains = [r for r in records_of(results, "chain_curves") if kind_of(r).name == KIND and not r["failed"]]
+        if not chains:
+            raise needs
+        table = pd.DataFrame([point for chain in one_setting(chains) for point in chain_points(chain)])
+    if not set(measures) <= set(table):
+        raise needs
+    return without_hashes(table), chains
 
 
 def _draw_line(ax: Axes, own: pd.DataFrame, measure: str, look: style.Look, spread: str) -> None:
@@ -98,17 +129,21 @@ def _draw_line(ax: Axes, own: pd.DataFrame, measure: str, look: style.Look, spre
     mean, band = wide.mean(axis=1), wide.apply(SPREADS[spread][1], axis=1).fillna(0)
     ax.fill_between(wide.index, mean - band, mean + band, color=look.colour, alpha=0.15, linewidth=0)
     ax.plot(wide.index, mean, look.marker, color=look.colour, linestyle=look.dash, linewidth=style.LINE, markersize=3)
+    if f"{measure}{CHANCE}" in own:
+        chance = own.groupby("generation")[f"{measure}{CHANCE}"].mean()
+        ax.plot(chance.index, chance, color=look.colour, linestyle=":", linewidth=0.7)
 
 
-def chain_paths(results: KeptResults, *, title: str | None = None, width: float | None = None) -> Figure:
+def chain_paths(results: Results, *, title: str | None = None, width: float | None = None) -> Figure:
     """Draw the path of each language in bias space: a panel per model, a path per first language.
 
     The place of a language is its agreement with each grammar (`icy.metrics.nearest_grammar`). The axes are the first
-    two principal components of the places of languages of known origin, which are named. A path is the mean over
-    chains. It begins at the hollow mark and ends at the filled mark.
+    two principal components of the places of languages of known origin, which are named; if fewer than three grammars
+    have languages of this size, of all languages of the chains. A path is the mean over chains. It begins at the hollow
+    mark and ends at the filled mark.
 
     Args:
-        results: chains of one space, with their languages.
+        results: chains of one space: a ProbeResult of one results folder or pack, which has their languages.
         title: title; "" for none.
         width: width of the figure, in inches.
 
@@ -116,25 +151,27 @@ def chain_paths(results: KeptResults, *, title: str | None = None, width: float 
         The figure.
 
     Raises:
-        InvalidSettingError: no chains, or chains of several settings.
+        InvalidSettingError: no chains, chains of several settings, or no languages.
         StoreError: a language was removed.
     """
-    record = one_setting(chains_of(results))[0]
-    table = generations(results, metrics=())
-    places, project = _reference_places(chain_languages(results, record)[0])
+    records_of(results, "chain_paths")  # refuses tables
+    if not isinstance(results, KeptResults):
+        raise InvalidSettingError(
+            "The plot 'chain_paths' needs the languages of chains: use the ProbeResult of one results folder."
+        )
+    chains = one_setting(chains_of(results))
+    table = without_hashes(generations(results, metrics=()))
     columns = [f"{PREDICTS}{name}" for name in GRAMMARS]
+    known = _known_agreements(chain_languages(results, chains[0])[0])
+    project = _Projection(np.array([*known.values()]) if len(known) >= FEWEST else table[columns].to_numpy())
+    places = {name: project(one[None])[0] for name, one in known.items()}
     models, looks = list(dict.fromkeys(table["model"])), style.grammar_looks(in_order(table["grammar"]))
     width = width or style.WIDTH
     across = style.across(len(models), width - 1)
     size = (width, 1.9 * -(-len(models) // across) + 0.8)
     figure, axes = style.panels(models, None, size, across, sharex=True, sharey=True)
     for ax, model in zip(axes, models, strict=True):
-        x_values, y_values = zip(*places.values(), strict=True)
-        ax.scatter(x_values, y_values, s=6, color=style.DIM)
-        for name, (x, y) in places.items():
-            ax.annotate(
-                name, (x, y), (0, 5), textcoords="offset points", fontsize=style.LEAST, color=style.DIM, ha="center"
-            )
+        _name_places(ax, places)
         for grammar, look in looks.items():
             own = table[table["model"].eq(model) & table["grammar"].eq(grammar)]
             if len(own):
@@ -148,8 +185,23 @@ def chain_paths(results: KeptResults, *, title: str | None = None, width: float 
     style.outer_labels(axes, across, "component 1", ["component 2"] * len(axes))
     style.legend(figure, axes, True, [look.handle(name, 3.5) for name, look in looks.items()])
     note = "hollow: first language; filled: last language; names: languages of known origin"
-    style.entitle(figure, axes, True, title, "paths of languages in bias space", [note])
+    style.entitle(figure, axes, True, title, _title("paths of languages in bias space", chains), [note])
     return figure
+
+
+def _title(what: str, chains: Sequence[Record]) -> str:
+    """Return a title with the settings of some chains, as in the title of their table; without chains, no settings."""
+    return "; ".join([what, *(title_and_notes(long_of(list(chains)))[0].split("; ")[1:] if chains else ())])
+
+
+def _name_places(ax: Axes, places: dict[str, NDArray[np.float64]]) -> None:
+    """Draw and name places. Names are outside the highest and the lowest place, and else in turn below and above."""
+    text: Facts = {"textcoords": "offset points", "fontsize": style.SMALL, "color": style.DIM, "ha": "center"}
+    heights = [place[1] for place in places.values()]
+    for number, (name, (x, y)) in enumerate(sorted(places.items(), key=lambda place: place[1][0])):
+        ax.scatter([x], [y], s=6, color=style.DIM)
+        above = y == max(heights) or (number % 2 and y != min(heights))
+        ax.annotate(name, (x, y), (0, 5 if above else -5), va="bottom" if above else "top", **text)
 
 
 class _Projection:
@@ -164,14 +216,11 @@ class _Projection:
         return found
 
 
-def _reference_places(first: Language) -> tuple[dict[str, NDArray[np.float64]], _Projection]:
-    """Return the places of languages of known origin in the space of a language, and the projection."""
-    sizes = first.space, first.vocab_size, first.word_length or 1
-    found = {
-        name: np.mean(
-            [list(nearest_grammar(make_language(name, *sizes, seed)).agreement.values()) for seed in REFERENCE_SEEDS], 0
-        )
-        for name in GRAMMARS
-    }
-    project = _Projection(np.array(list(found.values())))
-    return {name: project(one[None])[0] for name, one in found.items()}, project
+def _known_agreements(first: Language) -> dict[str, NDArray[np.float64]]:
+    """Return the agreements of languages of known origin that have the size of a language, by grammar."""
+    sizes, found = (first.space, first.vocab_size, first.word_length or 1), {}
+    for name in GRAMMARS:
+        with contextlib.suppress(InvalidSettingError):  # the grammar has no language of this size
+            languages = [make_language(name, *sizes, seed) for seed in REFERENCE_SEEDS]
+            found[name] = np.mean([list(nearest_grammar(one).agreement.values()) for one in languages], 0)
+    return found

@@ -15,10 +15,12 @@ RUN_KINDS = ("probe", "e2e")  # training of a sender or receiver alone, or of a 
 
 SCHEMES: Mapping[str, Mapping[str, Any]] = {
     "ren20": {"interaction": 4000},
+    "elberg25": {"interaction": 4000},
+    "cheng23": {"generations": 1, "interaction": 0},
     "li19-gradual": {"population": 5, "replacement": "gradual"},
     "li19-simultaneous": {"population": 5, "replacement": "simultaneous"},
 }
-"""Options of `icy.iterate` as in papers, by name. The sizes of the populations are icy's."""
+"""Options of `icy.iterate` as in papers, by name. The numbers of updates and the sizes of populations are icy's."""
 
 
 @dataclass(frozen=True)

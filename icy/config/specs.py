@@ -398,9 +398,10 @@ class ChainSpec(RunSpec):
             all members of the last generation.
         replacement: members that a generation replaces by learners: "simultaneous", all; "gradual", one in turn; or
             several.
-        scheme: options as in a paper, if they are not given: "ren20" (Ren et al. 2020, NIL), an interaction of 4000
-            updates; "li19-gradual" and "li19-simultaneous" (Li and Bowling 2019), populations of 5 that are replaced
-            one by one or all at once.
+        scheme: options as in a paper, if they are not given: "ren20" (Ren et al. 2020, NIL) and "elberg25" (Elberg et
+            al. 2025, CELEBI), an interaction of 4000 updates; "cheng23" (Cheng et al. 2023, imitation), a single
+            generation without interaction; "li19-gradual" and "li19-simultaneous" (Li and Bowling 2019), populations
+            of 5 that are replaced one by one or all at once.
         meanings: the space, "attributes x values", or several: ["3x4", "4x5"] or "3x4,4x5".
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.

@@ -346,9 +346,11 @@ class ProbeResult:
             place: path of the file in the results folder or pack.
 
         Raises:
-            StoreError: the file has been removed.
+            StoreError: the file has been removed, or these results are not of one folder.
         """
-        return file_in(self.folder or Path(), place)
+        if self.folder is None:
+            raise StoreError(f"These results are not of one folder, so {place} is not known: load one folder or pack.")
+        return file_in(self.folder, place)
 
     @property
     def failures(self) -> list[Record]:
@@ -381,8 +383,7 @@ class ProbeResult:
             StoreError: the file or folder does not exist, or holds no results.
         """
         path = Path(path)
-        here = path if path.is_dir() or is_pack(path) else path.parent
-        return cls(load_records(path), [] if path.is_dir() else [path], here)
+        return cls(load_records(path), [] if path.is_dir() else [path], _folder_of(path))
 
 
 @dataclass(frozen=True, repr=False)
@@ -452,6 +453,11 @@ class EndToEndResult(ProbeResult):
         return cls(records, found.paths, found.folder)
 
 
+def _folder_of(path: Path) -> Path:
+    """Return the results folder or pack where the files of the records in a path are."""
+    return path if path.is_dir() or is_pack(path) else path.parent
+
+
 def read_results(paths: Sequence[str | Path], measure: str | None = None) -> Results:
     """Read and join the results of several paths. Of duplicate rows, the last is kept.
 
@@ -460,7 +466,8 @@ def read_results(paths: Sequence[str | Path], measure: str | None = None) -> Res
         measure: measure of long tables without a column "measure": "ratio", "accuracy" or "held_out".
 
     Returns:
-        A ProbeResult; or a long table, which holds no curves, if one of the paths is a table.
+        A ProbeResult, which knows the files of its records if there is one path; or a long table, which holds no
+        curves, if one of the paths is a table.
 
     Raises:
         StoreError: a file or folder does not exist, or holds no results.
@@ -471,7 +478,8 @@ def read_results(paths: Sequence[str | Path], measure: str | None = None) -> Res
         found = [with_measure(part, measure) for part in found]
     results = [ProbeResult(part) for part in found if isinstance(part, list)]
     if len(results) == len(found):
-        return sum(results[1:], start=results[0])
+        folder = _folder_of(Path(paths[0])) if len(paths) == 1 else None
+        return replace(sum(results[1:], start=results[0]), folder=folder)
     import pandas as pd
 
     joined = pd.concat([long_of(part) for part in found], ignore_index=True)

@@ -30,8 +30,12 @@ def joint_entropy(x: Codes, y: Codes, weights: Weights | None = None) -> float:
 
 def mutual_information(x: Codes, y: Codes, weights: Weights | None = None) -> float:
     """Return the mutual information of two variables, in bits, clipped to [0, min(H(x), H(y))] against rounding."""
-    alone = entropy(x, weights), entropy(y, weights)
-    found = min(sum(alone) - joint_entropy(x, y, weights), *alone)
+    return information_of(entropy(x, weights), entropy(y, weights), joint_entropy(x, y, weights))
+
+
+def information_of(x: float, y: float, joint: float) -> float:
+    """Return the mutual information of two variables from their entropies and their joint entropy, in bits."""
+    found = min(x + y - joint, x, y)
     return found if found > NOTHING else 0.0
 
 

@@ -12,7 +12,7 @@ from icy.languages.codes import Codes, Weights, number
 from icy.languages.table import Table, names_of_attributes
 from icy.languages.tokens import PAD
 
-from .entropy import NOTHING, entropy, mutual_information
+from .entropy import NOTHING, entropy, information_of, joint_entropy
 from .score import Score, undefined, why_unvaried
 
 if TYPE_CHECKING:
@@ -162,7 +162,11 @@ def information_matrix(
     factors: Sequence[Codes], parts: Sequence[Codes], weights: Weights | None = None
 ) -> Float64[Matrix, "attr part"]:
     """Return the mutual information of every attribute with every part of the messages, in bits: [A, parts]."""
-    return np.array([[mutual_information(factor, part, weights) for part in parts] for factor in factors])
+    of_parts = [(part, entropy(part, weights)) for part in parts]
+    return np.array([
+        [information_of(alone, of_part, joint_entropy(factor, part, weights)) for part, of_part in of_parts]
+        for factor, alone in ((factor, entropy(factor, weights)) for factor in factors)
+    ])  # fmt: skip
 
 
 def best_rows(information: Float64[Matrix, "attr part"], tolerance: float = 1e-9) -> Int64[NDArray[np.int64], " part"]:

@@ -124,12 +124,12 @@ class Batches:
         self._tables = torch.from_numpy(np.concatenate([language.messages for language in languages])).to(device)
         self._first_row = torch.arange(len(languages), device=device) * self.space.size
         self._place = torch.from_numpy(self.space.strides).to(device)
-        self._sizes = torch.tensor(self.space.size_of_each, device=device, dtype=torch.int64)
         self._pools = None
         if split is not None or frequencies is not None:
             self._pools = _pools(self.space, distinct, split, frequencies, device)
         plain = self._pools is None and device.type == "cpu" and self._tables.dtype == torch.uint8
         self._native = plain and calls.available()
+        self._every = torch.empty(0) if self._pools is None else torch.from_numpy(self.space.all()).to(device)
 
     def batches(
         self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None
@@ -152,15 +152,14 @@ class Batches:
         if self._native:
             space, keys = self.space, self._keys[purpose][seed_of]
             return calls.draw(keys, first_row, self._tables, first, count, size, space.size_of_each)
-        meanings = self._meanings(purpose, first, count, size).transpose(0, 1)[:, seed_of]
-        rows = (meanings * self._place).sum(-1) + first_row[:, None]
-        return meanings, self._tables[rows].long()  # nn.Embedding does not take 8-bit tokens
-
-    def _meanings(self, purpose: str, first: int, count: int, size: int) -> Int[Tensor, "seed batches batch attr"]:
         if self._pools is None:
-            return draw_meanings(self.space, self._keys[purpose], first, count, size)
-        pool = self._pools.get(purpose, self._pools["training"])
-        return pool.draw(self._keys[purpose], first, count, size)[..., None] // self._place % self._sizes
+            meanings = draw_meanings(self.space, self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
+            numbers = (meanings * self._place).sum(-1)
+        else:
+            pool = self._pools.get(purpose, self._pools["training"])
+            numbers = pool.draw(self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
+            meanings = self._every[numbers]
+        return meanings, self._tables[numbers + first_row[:, None]].long()  # nn.Embedding does not take 8-bit tokens
 
     def noise(self, first: int, count: int) -> Int[Tensor, "update replicate"]:
         """Return the noise key of each replicate at each of `count` updates from `first` on (see icy.core.noise)."""

@@ -32,16 +32,20 @@ UPDATES = "updates"  # key of the number of updates in a replicate's state
 L = TypeVar("L", bound=Learner)
 
 
-class _Pace:
+class Pace:
     """Schedules checkpoints: twice a minute, or less often if saving takes long."""
 
     def __init__(self) -> None:
         self._saved, self._cost = time.perf_counter(), 0.0
 
-    @property
-    def due(self) -> bool:
-        """Whether a checkpoint is due."""
-        return time.perf_counter() - self._saved > max(SECONDS, self._cost / SHARE)
+    def due(self, seconds: float | None = None) -> bool:
+        """Return whether a checkpoint is due.
+
+        Args:
+            seconds: minimum time since the last checkpoint; by default SECONDS.
+        """
+        least = SECONDS if seconds is None else seconds
+        return time.perf_counter() - self._saved > max(least, self._cost / SHARE)
 
     @contextlib.contextmanager
     def saving(self) -> Iterator[None]:
@@ -65,12 +69,12 @@ class Checkpoint:
     def __init__(self, folder: str | Path, key: str, label: str, used: bool = True) -> None:
         self.path = Path(folder) / CHECKPOINTS / f"{key}.pt"
         self.label, self.used = label, used
-        self._pace = _Pace()
+        self._pace = Pace()
 
     @property
     def due(self) -> bool:
         """Whether a checkpoint is due: twice a minute, or less often if saving takes long."""
-        return self.used and self._pace.due
+        return self.used and self._pace.due()
 
     def save(self, state: State) -> None:
         """Save a state of tensors, numbers, text, and lists and dicts of these. The file is written atomically.
@@ -138,7 +142,7 @@ class Checkpoints:
     def __init__(self, job: Job | None = None, files: Mapping[Replicate, Checkpoint] | None = None) -> None:
         self._of: dict[Replicate, Checkpoint] = {}
         self._known: dict[Replicate, State] = {}
-        self._job, self._used, self._pace = job, job is not None and job.checkpoints, _Pace()
+        self._job, self._used, self._pace = job, job is not None and job.checkpoints, Pace()
         if job is None:
             return
         self._of = {r: checkpoint_of(job, r) for r in job.replicates} if files is None else dict(files)
@@ -149,7 +153,7 @@ class Checkpoints:
     @property
     def due(self) -> bool:
         """Whether the stack's checkpoints are due: twice a minute, or less often if saving takes long."""
-        return self._used and self._pace.due
+        return self._used and self._pace.due()
 
     def groups(self) -> list[tuple[Replicate, ...]]:
         """Return groups of replicates with equal numbers of updates, in descending order of updates.

@@ -1,7 +1,8 @@
 """Findings from icy's records, with intervals and limits: `python -m results.findings [--train]`.
 
 Writes findings.md, a page of the documentation, and its pictures, from the atlas that comes with icy, from
-results/reproduced and from the records of generalise.toml. --train trains missing rows of generalise.toml.
+results/reproduced, results/games, results/iterated and the records of generalise.toml. --train trains missing rows of
+generalise.toml.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from results.findings.architectures import BUDGET, cells, families, hierarchy, order, shufdet, sides
+from results.findings.chains import transmission
 from results.findings.conditions import emergence, generalisation, protocols, representations, reproduction, size
 from results.findings.finding import HERE, Finding
 from results.pages import RecordFolder, describe_packs, fill_template, read_options
@@ -17,7 +19,11 @@ from results.pages import RecordFolder, describe_packs, fill_template, read_opti
 PAGE = HERE / "findings.md"
 SWEEP = HERE / "generalise.toml"
 RECORDS = RecordFolder(HERE)
-PACKS = (RECORDS.pack, BUDGET, *(HERE.parent / name / "records.parquet" for name in ("atlas", "reproduced", "games")))
+PACKS = (
+    RECORDS.pack,
+    BUDGET,
+    *(HERE.parent / name / "records.parquet" for name in ("atlas", "reproduced", "games", "iterated")),
+)
 
 
 def findings() -> dict[str, Finding]:
@@ -25,7 +31,8 @@ def findings() -> dict[str, Finding]:
     makers = (families, sides, order, cells, hierarchy, shufdet, protocols, representations, size)
     found = {make.__name__: make() for make in makers}
     held_out = generalisation(RECORDS.sweep(SWEEP, rerun="never"))
-    return {**found, "generalisation": held_out, "emergence": emergence(), "reproduction": reproduction()}
+    found |= {"generalisation": held_out, "emergence": emergence(), "transmission": transmission()}
+    return {**found, "reproduction": reproduction()}
 
 
 def page(findings_by_name: Mapping[str, Finding]) -> str:

@@ -20,6 +20,7 @@ import torch
 import icy
 from icy.records.store import CHECKPOINTS
 from icy.training import checkpoints, lockstep
+from icy.training.chains import train_chains
 from icy.training.job import Job, Outcome
 
 
@@ -31,6 +32,7 @@ def leave_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a checkpoint after every few updates."""
     monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
     monkeypatch.setattr(checkpoints, "SHARE", math.inf)
+    monkeypatch.setattr(train_chains, "SECONDS", 0.0)
     monkeypatch.setattr(lockstep, "DRAWN_AT_ONCE", 4)
 
 

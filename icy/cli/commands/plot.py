@@ -21,6 +21,7 @@ Examples:
   icy plot tradeoff bias --where protocol=budget --save tradeoff.pdf
   icy plot curves icy-results --model 'HierZero:*' --grammar rot --grammar shufdet
   icy plot bars icy-results elsewhere/results.csv --spread ci95 --style paper --save bars.pdf
+  icy plot chain_paths icy-results --model FC2L
   icy plot --list
 
 \b
@@ -57,7 +58,8 @@ def plot_command(
     quiet: bool,
     **look: Any,
 ) -> None:
-    """Plot RESULTS; KIND is heat, bars, curves, ratios, tradeoff, parameters, e2e or pairings."""
+    """Plot RESULTS; KIND is heat, bars, curves, ratios, tradeoff, parameters, e2e, pairings, chain_curves or
+    chain_paths."""
     if list_:
         print_rows(["plot", "what it shows"], [[name, shows] for name, (_, shows) in KINDS.items()])
         return

@@ -113,6 +113,7 @@ class LearnerRun(Run):
         self.passing = passing
         self.lessons: dict[Replicate, Lesson] = {}
         self.seen = {learner: passing.seen(job.task.space, learner.seed) for learner in job.replicates}
+        self._shown: dict[Replicate, tuple[Tensor, Tensor]] = {}
         super().__init__(job, checkpoints)
 
     def _verdict(self, reading: Reading, reached: float | None) -> str | None:
@@ -125,14 +126,18 @@ class LearnerRun(Run):
         learners = self.active if which is None else [self.active[i] for i in which]
         if len(self.seen[learners[0]]) > MOST_READ:
             return super()._read("check", size, which)
-        rows = [self.seen[learner] for learner in learners]
-        meanings = torch.from_numpy(np.stack([self.task.space.meanings(row) for row in rows]))
-        said = np.stack([self.job.language(r).messages[row] for r, row in zip(learners, rows, strict=True)])
-        device = torch.device(self.job.device)
-        both = meanings.to(device), torch.from_numpy(said.astype(np.int64)).to(device)
-        inputs, targets = both if self.task.side == "sender" else both[::-1]
+        inputs, targets = map(torch.stack, zip(*map(self._examples, learners), strict=True))
         readings: list[float] = accuracy(self.learner, inputs, targets, which).tolist()
         return readings
+
+    def _examples(self, learner: Replicate) -> tuple[Tensor, Tensor]:
+        """Return inputs and targets of all meanings seen by a learner."""
+        if learner not in self._shown:
+            rows = self.seen[learner]
+            both = self.task.space.meanings(rows), self.job.language(learner).messages[rows].astype(np.int64)
+            meanings, messages = (torch.from_numpy(one).to(self.job.device) for one in both)
+            self._shown[learner] = (meanings, messages) if self.task.side == "sender" else (messages, meanings)
+        return self._shown[learner]
 
     def _measure(self, places: list[int]) -> list[dict[str, float]]:
         return [{"accuracy": self.curves[self.active[i]][-1][1]} for i in places]

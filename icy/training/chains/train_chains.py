@@ -18,13 +18,14 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.kinds import job_kind
 from icy.training import engine
-from icy.training.checkpoints import FORMAT, Checkpoint, checkpoint_of, read_state, sweep_checkpoints
+from icy.training.checkpoints import FORMAT, Checkpoint, Pace, checkpoint_of, read_state, sweep_checkpoints
 from icy.training.job import Outcome, Reading, Replicate, Report
 
 from .chain_job import ChainJob, ChainProtocol, learner_of
 from .interaction import interact
 from .learner_run import Lesson, learn, learner_job, tensor_of
 
+SECONDS = 1.0  # chains save no checkpoint after generations that took less since the last one
 SAVED = ("rows", "curve", "updates", "seconds", "reached", "engine", "running")  # attributes of `Chain` in checkpoints
 
 
@@ -107,11 +108,6 @@ class Chain:
         self.finished.clear()
         means = dict(zip(job_kind("chain").curve, map(_mean, zip(*self.rows, strict=True)), strict=True))
         self.curve.append([*(means | {"generation": generation, "updates": updates}).values()])
-
-    def save_if_due(self) -> None:
-        """Save the chain if its checkpoint is due."""
-        if self.checkpoint.due:
-            self.save()
 
     def save(self) -> None:
         """Save the chain, with the states of its learners."""
@@ -210,17 +206,17 @@ def train_chains(job: ChainJob, report: Report | None = None) -> Iterator[Outcom
     ]
     for chain in chains:
         chain.resume()
+    pace = Pace()
     while chains:
         generation = max(chain.generation for chain in chains)
         group = [chain for chain in chains if chain.generation == generation]
         while group and group[0].generation < job.protocol.generations:
-            for chain in _next_generation(job, group, report):  # chains in which a learner failed
+            _save_if_due(job, group, pace)
+            for chain in _next_generation(job, group, pace, report):  # chains in which a learner failed
                 group.remove(chain)
                 chains.remove(chain)
                 chain.checkpoint.forget()
                 yield _failure(chain)
-            for chain in group:
-                chain.save_if_due()
         for chain in group:
             chains.remove(chain)
             yield _outcome(job, chain)
@@ -233,7 +229,15 @@ def rehearse(job: ChainJob, updates: int) -> float:
     return fmean(engine.rehearse(learner_job(job, side, taught), updates) for side in job.sides)
 
 
-def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | None) -> list[Chain]:
+def _save_if_due(job: ChainJob, chains: Sequence[Chain], pace: Pace) -> None:
+    """Save chains between two parts of their training, at most once a second, if this takes little of the time."""
+    if job.checkpoints and pace.due(SECONDS):
+        with pace.saving():
+            for chain in chains:
+                chain.save()
+
+
+def _next_generation(job: ChainJob, chains: Sequence[Chain], pace: Pace, report: Report | None) -> list[Chain]:
     """Train the learners of the next generation of each chain; return the chains in which a learner failed."""
     taught_of = [(chain, learner, language) for chain in chains for learner, language in chain.taught().items()]
     chain_of = {learner: chain for chain, learner, _ in taught_of}
@@ -271,8 +275,7 @@ def _next_generation(job: ChainJob, chains: Sequence[Chain], report: Report | No
     for side in job.sides:
         lessons = sides[side] = train(side, learn, side)
         taught = {learner: taught[learner] for learner in lessons}
-        for chain in chains:
-            chain.save_if_due()
+        _save_if_due(job, chains, pace)
     if len(sides) > 1:
         lessons = train("interaction", interact, sides)
     failed = {chain.replicate for learner, chain in chain_of.items() if learner not in lessons}

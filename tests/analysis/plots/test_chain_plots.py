@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 from matplotlib.text import Text
 
 import icy
+from icy.analysis.chains import generations
 from icy.analysis.plots.chain_plots import chain_curves, chain_paths
+from icy.cli import main
 from icy.core.errors import InvalidSettingError
+from icy.experiments.report import report_sections
 from icy.experiments.results import ProbeResult
 from icy.training.chains.chain_job import chain_conventions
+from tests.analysis.plots.helpers import budget
+from tests.helpers import readable
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +37,24 @@ def test_there_is_a_row_per_measure_and_a_column_per_model(chains: ProbeResult) 
     place = own[0]["points"].index("posdis")
     assert line.get_ydata() == pytest.approx(np.mean([[p[place] for p in r["curve"]] for r in own], 0))
     figure.draw_without_rendering()
+
+
+def test_a_table_of_generations_has_values_by_chance(chains: ProbeResult) -> None:
+    table = generations(chains, metrics=["posdis", "residual_entropy"], permutations=2)
+    figure = chain_curves(table, measures=["posdis", "residual_entropy", "accuracy"])
+    ax = figure.axes[2]  # residual entropy of FC2L
+    own = (
+        table[table["model"].eq("sender/FC2L") & table["grammar"].eq("concat")]
+        .groupby("generation")
+        .mean(numeric_only=True)
+    )
+    for line, name in zip(ax.lines, ("residual_entropy", "residual_entropy_chance"), strict=False):
+        assert line.get_ydata() == pytest.approx(own[name])
+    assert len(figure.axes[4].lines) == 2  # survival has no value by chance here
+    assert "by chance" in figure.get_supxlabel()
+    assert "by chance" not in chain_curves(chains).get_supxlabel()
+    with pytest.raises(InvalidSettingError, match="several settings"):
+        chain_curves(pd.concat([table, table]))
 
 
 def test_the_conventions_of_topsim_are_named(chains: ProbeResult) -> None:
@@ -52,6 +79,66 @@ def test_paths_begin_at_the_languages_of_known_origin(chains: ProbeResult) -> No
 def test_results_without_chains_are_refused(chains: ProbeResult) -> None:
     with pytest.raises(InvalidSettingError, match="needs results of `icy iterate`"):
         chain_curves(chains, measures=["loss"])
+
+
+@pytest.mark.parametrize("kind", ["chain_curves", "chain_paths"])
+def test_the_command_draws_chains(
+    kind: str, chains: ProbeResult, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["plot", kind, str(chains.folder), "--model", "FC2L", "--title", ""])
+    assert (result.exit_code, result.stderr) == (0, f"Drawn: {kind}.png.\n")
+    assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_refuses_what_the_functions_refuse(
+    chains: ProbeResult, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder, other = str(chains.folder), str(tmp_path / "other")
+    options = {"quick": True, "generations": 2, "updates": 20, "workers": 1}
+    icy.iterate("FC2L", ["concat", "hol"], chains=2, bottleneck=0.75, out=other, **options)  # type: ignore[arg-type]
+    icy.iterate("FC2L", "concat", chains=[9], out=tmp_path / "more", **options)  # type: ignore[arg-type]
+    chains.to_dataframe().to_csv(tmp_path / "table.csv", index=False)
+    ProbeResult([*map(readable, budget().records)]).save(tmp_path / "probes.json")
+    for words, part in (
+        (["chain_curves", "table.csv"], "a table does not have them: use the results folder"),
+        (["chain_paths", "table.csv"], "a table does not have them: use the results folder"),
+        (["chain_curves", "probes.json"], "needs results of `icy iterate`"),
+        (["chain_paths", "probes.json"], "have no chains"),
+        (["chain_curves", folder, other], "several settings"),
+        (["chain_paths", folder, other], "several settings"),
+        (["chain_paths", folder, str(tmp_path / "more")], "not of one folder"),
+        (["chain_paths", folder, "--spread", "sd"], "The plot 'chain_paths' has no --spread"),
+    ):
+        result = CliRunner().invoke(main, ["plot", *words])
+        assert result.exit_code in (1, 2), result.output
+        assert part in result.stderr
+        assert result.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("*.png"))
+    records = list(chains.records)
+    with pytest.raises(InvalidSettingError, match="needs the languages of chains"):
+        chain_paths(records)
+    assert len(chain_curves(records).axes) == 6
+
+
+def test_titles_name_the_setting(chains: ProbeResult) -> None:
+    for draw in (chain_curves, chain_paths):
+        title = " ".join(draw(chains).get_suptitle().split())
+        assert "meanings 3x4; V=4, w=2, E=32; soft" in title
+        assert "survival" not in title
+        assert draw(chains, title="").get_suptitle() == ""
+
+
+def test_reports_have_a_section_with_the_curves_of_every_measure(chains: ProbeResult) -> None:
+    (section,) = report_sections(chains)
+    assert (section.name, section.noun, section.counted) == ("iterated", "chains", "generation")
+    expected = {"accuracy", "agreement", "distinct", "unseen_accuracy", "topsim (levenshtein)", "posdis", "bosdis"}
+    assert expected <= set(section.axes)
+    curve = section.data()["curves"][0]
+    assert curve[0] == [0, 1, 2]
+    own = [point[section.points.index("distinct")] for point in chains.records[0]["curve"]]
+    assert curve[section.points.index("distinct")] == pytest.approx(own, abs=1e-3)
 
 
 def test_tables_of_survival_have_no_steps_of_concat(chains: ProbeResult) -> None:

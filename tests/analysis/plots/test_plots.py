@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import icy
 from icy.analysis import plots, style
 from icy.analysis.order import models_in_order
 from icy.analysis.plots.panels import LARGEST
@@ -17,6 +18,13 @@ from icy.records.select import select
 from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, overlapping, record, sized, texts, written
 from tests.analysis.plots.test_e2e_curves import played
 from tests.analysis.plots.test_pairing_map import populations
+
+
+def few_chains(folder: Path) -> ProbeResult:
+    """Train two short chains."""
+    options = {"quick": True, "chains": 1, "generations": 1, "updates": 20, "workers": 1, "out": folder}
+    return icy.iterate("FC2L", ["perm", "hol"], **options)  # type: ignore[arg-type]
+
 
 SINGLE = {  # a kind, and results that it draws in one panel
     "heat": budget,
@@ -133,9 +141,10 @@ def test_kinds_are_functions_of_the_package() -> None:
 )
 @pytest.mark.parametrize("kind", plots.KINDS)
 def test_styles_set_the_width_and_the_letters_of_every_kind(
-    kind: str, name: str | None, width: float | None, sizes: set[float] | None
+    kind: str, name: str | None, width: float | None, sizes: set[float] | None, tmp_path: Path
 ) -> None:
-    results = {**SINGLE, "e2e": lambda: played(lambda share, seed: share)}[kind]()
+    chains = dict.fromkeys(("chain_curves", "chain_paths"), lambda: few_chains(tmp_path))
+    results = {**SINGLE, "e2e": lambda: played(lambda share, seed: share), **chains}[kind]()
     usual = style.WIDTH, style.SMALL
     with plots.plot_style(name):
         figure = plots.plot_function(kind)(results)

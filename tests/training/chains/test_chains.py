@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from math import comb, isnan, sqrt
@@ -10,8 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import icy
+from icy.cli import main
+from icy.config.presets import SCHEMES
 from icy.config.specs import ChainSpec
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.experiments.iterate import chain_jobs
@@ -19,13 +23,17 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.records.kinds import job_kind
 from icy.records.store import CHECKPOINTS
+from icy.training import checkpoints
+from icy.training.chains import train_chains
 from icy.training.chains.chain_job import ChainProtocol, bottleneck_share
 from icy.training.checkpoints import FORMAT, checkpoint_of
 from icy.training.lockstep import Lockstep
 from icy.training.outcomes import Outcome
-from tests.training.chains import bayes
+from tests.pages import code, shell_commands, text
 from tests.training.resuming import killed, leave_often, resumed
 
+PAGE = "docs/iterated-learning-prior.md"  # its learner knows two languages, with these priors
+PRIOR, NOISE = (0.3, 0.7), 0.1  # probability of the wrong token
 TINY: dict[str, Any] = {
     "meanings": "2x3",
     "word_length": 2,
@@ -67,6 +75,21 @@ def texts(outcomes: Sequence[Outcome]) -> list[str]:
 # -- a learner with a known prior --------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def plug_in(forgetting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plug-in and the first language of the documentation, as files in the working folder."""
+    (block,) = code(PAGE)
+    (tmp_path / "bayes.py").write_text(block)
+    (tmp_path / "first.csv").write_text(next(block for block in code(PAGE, "") if block.startswith("a,b,message")))
+    monkeypatch.chdir(tmp_path)
+
+
+def chosen(choice: str, errors: np.ndarray) -> np.ndarray:
+    """Return the probabilities that a learner knows each language, if this number of two tokens is wrong in each."""
+    weights = np.array(PRIOR) * NOISE**errors * (1 - NOISE) ** (2 - errors)
+    return weights / weights.sum() if choice == "sample" else np.eye(2)[weights.argmax()]
+
+
 def step_of(choice: str) -> np.ndarray:
     """Return the probabilities [from, to] that the next learner knows each language, as a matrix.
 
@@ -75,40 +98,49 @@ def step_of(choice: str) -> np.ndarray:
     step = np.zeros((2, 2))
     for language in (0, 1):
         for wrong in range(3):
-            likely = comb(2, wrong) * bayes.NOISE**wrong * (1 - bayes.NOISE) ** (2 - wrong)
+            likely = comb(2, wrong) * NOISE**wrong * (1 - NOISE) ** (2 - wrong)
             errors = np.array([wrong, 2 - wrong] if language == 0 else [2 - wrong, wrong])
-            weights = np.array(bayes.PRIOR) * bayes.NOISE**errors * (1 - bayes.NOISE) ** (2 - errors)
-            chosen = weights / weights.sum() if choice == "sample" else np.eye(2)[weights.argmax()]
-            step[language] += likely * chosen
+            step[language] += likely * chosen(choice, errors)
     return step
 
 
 def test_the_long_run_of_samplers_is_their_prior_and_of_maximizers_their_mode() -> None:
-    assert np.linalg.matrix_power(step_of("sample"), 200)[0] == pytest.approx(bayes.PRIOR)
+    assert np.linalg.matrix_power(step_of("sample"), 200)[0] == pytest.approx(PRIOR)
     assert np.linalg.matrix_power(step_of("maximum"), 200)[0, 1] > 0.9
 
 
+def probability_of_second(choice: str, generations: int) -> float:
+    """Return the probability that a learner knows the second language. The first teacher makes no errors."""
+    first = chosen(choice, np.array([0, 2]))
+    return float((first @ np.linalg.matrix_power(step_of(choice), generations - 1))[1])
+
+
+def expected_survival(choice: str, generations: int) -> float:
+    """Return the exact mean share of tokens of the first language after some generations.
+
+    The first token is wrong in one of ten meanings of the first language, and in nine of ten of the second.
+    """
+    return 1 - NOISE - probability_of_second(choice, generations) * (1 - 2 * NOISE) / 2
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("forgetting")
+@pytest.mark.usefixtures("plug_in")
 @pytest.mark.parametrize("choice", ["sample", "maximum"])
-def test_chains_of_bayesian_learners_behave_as_computed(choice: str, tmp_path: Path) -> None:
-    bayes.register()
-    first = Language("2x2", bayes.LANGUAGES[0].tolist(), 2, name="first")
-    generations, chains = 4, 100
-    result = icy.iterate(
-        "Bayes",
-        first,
-        options={"choice": choice},
-        **{**TINY, "meanings": "2x2", "word_length": 1, "chains": chains, "generations": generations, "updates": 1},
-        transmission="sampled",
-        target="none",
-        out=tmp_path,
-    )
-    expected = np.linalg.matrix_power(step_of(choice), generations)[0, 1]
-    # The first token is wrong in one of ten meanings of the first language, and in nine of ten of the second.
-    survival = np.array([record["accuracy"] for record in result.records])
-    mean = 1 - bayes.NOISE - expected * (1 - 2 * bayes.NOISE) / 2
-    assert abs(survival.mean() - mean) < 4 * survival.std() / sqrt(chains)
+def test_chains_of_bayesian_learners_behave_as_computed(choice: str) -> None:
+    ((_, command),) = shell_commands(PAGE, "sh")
+    done = CliRunner().invoke(main, [*shlex.split(command)[1:], "--option", f"choice={choice}", "--workers", "1"])
+    assert done.exit_code == 0, done.output
+    records = icy.ProbeResult.load("icy-results").records
+    survival = np.array([[dict(zip(CURVE, row, strict=True))["accuracy"] for row in r["curve"]] for r in records])
+    assert survival.shape == (100, 11)
+    for generation in (1, 2, 5, 10):
+        own = survival[:, generation]
+        assert abs(own.mean() - expected_survival(choice, generation)) < 4 * own.std() / sqrt(len(own))
+    rows = [line.split("|") for line in text(PAGE).splitlines() if line.startswith(("| draw", "| take"))]
+    row = rows[choice == "maximum"]
+    assert float(row[2]) == pytest.approx(probability_of_second(choice, 10), abs=0.005)
+    assert float(row[3]) == pytest.approx(expected_survival(choice, 10), abs=0.005)
+    assert float(row[4].split()[0]) == pytest.approx(survival[:, -1].mean(), abs=0.006)
 
 
 # -- the same numbers --------------------------------------------------------------------------------------------------
@@ -145,6 +177,29 @@ def test_a_chain_killed_within_a_generation_resumes_to_the_same_bits(learner: st
         assert len(list((tmp_path / f"{share}" / CHECKPOINTS).iterdir())) == 2
         assert texts(resumed(of, ended)) == texts(whole)
         assert not (tmp_path / f"{share}" / CHECKPOINTS).exists()
+
+
+def test_a_killed_chain_resumes_from_its_last_generation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    options = {name: value for name, value in TINY.items() if name not in ("workers", "progress")}
+    (job,) = chain_jobs(ChainSpec.asked(model="FC2L", grammar="rot", **options))
+    whole = list(replace(job, folder=str(tmp_path / "whole")).train())
+    trained: list[int] = []
+    train = train_chains._next_generation
+
+    def counted(job: Any, chains: Sequence[Any], *rest: Any) -> Any:
+        trained.append(chains[0].generation + 1)
+        if trained == [1, 2, 3]:
+            raise KeyboardInterrupt
+        return train(job, chains, *rest)
+
+    monkeypatch.setattr(train_chains, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE", np.inf)  # learners end before their first checkpoint
+    monkeypatch.setattr(train_chains, "_next_generation", counted)
+    of = replace(job, folder=str(tmp_path / "killed"))
+    with pytest.raises(KeyboardInterrupt):
+        list(of.train())
+    assert texts(list(of.train())) == texts(whole)
+    assert trained == [1, 2, 3, 3]
 
 
 @pytest.mark.parametrize(
@@ -284,6 +339,30 @@ def test_a_scheme_sets_options_that_are_not_given(tmp_path: Path) -> None:
     options = {**TINY, "chains": 1, "generations": 1, "grammar": "perm", "model": "FC2L", "out": tmp_path}
     (record,) = icy.iterate(scheme="li19-gradual", population=2, **options).records
     assert (record["population"], record["replacement"]) == (2, "gradual")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "given", "expected"),
+    [
+        ("ren20", {"receiver": "FC2L"}, {"interaction": 4000}),
+        ("elberg25", {"receiver": "FC2L", "interaction": 7}, {"interaction": 7}),
+        ("elberg25", {"receiver": "FC2L"}, {"interaction": 4000}),
+        ("cheng23", {}, {"generations": 1, "interaction": 0, "population": 1}),
+        ("li19-simultaneous", {}, {"population": 5, "replacement": "simultaneous"}),
+    ],
+)
+def test_schemes_have_the_options_of_their_papers(scheme: str, given: dict[str, Any], expected: dict[str, Any]) -> None:
+    for quick in (False, True):
+        spec = ChainSpec.asked(model="FC2L", grammar="perm", scheme=scheme, quick=quick, **given)
+        (job,) = chain_jobs(spec)
+        assert {name: getattr(job.protocol, name) for name in expected} == expected
+
+
+def test_every_scheme_is_in_the_help_and_the_docs() -> None:
+    page = text("docs/iterated-learning.md")
+    for name in SCHEMES:
+        assert f'"{name}"' in (ChainSpec.__doc__ or "")
+        assert f"| `{name}` |" in page
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
