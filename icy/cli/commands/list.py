@@ -12,6 +12,7 @@ import click
 from icy.cli.groups import command
 from icy.cli.options import plugin_option
 from icy.cli.output import format_option, print_rows
+from icy.core.choices import as_text
 from icy.core.errors import UnknownNameError, unknown
 from icy.core.listing import kind_in
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, READER, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
@@ -74,7 +75,8 @@ def list_command(kind: str, pattern: str | None, format_: str) -> None:
     """List models, grammars, metrics, players, text models, cores, worlds, perceptions, players of the study,
     readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published tables.
 
-    PATTERN is a name, a part of a name, or a shell pattern such as '*GRU' or 'sender/RNN*'.
+    PATTERN is a name, a part of a name, or a shell pattern such as '*GRU' or 'sender/RNN*'. With a pattern, the
+    description of a model also lists the options that its name takes in brackets.
     """
     headings, rows = LISTS[kind](pattern)
     print_rows(headings, rows, format_)
@@ -85,8 +87,16 @@ def _described(entry: Entry) -> str:
     return entry.description + also
 
 
+def _options(entry: Entry) -> str:
+    """Return a sentence with the options of a family, each with its values."""
+    each = [f"{option}={'|'.join(map(as_text, values))}" for option, values in entry.choices.items()]
+    return f" Options in brackets, the default first: {', '.join(each)}." if each else ""
+
+
 def _models(pattern: str | None, kinds: tuple[str, ...] = SIDES) -> Lines:
-    rows = [[e.qualified, _described(e), e.source] for e in _entries(pattern, *kinds)]
+    entries = _entries(pattern, *kinds)
+    options = {e.qualified: _options(e) if pattern else "" for e in entries}
+    rows = [[e.qualified, _described(e) + options[e.qualified], e.source] for e in entries]
     return ["model", "description", "source"], rows
 
 
