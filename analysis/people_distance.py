@@ -47,9 +47,7 @@ class PeopleAccuracies:
             known = ", ".join(dict.fromkeys(name for name, _ in self.conditions))
             raise InvalidSettingError(f"The people have no results of the dataset '{dataset}'; they have: {known}.")
         halves = self.halves[0][:, own], self.halves[1][:, own]
-        return PeopleAccuracies(
-            tuple(self.conditions[i] for i in own), self.means[own], self.draws[:, own], halves
-        )
+        return PeopleAccuracies(tuple(self.conditions[i] for i in own), self.means[own], self.draws[:, own], halves)
 
     def ceiling(self) -> Interval:
         """Return the distance between two halves of the people: the median over splits, and the 95 % interval.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError
 from icy.core.types import Choices, Fields
@@ -25,13 +26,13 @@ class Measured:
     """A point with its values.
 
     Attributes:
-        point: the point; None if the model refuses the combination.
+        point: the point.
         values: value of each objective.
         problem: why there is no value, as a sentence; "" if there is one.
         parameters: number of trained parameters; 0 if unknown.
     """
 
-    point: Point | None
+    point: Point
     values: tuple[Value, ...] = ()
     problem: str = ""
     parameters: int = 0
@@ -53,47 +54,38 @@ class Measuring:
 
     def __init__(self, setup: SearchSetup, watcher: Callable[[], Watcher | None], retries: int = 0) -> None:
         self._setup, self._watcher, self._retries = setup, watcher, retries
+        self._some = False  # whether a point was not refused
 
-    def plan(self, params: Sequence[Fields], changes: Fields) -> tuple[Plan, list[list[Row] | Exception]]:
-        """Return the plan of some points of the space, and the rows of each or the error that refused it.
+    def plan(self, points: Sequence[Point], changes: Fields) -> tuple[Plan, list[list[Row] | Exception]]:
+        """Return the plan of some points, and the rows of each, or the error if the model refuses its options.
+
+        Args:
+            points: the points.
+            changes: settings that replace those of the search.
 
         Raises:
-            IcyError: every point is refused.
+            IcyError: every point is refused, also in earlier plans.
         """
-        return self._plan([lambda one=one: self._setup.space.point(one) for one in params], changes)[:2]
-
-    def measure(self, params: Sequence[Fields], changes: Fields) -> list[Measured]:
-        """Train what is missing of some points of the space, and return them with their values."""
-        return self._measure([lambda one=one: self._setup.space.point(one) for one in params], changes)
-
-    def measure_points(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
-        """Train what is missing of some points, and return them with their values."""
-        return self._measure([lambda one=one: one for one in points], changes)
-
-    def _plan(
-        self, make: Sequence[Callable[[], Point]], changes: Fields
-    ) -> tuple[Plan, list[list[Row] | Exception], list[Point | None]]:
         found: list[list[Row] | Exception] = []
-        points: list[Point | None] = []
-        for one in make:
-            points.append(None)
+        for point in points:
             try:
-                points[-1] = point = one()
                 found.append([row for spec in self._setup.specs_of(point, changes) for row in plan_rows(spec)])
             except REFUSED as error:
                 found.append(error)
-        if all(isinstance(rows, Exception) for rows in found):
-            raise found[0]  # type: ignore[misc]
-        rows: dict[RowKey, Row] = {row.job.row: row for rows in found if isinstance(rows, list) for row in rows}
-        return planned(self._setup.spec, list(rows.values())), found, points
+        self._some |= any(isinstance(own, list) for own in found)
+        if not self._some:
+            raise cast(Exception, found[0])
+        rows: dict[RowKey, Row] = {row.job.row: row for own in found if isinstance(own, list) for row in own}
+        return planned(self._setup.spec, list(rows.values())), found
 
-    def _measure(self, make: Sequence[Callable[[], Point]], changes: Fields) -> list[Measured]:
-        plan, rows, points = self._plan(make, changes)
+    def measure(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
+        """Train what is missing of some points, and return them with their values; arguments as for `plan`."""
+        plan, rows = self.plan(points, changes)
         result = run_plan(plan, self._watcher(), self._retries)
         records = {record["key"]: record for record in result.records}
         return [self._measured(point, own, records) for point, own in zip(points, rows, strict=True)]
 
-    def _measured(self, point: Point | None, rows: list[Row] | Exception, records: Mapping[str, Record]) -> Measured:
+    def _measured(self, point: Point, rows: list[Row] | Exception, records: Mapping[str, Record]) -> Measured:
         if isinstance(rows, Exception):
             return Measured(point, problem=str(rows))
         keys = [row.job.key(replicate) for row in rows for replicate in row.job.replicates]
@@ -106,6 +98,9 @@ class Measuring:
 
 def about(measured: Measured) -> Choices:
     """Return facts about a trial for Optuna's attributes."""
-    name = {"model": measured.point.entry.qualified} if measured.point else {}
     bounds = {"bounds": [value.bound for value in measured.values]} if any(v.bound for v in measured.values) else {}
-    return {**name, **bounds, **({"problem": measured.problem} if measured.problem else {})}
+    return {
+        "model": measured.point.entry.qualified,
+        **bounds,
+        **({"problem": measured.problem} if measured.problem else {}),
+    }

@@ -18,6 +18,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -36,6 +37,7 @@ MEASURES = (RATIO, ACCURACY, "updates", "seconds", "parameters", PEOPLE)
 DIFFERENCE = " - "
 CUT = "cap"  # reason of a training that did not reach the target
 
+Direction = Literal["minimize", "maximize"]
 BySeed = dict[int, tuple[float, bool]]  # value of each seed, and whether its training was cut
 
 
@@ -65,19 +67,19 @@ class Value:
         if not self.known:
             return "failed"
         shown = f"{self.bound} {short(self.value)}".strip()
-        if not interval or not (math.isfinite(self.low) and math.isfinite(self.high)):
+        if not interval or not self.low < self.high:
             return shown
         return f"{shown} ({short(self.low)} to {short(self.high)})"
 
 
 def short(value: float) -> str:
-    """Return a number with two decimals, or as a whole number from 1000.
+    """Return a number with two decimals; from 100, whole numbers as such, and from 1000 all numbers.
 
     Example:
-        >>> short(1.266), short(12345.6)
-        ('1.27', '12346')
+        >>> short(1.266), short(12345.6), short(310.0)
+        ('1.27', '12346', '310')
     """
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.2f}"
+    return f"{value:.0f}" if abs(value) >= 1000 or (value.is_integer() and abs(value) >= 100) else f"{value:.2f}"
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Objective:
     maximize: bool = False
 
     @property
-    def direction(self) -> str:
+    def direction(self) -> Direction:
         """The direction in Optuna's words."""
         return "maximize" if self.maximize else "minimize"
 
@@ -197,7 +199,7 @@ def objectives_of(spec: SearchSpec) -> list[Objective]:
     found = [parse(text) for text in words(spec.minimize)]
     found += [parse(text, maximize=True) for text in words(spec.maximize)]
     if not found:
-        raise InvalidSettingError("A search needs an objective, as in minimize=\"ratio:shufdet\" (--minimize).")
+        raise InvalidSettingError('A search needs an objective, as in minimize="ratio:shufdet" (--minimize).')
     texts = [one.text for one in found]
     if twice := [text for text in texts if texts.count(text) > 1]:
         raise InvalidSettingError(f"The objective '{twice[0]}' is given twice.")

@@ -17,14 +17,16 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
 
+from .objectives import Direction
 from .setup import SearchSetup
 
 if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
     from optuna.samplers import BaseSampler
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-INSTALL = "A search needs the package optuna: pip install \"icy-toolkit[search]\". Nothing was trained."
+INSTALL = 'A search needs the package optuna: pip install "icy-toolkit[search]". Nothing was trained.'
 DATABASE = "search.sqlite"
 MODEL = "model"  # attribute of a trial with the name of its model
 STARTUP = 10  # trials at random before the model of TPE
@@ -72,7 +74,9 @@ class Trials:
         from optuna.distributions import CategoricalDistribution
 
         self._setup = setup
-        self._distributions = {name: CategoricalDistribution(v) for name, v in setup.space.values.items()}
+        self._distributions: dict[str, BaseDistribution] = {
+            name: CategoricalDistribution(v) for name, v in setup.space.values.items()
+        }
         self._directions = [one.direction for one in setup.objectives]
         self.study = self._open(folder)
 
@@ -99,21 +103,26 @@ class Trials:
     def batch(self, first: int, count: int) -> list[Choices]:
         """Return the dimensions of the points of some trials: of ended trials as they are, of others drawn now.
 
+        There are fewer if the space has no more points.
+
         Args:
             first: number of the first trial; all trials before it have ended.
             count: number of trials.
         """
         ended = self.ended()
         history, found = ended[:first], [dict(trial.params) for trial in ended[first : first + count]]
-        seen = [trial.params for trial in history] + found
+        identity = self._setup.space.identity
+        seen = [*(identity(trial.params) for trial in history), *map(identity, found)]
         for number in range(first + len(found), first + count):
             params = self._draw(number, history, seen)
-            seen.append(params)
+            if params is None:
+                break
+            seen.append(identity(params))
             found.append(params)
         return found
 
-    def _draw(self, number: int, history: Sequence[FrozenTrial], seen: Sequence[Fields]) -> Choices:
-        """Return a point that no trial has."""
+    def _draw(self, number: int, history: Sequence[FrozenTrial], seen: Sequence[Fields]) -> Choices | None:
+        """Return a point that no trial has; None if there is none."""
         import optuna
 
         study = optuna.create_study(directions=self._directions)
@@ -122,9 +131,10 @@ class Trials:
             seed = stream_key(self._setup.spec.sampler_seed, "search", number, attempt) % SEEDS
             study.sampler = self._sampler(seed)
             params = dict(study.ask(self._distributions).params)
-            if params not in seen:
+            if self._setup.space.identity(params) not in seen:
                 return params
-        return next(p for p in map(self._setup.space.nth, range(self._setup.space.size)) if p not in seen)
+        every = map(self._setup.space.nth, range(self._setup.space.size))
+        return next((one for one in every if self._setup.space.identity(one) not in seen), None)
 
     def _sampler(self, seed: int) -> BaseSampler:
         import optuna
@@ -146,9 +156,7 @@ class Trials:
         state = optuna.trial.TrialState.FAIL if values is None else optuna.trial.TrialState.COMPLETE
         arguments: dict[str, Any] = {"values": None if values is None else list(values), "user_attrs": dict(about)}
         self.study.add_trial(
-            optuna.trial.create_trial(
-                state=state, params=dict(params), distributions=self._distributions, **arguments
-            )
+            optuna.trial.create_trial(state=state, params=dict(params), distributions=self._distributions, **arguments)
         )
 
     def importances(self) -> list[dict[str, float]]:
@@ -173,7 +181,7 @@ class Trials:
         return found
 
 
-def fronts(directions: Sequence[str], values: Sequence[Sequence[float]]) -> list[list[int]]:
+def fronts(directions: Sequence[Direction], values: Sequence[Sequence[float]]) -> list[list[int]]:
     """Return the places of some values in fronts: the best first, each front without values that another dominates.
 
     Args:

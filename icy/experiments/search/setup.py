@@ -81,10 +81,16 @@ class SearchSetup:
         spec = {name: getattr(self.spec, name) for name in IN_A_RUNG}
         own = {"people": str(self.spec.people), "instances": self.spec.instances} if PEOPLE in self._measures else {}
         what: Choices = {
-            **{"space": self.space.to_json(), "objectives": [[o.text, o.direction] for o in self.objectives]},
-            **{"sampler": self.spec.sampler, "sampler_seed": self.spec.sampler_seed, "batch": self.spec.batch},
-            **{"rung": self.rungs[0], "spec": {k: v if isinstance(v, dict) else str(v) for k, v in spec.items()}},
-            **{"grammars": self.grammars, "protocol": str(self.spec.protocol), **own},
+            "space": self.space.to_json(),
+            "objectives": [[o.text, o.direction] for o in self.objectives],
+            "sampler": self.spec.sampler,
+            "sampler_seed": self.spec.sampler_seed,
+            "batch": self.spec.batch,
+            "rung": self.rungs[0],
+            "spec": {k: v if isinstance(v, dict) else str(v) for k, v in spec.items()},
+            "grammars": self.grammars,
+            "protocol": str(self.spec.protocol),
+            **own,
         }
         return hashlib.sha256(config_text(what).encode()).hexdigest()[:12]
 
@@ -181,7 +187,9 @@ def _check_numbers(spec: SearchSpec) -> None:
         whole_number(name, getattr(spec, name), least=least)
     whole_number("sampler_seed", spec.sampler_seed, least=0)
     if not 0 < real_number("keep", spec.keep) <= 1:
-        raise InvalidSettingError(f"keep is the share of trials that go to the next rung, above 0 to 1, not {spec.keep}.")
+        raise InvalidSettingError(
+            f"keep is the share of trials that go to the next rung, above 0 to 1, not {spec.keep}."
+        )
     for axis in (name for name in spec.axes if name != "hidden"):
         if len(several(getattr(spec, axis))) != 1 or getattr(spec, axis) == "all":
             raise InvalidSettingError(f"A search has one value of {axis}; only models, their options and hidden vary.")
@@ -201,4 +209,3 @@ def _check_new_seeds(setup: SearchSetup) -> None:
         raise InvalidSettingError(
             f"The seed {min(both)} of `larger` was used in the search; give a number of seeds, or others."
         )
-

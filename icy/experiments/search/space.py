@@ -11,9 +11,10 @@ from icy.config.specs import SearchSpec
 from icy.core.checks import hidden_list
 from icy.core.entry import Entry
 from icy.core.errors import InvalidSettingError, quoted
-from icy.core.registry import SIDES, registry
+from icy.core.registry import SIDES
 from icy.core.text import several, words
 from icy.core.types import Choices, Fields
+from icy.experiments.probe import usable_models
 
 MODEL, HIDDEN = "model", "hidden"  # dimensions that are no options of a model
 SCALARS = (str, int, float, bool, type(None))  # types of values that Optuna stores
@@ -69,37 +70,31 @@ class Space:
         return next(iter(self.entries.values())).kind
 
     def point(self, params: Fields) -> Point:
-        """Return the point with these values of the dimensions.
-
-        Raises:
-            IcyError: the model refuses this combination of options.
-        """
+        """Return the point with these values of the dimensions."""
         entry = self.entries[params.get(MODEL, next(iter(self.entries)))]
         own = {name: value for name, value in params.items() if name not in (MODEL, HIDDEN)}
-        declared = {name: value for name, value in own.items() if name in choices_of(entry)}
-        if declared:
-            entry = entry.with_choices(declared)  # type: ignore[attr-defined]
-        rest = {name: value for name, value in own.items() if name not in declared}
-        return Point(entry, params.get(HIDDEN, self.hidden), {**self.options, **rest}, params)
+        if entry.choices:
+            entry, own = entry.with_choices({**entry.chosen, **own}), {}
+        return Point(entry, params.get(HIDDEN, self.hidden), {**self.options, **own}, params)
+
+    def identity(self, params: Fields) -> Choices:
+        """Return what is equal for equal models: options without effect are left out."""
+        point = self.point(params)
+        return {MODEL: point.entry.qualified, HIDDEN: point.hidden, **point.options}
 
     def nth(self, place: int) -> Choices:
         """Return the dimensions of the point with this number; the last dimension varies fastest."""
         found: Choices = {}
-        for name, values in reversed(self.values.items()):
+        for name, values in reversed([*self.values.items()]):
             place, at = divmod(place, len(values))
             found[name] = values[at]
         return {name: found[name] for name in self.values}
 
     def to_json(self) -> Choices:
         """Return the space as JSON, with the versions of its models."""
-        models = {name: entry.full_version for name, entry in self.entries.items()}
+        models = {n: [entry.full_version, *(c.full_version for c in entry.cells)] for n, entry in self.entries.items()}
         return {"values": {n: list(v) for n, v in self.values.items()}, "models": models, "hidden": self.hidden,
                 "options": dict(self.options)}  # fmt: skip
-
-
-def choices_of(entry: Entry) -> Mapping[str, tuple[Any, ...]]:
-    """Return the options that a model declares, each with its allowed values."""
-    return getattr(entry, "choices", None) or {}
 
 
 def space_of(spec: SearchSpec) -> Space:
@@ -107,13 +102,15 @@ def space_of(spec: SearchSpec) -> Space:
 
     Raises:
         InvalidSettingError: no model, models of two sides, nothing to choose, or a value that cannot be stored.
-        UnknownNameError: an unknown model.
+        UnknownNameError: an unknown model, option or value.
+        IncompatibleError: a model does not work with the representation.
     """
     if not words(spec.model):
         raise InvalidSettingError("No model was given; `icy list models` shows all.")
-    found = registry.match(spec.model, *([spec.side] if spec.side else SIDES))
+    sides = [spec.side] if spec.side else SIDES
+    found = usable_models(spec.model, str(spec.representation), sides)
     if len({entry.kind for entry in found}) > 1:
-        raise InvalidSettingError("These models are senders and receivers; choose a side, as in side=\"sender\".")
+        raise InvalidSettingError('These models are senders and receivers; choose a side, as in side="sender".')
     entries, sizes = {entry.name: entry for entry in found}, hidden_list(spec.hidden)
     values: dict[str, tuple[Any, ...]] = {MODEL: tuple(entries)} if len(entries) > 1 else {}
     values |= _options(spec, list(entries.values()))
@@ -130,8 +127,13 @@ def _options(spec: SearchSpec, entries: Sequence[Entry]) -> dict[str, tuple[Any,
     """Return the options to choose and their values: those in `space`, else all that a single model declares."""
     own = {name.replace("-", "_"): value for name, value in spec.space.items()}
     if not own and len(entries) == 1:
-        return {name: tuple(values) for name, values in choices_of(entries[0]).items()}
-    return {name: _values(name, value) for name, value in own.items()}
+        return {name: tuple(values) for name, values in entries[0].choices.items()}
+    found = {name: _values(name, value) for name, value in own.items()}
+    for entry in (entry for entry in entries if entry.choices):
+        for name, values in found.items():
+            for value in values:
+                entry.with_choices({name: value})  # raises for an option or a value that it does not have
+    return found
 
 
 def _values(name: str, value: object) -> tuple[Any, ...]:
