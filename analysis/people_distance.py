@@ -119,7 +119,7 @@ def people_distance(accuracies: Values, people: PeopleAccuracies) -> Interval:
         people: the people.
     """
     rng = stream(0, "network")
-    chosen = accuracies[rng.integers(len(accuracies), size=(RESAMPLES, len(accuracies)))].mean(1)
+    chosen = accuracies[rng.integers(len(accuracies), size=(len(people.draws), len(accuracies)))].mean(1)
     low, high = np.quantile(rms(chosen - people.draws), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(float(rms(accuracies.mean(0) - people.means)), float(low), float(high))
 

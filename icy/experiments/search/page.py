@@ -9,7 +9,6 @@ from pathlib import Path
 
 from icy.analysis import style
 from icy.analysis.plots.labels import place_labels
-from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
 from icy.core.text import counted, listed, markdown_table
 from icy.version import __version__
@@ -216,8 +215,6 @@ def _place(trial: SearchTrial) -> tuple[float, float]:
 def plugin(setup: SearchSetup, best: Point) -> str:
     """Return the source of a plug-in file that registers a point of the space as a model of its own."""
     entry, name = best.entry, setup.spec.winner
-    if not name.isidentifier():
-        raise InvalidSettingError(f"The name of the winner consists of letters, digits and '_', not '{name}'.")
     needs = "It needs the plug-in that registers its family." if setup.spec.plugin else "It needs only icy."
     about = f"The hidden size in the search was {best.hidden}. {needs}"
     limited = f", representations={tuple(entry.representations)!r}" if entry.representations else ""

@@ -23,6 +23,7 @@ from .setup import SearchSetup
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.samplers import BaseSampler
+    from optuna.storages import RDBStorage
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
@@ -78,6 +79,7 @@ class Trials:
             name: CategoricalDistribution(v) for name, v in setup.space.values.items()
         }
         self._directions = [one.direction for one in setup.objectives]
+        self._storage: RDBStorage | None = None
         self.study = self._open(folder)
 
     def _open(self, folder: Path | None) -> Study:
@@ -88,13 +90,19 @@ class Trials:
             return optuna.create_study(directions=self._directions)
         path = folder / DATABASE
         try:
-            storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+            self._storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
             return optuna.create_study(
-                storage=storage, study_name=self._setup.name, directions=self._directions, load_if_exists=True
+                storage=self._storage, study_name=self._setup.name, directions=self._directions, load_if_exists=True
             )
         except (SQLAlchemyError, optuna.exceptions.OptunaError) as error:
             what = str(error).partition("\n")[0]
             raise StoreError(f"The trials of the search in '{path}' cannot be read: {what}.") from error
+
+    def close(self) -> None:
+        """Close the database."""
+        if self._storage is not None:
+            self._storage.remove_session()
+            self._storage.engine.dispose()
 
     def ended(self) -> list[FrozenTrial]:
         """Return the trials that have ended, by number."""

@@ -108,8 +108,7 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
     require_optuna()
     store = store_of(setup.spec)
     store.prepare()
-    with _alone(store.folder), quiet_optuna():
-        ended = Trials(setup, store.folder)
+    with _alone(store.folder), quiet_optuna(), contextlib.closing(Trials(setup, store.folder)) as ended:
         measuring = Measuring(setup, watcher, RETRIES)
         trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
         finalists, baselines = _again(setup, measuring, trials)

@@ -190,6 +190,8 @@ def _check_numbers(spec: SearchSpec) -> None:
         raise InvalidSettingError(
             f"keep is the share of trials that go to the next rung, above 0 to 1, not {spec.keep}."
         )
+    if not spec.winner.isidentifier():
+        raise InvalidSettingError(f"The name of the winner consists of letters, digits and '_', not '{spec.winner}'.")
     for axis in (name for name in spec.axes if name != "hidden"):
         if len(several(getattr(spec, axis))) != 1 or getattr(spec, axis) == "all":
             raise InvalidSettingError(f"A search has one value of {axis}; only models, their options and hidden vary.")

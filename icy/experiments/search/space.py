@@ -139,8 +139,8 @@ def _options(spec: SearchSpec, entries: Sequence[Entry]) -> dict[str, tuple[Any,
 def _values(name: str, value: object) -> tuple[Any, ...]:
     if name in (MODEL, HIDDEN):
         raise InvalidSettingError(f"`{name}` is no option of a model: give its values in `{name}`, not in `space`.")
-    found = tuple(dict.fromkeys(several(value))) if isinstance(value, (str, int, float, list, tuple)) else ()
+    found = several(value) if isinstance(value, (str, int, float, list, tuple)) else []
     if not found or not all(isinstance(one, SCALARS) for one in found):
         raise InvalidSettingError(f"`space` needs a list of texts, numbers or true and false for {name}, not "
                                   f"{quoted(value)}.")  # fmt: skip
-    return found
+    return tuple(dict.fromkeys(found))
