@@ -45,7 +45,7 @@ COMMANDS = {
 # Options of any command that take a path.
 PATHS = (
     *("-o", "--out", "--save", "--plot", "--html", "--backup", "--from", "--plugin", "--rows", "--pretrained"),
-    *("--cache", "--acquisition", "--pack", "--pay"),
+    *("--cache", "--acquisition", "--pack", "--pay", "--people"),
 )
 
 EPILOG = """\b
