@@ -184,7 +184,7 @@ def models(*patterns: str) -> str:
     """Describe models, with their numbers of parameters at the main setting, counted both ways."""
     found = families(*patterns)
     cards = "\n".join(_card(name, entries[0]) for name, entries in found.items())
-    celled = all(entry.cell for entries in found.values() for entry in entries)
+    celled = all(entry.cell and not entry.choices for entries in found.values() for entry in entries)
     return f"{cards}\n\n{_by_cell(found) if celled else _one_by_one(found)}"
 
 

@@ -10,7 +10,7 @@ from .text import listed, words
 
 Choice = str | int | bool
 Choices = Mapping[str, Sequence[Choice]]  # the values of each option; the first value is the default
-Conditions = Mapping[str, Choices]  # for an option, the values of other options with which it has an effect
+Conditions = Mapping[str, Sequence[Choices]]  # see Entry
 
 BRACKETS = re.compile(r"([^\[\]]+)\[([^\[\]]*)\]")
 PLAIN = re.compile(r"[\w.-]+")  # characters of options and values in names
@@ -88,7 +88,7 @@ def effective(owner: str, choices: Choices, conditions: Conditions, given: Mappi
         UnknownChoiceError: the model does not have an option or a value.
 
     Example:
-        >>> choices, conditions = {"net": ("flat", "deep"), "layers": (1, 2)}, {"layers": {"net": ("deep",)}}
+        >>> choices, conditions = {"net": ("flat", "deep"), "layers": (1, 2)}, {"layers": [{"net": ("deep",)}]}
         >>> effective("Mine", choices, conditions, {"layers": 2})
         {'net': 'flat'}
         >>> effective("Mine", choices, conditions, {"Layers": "2", "net": "DEEP"})
@@ -111,9 +111,13 @@ def effective(owner: str, choices: Choices, conditions: Conditions, given: Mappi
         values[own] = fits[0]
     found: dict[str, Choice] = {}
     for option, allowed in choices.items():
-        if all(found.get(other) in accepted for other, accepted in conditions.get(option, {}).items()):
+        if any(_holds(one, found) for one in conditions.get(option, [{}])):
             found[option] = values.get(option, allowed[0])
     return found
+
+
+def _holds(condition: Choices, values: Mapping[str, Choice]) -> bool:
+    return all(values.get(option) in accepted for option, accepted in condition.items())
 
 
 def check_choices(owner: str, choices: Choices, conditions: Conditions) -> None:
@@ -131,7 +135,7 @@ def check_choices(owner: str, choices: Choices, conditions: Conditions) -> None:
                 f"The option '{option}' of {owner} needs a name like a Python argument and distinct values of letters, "
                 f"digits, '_', '-' and '.', not {tuple(values)!r}."
             )
-        for other, accepted in conditions.get(option, {}).items():
+        for other, accepted in (pair for one in conditions.get(option, ()) for pair in one.items()):
             if other not in before or not {*accepted} <= {*choices[other]}:
                 raise IcyError(
                     f"The condition of the option '{option}' of {owner} needs an option declared before it and values "

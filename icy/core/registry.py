@@ -59,6 +59,7 @@ __all__ = [
     "Registry",
     "canonical",
     "registry",
+    "without_choices",
 ]
 
 # Packages that register their entries on import.
@@ -438,6 +439,11 @@ class Registry:
 def _fits(pattern: str, *names: str) -> bool:
     """Return whether any name matches a shell pattern, ignoring case."""
     return any(fnmatch.fnmatchcase(name.lower(), pattern.lower()) for name in names)
+
+
+def without_choices(entries: Sequence[Entry]) -> list[Entry]:
+    """Leave out families with choices, unless nothing else is left: wildcards of a training do not select them."""
+    return [entry for entry in entries if not entry.choices] or list(entries)
 
 
 registry = Registry()

@@ -13,7 +13,7 @@ from icy.config.specs import EndToEndSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.registry import Entry, registry
+from icy.core.registry import Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
@@ -184,7 +184,7 @@ def pair_entries(sender: str | Iterable[str], receiver: str | Iterable[str]) -> 
 def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
     """Return the models of one side in the given order, with repeats, because pairs are formed by position."""
     each = [str(name) for some in several(names) for name in several(some)]
-    return [entry for name in each for entry in registry.match(name, side)]
+    return [entry for name in each for entry in without_choices(registry.match(name, side))]
 
 
 def _require_usable(pair: PairEntry, spec: EndToEndSpec, pretrained: bool) -> None:

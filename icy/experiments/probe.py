@@ -14,7 +14,7 @@ from icy.config.specs import ProbeSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import SIDES, Entry, registry
+from icy.core.registry import SIDES, Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.experiments.trackers.make import watching
@@ -140,10 +140,13 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | 
 
 
 def usable_models(models: str | Iterable[str], representation: str, sides: Sequence[str] = SIDES) -> list[Entry]:
-    """Return the models of these sides that match. A wildcard matches only models that work with a representation."""
+    """Return the models of these sides that match.
+
+    A wildcard matches only models that work with a representation, and families with choices only if nothing else fits.
+    """
     entries: dict[str, Entry] = {}
     for pattern in words(models):
-        found = registry.match(pattern, *sides)
+        found = without_choices(registry.match(pattern, *sides))
         usable = [entry for entry in found if entry.works_with(representation)]
         if not usable:
             raise cannot_use(found[0], representation)

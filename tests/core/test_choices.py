@@ -18,7 +18,7 @@ from icy.records.select import select
 
 pytestmark = pytest.mark.usefixtures("forgetting")
 CHOICES = {"net": ("flat", "deep"), "cell": ("GRU",), "layers": (1, 2), "tied": (False, True)}
-CONDITIONS = {"cell": {"net": ["deep"]}, "layers": {"net": ["deep"]}}
+CONDITIONS = {"cell": [{"net": ["deep"]}], "layers": [{"net": ["deep"]}]}
 
 
 def arguments(*sizes: int, **options: Any) -> dict[str, Any]:
@@ -107,9 +107,9 @@ def test_other_forms_are_unknown_names(name: str) -> None:
         ({"net": ("a,b",)}, {}, "needs a name like a Python argument and distinct values"),
         ({"net": ("a", "A")}, {}, "distinct values"),
         ({"my net": ("a",)}, {}, "The option 'my net'"),
-        ({"a": (1,), "b": (1,)}, {"a": {"b": (1,)}}, "needs an option declared before it"),
-        ({"a": (1,), "b": (1,)}, {"b": {"a": (2,)}}, r"not a=\(2,\)"),
-        ({"a": (1,)}, {"b": {"a": (1,)}}, "a condition for 'b', which is not one of its choices"),
+        ({"a": (1,), "b": (1,)}, {"a": [{"b": (1,)}]}, "needs an option declared before it"),
+        ({"a": (1,), "b": (1,)}, {"b": [{"a": (2,)}]}, r"not a=\(2,\)"),
+        ({"a": (1,)}, {"b": [{"a": (1,)}]}, "a condition for 'b', which is not one of its choices"),
     ],
 )
 def test_declarations_that_no_name_can_hold_are_refused(choices: Any, conditions: Any, sentence: str) -> None:
@@ -121,7 +121,7 @@ def test_declarations_that_no_name_can_hold_are_refused(choices: Any, conditions
 
 def test_a_condition_on_an_option_without_effect_does_not_hold() -> None:
     choices = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
-    conditions = {"b": {"a": (1,)}, "c": {"b": (0,)}}
+    conditions = {"b": [{"a": (1,)}], "c": [{"b": (0,)}, {"a": (0,), "b": (1,)}]}
     assert effective("x", choices, conditions, {}) == {"a": 0}
     assert effective("x", choices, conditions, {"a": "1", "c": 1}) == {"a": 1, "b": 0, "c": 1}
 
