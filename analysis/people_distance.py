@@ -52,7 +52,7 @@ class PeopleAccuracies:
     def ceiling(self) -> Interval:
         """Return the distance between two halves of the people: the median over splits, and the 95 % interval.
 
-        A half has half of the people, so its accuracies vary more than those of all people.
+        The accuracies of a half vary more than the accuracies of all people.
         """
         far = rms(self.halves[0] - self.halves[1])
         low, middle, high = np.quantile(far, [(1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2])
@@ -85,7 +85,7 @@ def study_accuracies(rows: pd.DataFrame) -> PeopleAccuracies:
         rows: rows of the study table, as `icy study export` writes them.
 
     Raises:
-        InvalidSettingError: a condition has fewer than two persons, or there are no people.
+        InvalidSettingError: a condition has fewer than two persons, or the rows have no people.
     """
     own = rows[(rows["agent_kind"] == HUMAN) & (rows["metric"] == "exact") & (rows["split"] == "held-out")]
     groups = {(str(d), str(g)): part["value"].to_numpy(float) for (d, g), part in own.groupby(["dataset", "grammar"])}
@@ -110,7 +110,7 @@ def _halves(values: Values, rng: np.random.Generator) -> tuple[Values, Values]:
 
 
 def people_distance(accuracies: Values, people: PeopleAccuracies) -> Interval:
-    """Return the root mean square difference between a network's accuracies and those of people.
+    """Return the root mean square difference between the accuracies of a network and of people.
 
     The 95 % interval is a bootstrap of both: of the network's instances, and of people.
 

@@ -278,25 +278,25 @@ class SweepSpec(ProbeSpec):
 
 @dataclass(frozen=True)
 class SearchSpec(ProbeSpec):
-    """The arguments of `icy.search`: the models to choose from, what is best, and the settings of every trial.
+    """The arguments of `icy.search`: the models to choose from, the objectives, and the settings of every trial.
 
     Takes every argument of `icy.probe`. Except for `hidden`, each has one value. A trial is a point of the space of
     models: a name, a hidden size and options.
 
     Attributes:
-        model: names or wildcards of models: the search chooses one. Or a single model, of which it chooses the options:
-            those in `space`, else all that the model declares.
+        model: names or wildcards of models: the search chooses one. Or a single model: the search chooses its options in
+            `space`, or all that it declares.
         side: "sender" or "receiver" for only this side.
         space: values of each option to choose from, as in {"cell": ["GRU", "LSTM"]}.
         minimize: what should be small: "ratio:shufdet", a difference such as "ratio:rot - ratio:shufdet", "people",
             "parameters", "updates" or "seconds"; several give the Pareto front. See icy.experiments.search.objectives.
         maximize: what should be large, in the same words.
-        grammar: further grammars to train, besides those of the objectives.
+        grammar: grammars to train in addition to the grammars of the objectives.
         trials: number of trials; less if the space has fewer points.
         sampler: how points are chosen: "tpe", by a model of the results so far (Bergstra et al. 2011), or "random".
         sampler_seed: seed of the choice.
         batch: trials that are chosen together, from the results of earlier batches, and trained at the same time.
-        rungs: tables of settings that replace those of the search: all trials run at the first rung, and the best share
+        rungs: tables of settings that replace settings of the search. All trials run at the first rung, and the best share
             of each rung (`keep`) at the next.
         keep: share of the trials of a rung that go to the next.
         finalists: number of the best trials that are measured again with new seeds and words.

@@ -1,4 +1,4 @@
-"""Measure points of a search: plan their jobs as ordinary records, train what is missing, and compute the values."""
+"""Measure points of a search: plan their jobs as ordinary records, train missing replicates, and compute the values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Measured:
     Attributes:
         point: the point.
         values: value of each objective.
-        problem: why there is no value, as a sentence; "" if there is one.
+        problem: the reason for a missing value, as a sentence, or "".
         parameters: number of trained parameters; 0 if unknown.
     """
 
@@ -61,7 +61,7 @@ class Measuring:
 
         Args:
             points: the points.
-            changes: settings that replace those of the search.
+            changes: settings that replace settings of the search.
 
         Raises:
             IcyError: every point is refused, also in earlier plans.
@@ -79,7 +79,7 @@ class Measuring:
         return planned(self._setup.spec, list(rows.values())), found
 
     def measure(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
-        """Train what is missing of some points, and return them with their values; arguments as for `plan`."""
+        """Train missing replicates of some points, and return their values; arguments as for `plan`."""
         plan, rows = self.plan(points, changes)
         result = run_plan(plan, self._watcher(), self._retries)
         records = {record["key"]: record for record in result.records}

@@ -1,9 +1,9 @@
-"""Objectives of a search: what is measured in the records of a trial, and its value.
+"""Objectives of a search, and their values in the records of a trial.
 
 An objective is a measure, or the difference of two measures that have a value per seed:
 
 =================== ====================================================================================
-`ratio:GRAMMAR`     updates to the target, divided by those of concat (protocol acquire); geometric mean
+`ratio:GRAMMAR`     updates to the target, divided by concat's (protocol acquire); geometric mean
 `accuracy:GRAMMAR`  accuracy at the end (budget), or on held-out meanings (generalise)
 `updates:GRAMMAR`   updates to the target; without a grammar, the sum over all grammars of the trial
 `seconds:GRAMMAR`   time of training in seconds; without a grammar, the sum
@@ -118,7 +118,7 @@ class Objective:
 
     Attributes:
         text: the objective in the words of the user.
-        terms: one measure, or two whose difference counts.
+        terms: one measure, or two; then the difference of both counts.
         maximize: whether large values are better.
     """
 
@@ -226,7 +226,7 @@ def parse(text: str, maximize: bool = False) -> Objective:
     if len(terms) > 2:
         raise InvalidSettingError(f"An objective is one measure or the difference of two, not '{text}'.")
     if len(terms) == 2 and PEOPLE in (term.measure for term in terms):
-        raise InvalidSettingError(f"'{text}' is no objective: people have no value per seed to subtract.")
+        raise InvalidSettingError(f"'{text}' cannot be an objective: people have no value per seed to subtract.")
     shown = DIFFERENCE.join(f"{term.measure}:{term.of}" if term.of else term.measure for term in terms)
     return Objective(shown, terms, maximize)
 

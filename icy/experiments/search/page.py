@@ -46,9 +46,10 @@ def write_report(result: SearchResult) -> list[Path]:
         files[FIGURE] = picture(result.objectives, known, result.front)
     if best := winner_of(result):
         files[WINNER] = plugin(result.setup, best).encode()
+    folder = result.folder or Path()
     for name, content in files.items():
-        write_atomically(result.folder / name, content)
-    return [result.folder / name for name in files]
+        write_atomically(folder / name, content)
+    return [folder / name for name in files]
 
 
 def winner_of(result: SearchResult) -> Point | None:

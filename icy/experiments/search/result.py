@@ -87,7 +87,7 @@ class SearchResult:
     finalists: Sequence[Finalist] = ()
     baselines: Sequence[Finalist] = ()
     importances: Sequence[dict[str, float]] = ()
-    folder: Path = Path()
+    folder: Path | None = None
     paths: Sequence[Path] = ()
     setup: SearchSetup = field(kw_only=True)
 
@@ -98,7 +98,7 @@ class SearchResult:
 
     @property
     def ranked(self) -> list[SearchTrial]:
-        """The trials, the best first: those of later rungs before others, then by front; trials without values last."""
+        """The trials, the best first: by rung, then by front; trials without values last."""
         return ranked(self.objectives, self.trials)
 
     @property

@@ -25,7 +25,7 @@ from .objectives import PEOPLE, Objective, objectives_of
 from .space import Point, Space, space_of
 
 ICY22 = "icy22"
-CONVERGED = "converged"  # protocol of the games whose accuracies are compared with people
+CONVERGED = "converged"  # protocol of the games for the comparison with people
 GAMES = ("instances", "list_seed")  # settings of these games
 BASELINES = {"sender": ("HierZero:dgsend", "FC2L", "RNNAutoReg:LSTM"), "receiver": ("Hier:GRU", "FC2L")}
 IN_A_RUNG = (
@@ -40,9 +40,9 @@ class SearchSetup:
     """A search with its settings checked.
 
     Attributes:
-        spec: what the user asked for.
+        spec: the request of the user.
         space: the points to choose from.
-        objectives: what is measured; first those to minimize.
+        objectives: the objectives, first all to minimize.
         people: the people of the objective "people", if it is one.
         baselines: models that are measured with the finalists.
     """
@@ -65,7 +65,7 @@ class SearchSetup:
 
     @property
     def grammars(self) -> list[str]:
-        """Grammars of a trial's probe: those of the objectives, and further ones; none if only people count."""
+        """Grammars of a trial's probe: of the objectives, and further ones; none if only people count."""
         own = [name for one in self.objectives for name in one.grammars]
         own += [canonical_name(name) for name in words(self.spec.grammar)]
         only_people = any(one.of_people for one in self.objectives) and "updates" not in self._measures
@@ -103,7 +103,7 @@ class SearchSetup:
         return list(range(first, first + count))
 
     def again(self, larger: bool = False) -> Choices:
-        """Return the settings that measure finalists again: those of the last rung, or larger ones, with new seeds."""
+        """Return the settings that measure finalists again: settings of the last rung, or larger ones, with new seeds."""
         changes = {**self.rungs[-1], **(by_field(self.spec.larger) if larger else {})}
         count = changes["seeds"] if larger and "seeds" in self.spec.larger else self.spec.new_seeds
         seeds = self.new_seeds(count) if isinstance(count, int) else seed_list(count)
@@ -114,7 +114,7 @@ class SearchSetup:
 
         Args:
             point: the point.
-            changes: settings that replace those of the search, as of a rung.
+            changes: settings that replace settings of the search, as of a rung.
         """
         shared = {f.name: getattr(self.spec, f.name) for f in fields(RunSpec)} | {"quick": False}
         found: list[RunSpec] = []
