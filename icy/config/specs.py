@@ -284,8 +284,8 @@ class SearchSpec(ProbeSpec):
     models: a name, a hidden size and options.
 
     Attributes:
-        model: names or wildcards of models: the search chooses one. Or a single model: the search chooses its options in
-            `space`, or all that it declares.
+        model: names or wildcards of models: the search chooses one. Or a single model: the search chooses its options
+            in `space`, or all that it declares.
         side: "sender" or "receiver" for only this side.
         space: values of each option to choose from, as in {"cell": ["GRU", "LSTM"]}.
         minimize: what should be small: "ratio:shufdet", a difference such as "ratio:rot - ratio:shufdet", "people",
@@ -296,8 +296,8 @@ class SearchSpec(ProbeSpec):
         sampler: how points are chosen: "tpe", by a model of the results so far (Bergstra et al. 2011), or "random".
         sampler_seed: seed of the choice.
         batch: trials that are chosen together, from the results of earlier batches, and trained at the same time.
-        rungs: tables of settings that replace settings of the search. All trials run at the first rung, and the best share
-            of each rung (`keep`) at the next.
+        rungs: tables of settings that replace settings of the search. All trials run at the first rung, and the best
+            share of each rung (`keep`) at the next.
         keep: share of the trials of a rung that go to the next.
         finalists: number of the best trials that are measured again with new seeds and words.
         new_seeds: number of seeds of these measurements.

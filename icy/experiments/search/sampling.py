@@ -1,8 +1,8 @@
 """The trials of a search in Optuna: which point each has, and its values, in a SQLite file of the results folder.
 
 The point of a trial depends only on the trials of earlier batches and on the number of the trial: every trial has a
-separate sampler, and its seed comes from the seed of the search and from the number. So a search that was stopped goes
-on with the same trials. The file holds only trials that have ended.
+separate sampler, and its seed comes from the seed of the search and from the number. So a search that was stopped
+continues with the same trials. The file holds only trials that have ended.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ def search(
     It needs the extra `search`. The same call continues an interrupted search with the same trials.
 
     Args:
-        model: names or wildcards of models: the search chooses one. Or a single model: the search chooses its options. Or
-            a class or function that makes a model.
+        model: names or wildcards of models: the search chooses one. Or a single model: the search chooses its options.
+            Or a class or function that makes a model.
         file: a search in TOML or YAML; the other arguments override its options.
         watcher: callbacks that observe each run.
         progress: whether to show the progress of each run; see `icy.probe`.

@@ -103,7 +103,7 @@ class SearchSetup:
         return list(range(first, first + count))
 
     def again(self, larger: bool = False) -> Choices:
-        """Return the settings that measure finalists again: settings of the last rung, or larger ones, with new seeds."""
+        """Return the settings of the second measurement: of the last rung, or larger ones, with new seeds."""
         changes = {**self.rungs[-1], **(by_field(self.spec.larger) if larger else {})}
         count = changes["seeds"] if larger and "seeds" in self.spec.larger else self.spec.new_seeds
         seeds = self.new_seeds(count) if isinstance(count, int) else seed_list(count)

@@ -16,7 +16,7 @@ from icy.core.text import several, words
 from icy.core.types import Choices, Fields
 from icy.experiments.probe import usable_models
 
-MODEL, HIDDEN = "model", "hidden"  # dimensions that are no options of a model
+MODEL, HIDDEN = "model", "hidden"  # dimensions other than options
 SCALARS = (str, int, float, bool, type(None))  # types of values that Optuna stores
 
 
@@ -50,7 +50,7 @@ class Space:
     Attributes:
         values: values of each dimension.
         entries: models by name.
-        hidden: hidden size, if it is no dimension.
+        hidden: hidden size, unless it is a dimension.
         options: arguments that all models get.
     """
 
@@ -78,7 +78,7 @@ class Space:
         return Point(entry, params.get(HIDDEN, self.hidden), {**self.options, **own}, params)
 
     def identity(self, params: Fields) -> Choices:
-        """Return what is equal for equal models: options without effect are left out."""
+        """Return facts that are equal for equal models: options without effect are left out."""
         point = self.point(params)
         return {MODEL: point.entry.qualified, HIDDEN: point.hidden, **point.options}
 
@@ -138,7 +138,7 @@ def _options(spec: SearchSpec, entries: Sequence[Entry]) -> dict[str, tuple[Any,
 
 def _values(name: str, value: object) -> tuple[Any, ...]:
     if name in (MODEL, HIDDEN):
-        raise InvalidSettingError(f"`{name}` is no option of a model: give its values in `{name}`, not in `space`.")
+        raise InvalidSettingError(f"`{name}` is not an option of a model: give its values in `{name}`, not in `space`.")
     found = several(value) if isinstance(value, (str, int, float, list, tuple)) else []
     if not found or not all(isinstance(one, SCALARS) for one in found):
         raise InvalidSettingError(f"`space` needs a list of texts, numbers or true and false for {name}, not "
