@@ -120,6 +120,23 @@ def test_what_it_prints_after_training(page: str, command: str, tmp_path: Path) 
     assert_alike(found, shown(page, found[0], found[4].split()[0]), spreads=page != "docs/s2b-agents.md")
 
 
+@pytest.mark.docs
+@pytest.mark.usefixtures("forgetting")
+def test_the_search_from_start_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The points of its trials are random, so they do not depend on the processor, but their order may."""
+    page = "docs/search.md"
+    monkeypatch.chdir(tmp_path)
+    Path("steps.py").write_text(next(block for block in code(page) if "Steps" in block))
+    Path("search.toml").write_text(next(block for block in code(page, "toml") if "steps.py" in block))
+    assert "icy search search.toml" in text(page)
+    found = printed("search search.toml --workers 1 -q")
+    expected = shown(page, "Steps[", "shrinkage")
+    assert [found[0], len(found)] == [expected[0], len(expected)]
+    trials = [{line.split()[0]: line.split()[1:3] for line in lines[1:9]} for lines in (found, expected)]
+    assert trials[0] == trials[1]
+    assert "keeps its contract" in printed("check --plugin steps.py --plugin found/winner.py Winner")[-1]
+
+
 @pytest.fixture
 def mine(forgetting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plug-in of the README, as a file in the working folder."""

@@ -15,6 +15,7 @@ from icy.config.types import (
     Representations,
     Rerun,
     RunnerName,
+    SamplerName,
     SideName,
     Spaces,
     SplitName,
@@ -96,6 +97,43 @@ class SweepOptions(RunOptions, total=False):
     shard: str | None
     retries: int
     order: OrderName
+
+class SearchOptions(RunOptions, total=False):
+    grammar: Grammars
+    protocol: Protocols
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
+    seeds: Numbers
+    word_seeds: Numbers | None
+    target: float | None
+    cap: float | None
+    max_updates: int | None
+    held_out: float
+    split: SplitName
+    hidden: Numbers
+    representation: Representations
+    symbols: SymbolsName | None
+    preset: Presets
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    side: SideName | None
+    space: Mapping[str, Any]
+    minimize: str | Iterable[str]
+    maximize: str | Iterable[str]
+    trials: int
+    sampler: SamplerName
+    sampler_seed: int
+    batch: int
+    rungs: Sequence[Mapping[str, Any]]
+    keep: float
+    finalists: int
+    new_seeds: int
+    larger: Mapping[str, Any]
+    baselines: str | Iterable[str] | None
+    people: str | Path
+    instances: int
+    winner: str
 
 class EndToEndOptions(RunOptions, total=False):
     representation: Representations
