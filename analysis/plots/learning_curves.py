@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.ticker import EngFormatter
 
 from icy.analysis import style
 from icy.analysis.order import in_order, without_hashes
@@ -192,8 +192,7 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
             first = float(runs.loc[runs["steps"] > 0, "steps"].min())
             ax.set_xscale("symlog", linthresh=first, linscale=0.4)
             ticks = [0, *(10.0**n for n in range(1, 8) if first <= 10**n <= last)]
-            ax.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
-            ax.set_xticklabels([style.short(tick) for tick in ticks])
+            style.put_ticks(ax.xaxis, ticks, EngFormatter(sep=""))
         else:
             ax.locator_params(axis="x", nbins=4)
         ax.set_xlim(0, last * 1.02)

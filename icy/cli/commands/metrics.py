@@ -231,22 +231,13 @@ def metrics_command(
         every = ((*one, _with_pairs(chosen, ["cbm"], pairs, one[2], None).get("cbm", {})) for one in read)
         show_sample_sizes(every, format_, target, quiet)
         return
-    values = _Values(names)
+    values, how = _Values(names), {"errors": errors, "resamples": resamples, "permutations": permutations}
     try:
         with metric_progress(names, len(todo), quiet) as (told, pairs_done, permutations_done):
             for source in todo:
                 table = source.table()
                 own = _with_pairs(chosen, names, pairs, table, pairs_done)
-                row = evaluate(
-                    table,
-                    metrics=names,
-                    conventions=own,
-                    errors=errors,
-                    resamples=resamples,
-                    permutations=permutations,
-                    told=told,
-                    progress=permutations_done,
-                )
+                row = evaluate(table, metrics=names, conventions=own, told=told, progress=permutations_done, **how)
                 values.add(source, table, row, own, by_chance=permutations is None)  # permutations show the same
     except KeyboardInterrupt:
         if values.rows:
