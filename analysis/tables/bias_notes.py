@@ -33,7 +33,8 @@ def notes_on_runs(long: pd.DataFrame, spread: str) -> list[str]:
     notes = spread_note(long, spread)
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
-            caps, budgets = (_several(part[name]) for name in ("cap", "max_updates"))
+            numbers = (sorted(part[name].dropna().unique()) for name in ("cap", "max_updates"))
+            caps, budgets = (", ".join(f"{value:.10g}" for value in values) for values in numbers)
             limits = [f"cap of {caps or '?'}"] if caps or not budgets else []
             limits += [f"budget of {budgets} updates"] if budgets else []
             note = CUT_NOTES.get(str(measure), CUT_NOTES[""])
@@ -59,11 +60,6 @@ def _chance(sizes: Series, otherwise: str) -> str:
     """Return chance accuracy as text, if all sizes are equal; else `otherwise`."""
     known = sizes.dropna().astype(float).unique()
     return f"{1 / known[0]:.0%}" if len(known) == 1 else otherwise
-
-
-def _several(values: Series) -> str:
-    """Return the different numbers of a column, in order; "" for none."""
-    return ", ".join(f"{value:.10g}" for value in sorted(values.dropna().unique()))
 
 
 def notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from icy.analysis.order import in_order
 from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread
+from icy.analysis.wording import range_text
 from icy.core.conventions import read_conventions
 from icy.core.text import listed
 
@@ -34,7 +35,7 @@ def metrics_table(
     """
     checked_spread(spread)
     parts = [(name, scores[scores["name"] == name]) for name in in_order(scores["name"])]
-    rows = [([name, *(_range(part[fact]) for fact in FACTS), str(len(part))], part) for name, part in parts]
+    rows = [([name, *(range_text(part[fact]) for fact in FACTS), str(len(part))], part) for name, part in parts]
     several = scores["name"].duplicated().any()
     own = any(f"{metric}_error" in scores for metric in metrics)
     spreads = [f"mean ± {SPREADS[spread][0]}"] if several else ["value ± standard error of its own"] if own else []
@@ -88,11 +89,6 @@ def _reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str) -> list[s
             of = "" if names == everything else f" of {listed(names)}"
             found.append(f"{NOTED} {metric}{of}: {note}")
     return found
-
-
-def _range(values: pd.Series[int]) -> str:
-    low, high = values.min(), values.max()
-    return f"{low}" if low == high else f"{low}-{high}"
 
 
 def metric_cell(part: pd.DataFrame, column: str, spread: str) -> TableCell:

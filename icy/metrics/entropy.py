@@ -52,4 +52,5 @@ def _entropy_of_counts(counts: NDArray[np.int64] | NDArray[np.float64]) -> float
 def shares_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     """Return values as shares of their sum along an axis, or 0 where the sum is 0."""
     total = values.sum(axis, keepdims=True)
-    return np.divide(values, total, out=np.zeros_like(values), where=total > 0)
+    shares: NDArray[np.float64] = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
+    return shares

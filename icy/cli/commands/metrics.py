@@ -231,7 +231,8 @@ def metrics_command(
         every = ((*one, _with_pairs(chosen, ["cbm"], pairs, one[2], None).get("cbm", {})) for one in read)
         show_sample_sizes(every, format_, target, quiet)
         return
-    values, how = _Values(names), {"errors": errors, "resamples": resamples, "permutations": permutations}
+    values = _Values(names)
+    how: dict[str, Any] = {"errors": errors, "resamples": resamples, "permutations": permutations}
     try:
         with metric_progress(names, len(todo), quiet) as (told, pairs_done, permutations_done):
             for source in todo:
