@@ -23,7 +23,6 @@ from icy.core.text import listed, words
 from icy.core.types import Choices, Fields
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import RowKey, job_kind
-from icy.records.store import Store
 from icy.training.combinations import combinations, warn_of_refused
 
 from .display import with_progress
@@ -160,7 +159,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
                 same.append(len(planned_rows))
                 planned_rows.append(row)
             else:
-                planned_rows[at] = _both(planned_rows[at], row, store, spec.rerun)
+                planned_rows[at] = Row.of(planned_rows[at].job.joined(row.job), store, spec.rerun)
     warn_of_refused(refused, planned_rows)
     ordered = sorted(planned_rows, key=cost, reverse=True) if spec.order == "longest" else planned_rows
     return planned(spec, _share(ordered, spec.shard))
@@ -237,11 +236,6 @@ def _trained_alike(one: Row, other: Row) -> bool:
     """
     jobs = (replace(row.job, replicates=()) for row in (one, other))
     return next(jobs) == next(jobs)
-
-
-def _both(one: Row, other: Row, store: Store, rerun: str) -> Row:
-    """Join the rows of two parts of a sweep into a row with the replicates of both."""
-    return Row.of(one.job.joined(other.job), store, rerun)
 
 
 def cost(row: Row) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known, unknown
 from icy.languages.codes import Weights, together
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
@@ -105,12 +105,10 @@ def context_independence(
 
 def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float) -> str:
     """Check the conventions, and return `chosen_by` with its default filled in."""
-    if alignment not in USUAL_CHOICE:
-        raise unknown("alignment", alignment, list(USUAL_CHOICE))
+    require_known("alignment", alignment, USUAL_CHOICE)
     if chosen_by is not None and chosen_by not in CHOICES:
         raise unknown("value of chosen_by", chosen_by, CHOICES)
-    if ties not in TIES:
-        raise unknown("rule for ties", ties, TIES)
+    require_known("rule for ties", ties, TIES)
     if not 0 <= smoothing < np.inf:
         raise InvalidSettingError(f"smoothing must be at least 0, not {smoothing}.")
     return chosen_by or USUAL_CHOICE[alignment]

@@ -10,7 +10,7 @@ from jaxtyping import Real
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.streams import stream
 from icy.languages.codes import Codes, Weights, number
 from icy.languages.containers import unpacked
@@ -180,8 +180,7 @@ def modularity(
         >>> modularity([[0, 0], [0, 1], [1, 0], [1, 1]], ["acx", "adx", "bcx", "bdx"], dead="skip").value
         1.0
     """
-    if dead not in DEAD:
-        raise unknown("rule for dead codes", dead, DEAD)
+    require_known("rule for dead codes", dead, DEAD)
     coded, bins = read_codes(meanings, messages, eos), whole_number("number of bins", bins)
     conventions = {"bins": None if coded.discrete else bins, "dead": dead, "eos": eos}
     if why := why_unvaried(coded.factors, needed=2):
@@ -242,8 +241,7 @@ def factor_vae(
         >>> factor_vae([[0, 0], [0, 1], [1, 0], [1, 1]], ["acx", "adx", "bcx", "bdx"]).value
         1.0
     """
-    if variance not in VARIANCES:
-        raise unknown("variance", variance, VARIANCES)
+    require_known("variance", variance, VARIANCES)
     sizes = {"batch_size": batch_size, "training_votes": training_votes, "test_votes": test_votes}
     for name, size in sizes.items():
         whole_number(name.replace("_", " "), size, least=2 if name == "batch_size" else 1)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from icy.core.checks import whole_number
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.codes import Codes, count_varying, together
@@ -126,8 +126,7 @@ def dci(
         >>> round(score.value, 3), score.details["importance"].tolist(), score.details["informativeness"]
         (0.311, [[1.0, 0.0], [0.5, 0.5]], 1.0)
     """
-    if part not in PARTS:
-        raise unknown("part of DCI", part, PARTS)
+    require_known("part of DCI", part, PARTS)
     coded, bins = read_codes(meanings, messages, eos), whole_number("number of bins", bins)
     codes, rows = coded.classes(bins), len(coded)
     held, active = (np.flatnonzero([count_varying([one]) for one in some]) for some in (coded.factors, codes))
