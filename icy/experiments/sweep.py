@@ -16,7 +16,7 @@ from icy.config.options import SweepOptions
 from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spell_out
 from icy.config.types import OrderName
 from icy.core.checks import parse_whole
-from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unknown
+from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
 from icy.core.registry import SIDES, registry
 from icy.core.surroundings import standard_state
 from icy.core.text import listed, words
@@ -136,8 +136,7 @@ def over(of_file: Fields, given: Fields) -> Choices:
 
 def make_sweep(spec: SweepSpec) -> Plan:
     """Return the plan of a sweep, without training. Errors as for `sweep`."""
-    if spec.order not in ORDERS:
-        raise unknown("order", spec.order, ORDERS)
+    require_known("order", spec.order, ORDERS)
     registry.load_files(spec.plugin)
     store = store_of(spec)
     planned_rows: list[Row] = []
