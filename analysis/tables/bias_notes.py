@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
-from icy.analysis.row_types import Series
 from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.table_cells import COARSE, CUT, SPREADS, Reference, TableCell
 from icy.analysis.wording import heading
@@ -34,7 +33,8 @@ def notes_on_runs(long: pd.DataFrame, spread: str) -> list[str]:
     notes = spread_note(long, spread)
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
-            caps, budgets = (_several(part[name]) for name in ("cap", "max_updates"))
+            numbers = (sorted(part[name].dropna().unique()) for name in ("cap", "max_updates"))
+            caps, budgets = (", ".join(f"{value:.10g}" for value in values) for values in numbers)
             limits = [f"cap of {caps or '?'}"] if caps or not budgets else []
             limits += [f"budget of {budgets} updates"] if budgets else []
             note = CUT_NOTES.get(str(measure), CUT_NOTES[""])
@@ -59,11 +59,6 @@ def _chance(shares: Sequence[float], otherwise: str) -> str:
     """Return chance accuracy as text, if it is equal in all rows; else `otherwise`."""
     texts = {f"{share:.0%}" for share in shares}
     return texts.pop() if len(texts) == 1 else otherwise
-
-
-def _several(values: Series) -> str:
-    """Return the different numbers of a column, in order; "" for none."""
-    return ", ".join(f"{value:.10g}" for value in sorted(values.dropna().unique()))
 
 
 def notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from icy.core.docs import described, spell_out_arguments
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.fields import setting
 
 from .presets import SCHEMES
@@ -124,8 +124,7 @@ class RunSpec:
         if "grammar" in known and "grammars" in given:  # a common name for a list of grammars
             given["grammar"] = given.pop("grammars")
         for name in given:
-            if name not in known:
-                raise unknown(f"option of {cls.function}", name, known)
+            require_known(f"option of {cls.function}", name, known)
         return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
 
     def with_given(self, names: Iterable[str]) -> Self:

@@ -66,6 +66,7 @@ register_job_kind(
         conventions="icy.training.chains.chain_job:chain_conventions",
         source="Kirby et al. 2014; Griffiths and Kalish 2007",
         noun="chains",
+        baseline=False,
         counted="generations",
         command="iterate",
         measures=(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import MISSING, fields, replace
 from typing import cast
 
 from icy.core.checks import seed_list, whole_number
-from icy.core.errors import unknown
+from icy.core.errors import require_known, unknown
 from icy.core.fields import checked
 from icy.core.registry import PERCEPTION, SIDES, WORLD, registry, without_choices
 from icy.core.representations import options_of
@@ -116,9 +116,8 @@ def _turns(spec: GamesSpec) -> TurnSettings:
     return TurnSettings(rule_length=cast(int, spec.rule_length), targets=targets, distractors=count, **settings)
 
 
-def _one_of(kind: str, name: str, known: Iterable[str]) -> str:
-    if name not in known:
-        raise unknown(kind, name, list(known))
+def _one_of(kind: str, name: str, known: Collection[str]) -> str:
+    require_known(kind, name, known)
     return name
 
 

@@ -51,3 +51,10 @@ def _entropy_of_counts(counts: NDArray[np.int64] | NDArray[np.float64]) -> float
         return 0.0
     total = some.sum()
     return float(max(0.0, np.log2(total) - (some @ np.log2(some)) / total))
+
+
+def shares_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Return values as shares of their sum along an axis, or 0 where the sum is 0."""
+    total = values.sum(axis, keepdims=True)
+    shares: NDArray[np.float64] = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
+    return shares

@@ -91,6 +91,16 @@ def _listed(values: Options) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
 
 
+def options_of(text: object) -> dict[str, str]:
+    """Parse the options in a cell of a long table; values may be lists and dicts, with commas.
+
+    Example:
+        >>> options_of("a.b=1, c=[1, 2]")
+        {'a.b': '1', 'c': '[1, 2]'}
+    """
+    return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
+
+
 def to_long(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per replicate (model, grammar, seed), with the columns of LONG and the measures of other kinds."""
     import pandas as pd

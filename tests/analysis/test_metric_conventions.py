@@ -26,7 +26,7 @@ from icy.analysis.plots.metric_bars import plot_metrics
 from icy.analysis.plots.translation import plot_translation
 from icy.analysis.tables.e2e import end_to_end_table
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
-from icy.analysis.tables.metrics import metrics_table
+from icy.analysis.tables.metrics import metrics_table, table_of_scores
 from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
 from icy.config.specs import EndToEndSpec
@@ -129,6 +129,7 @@ TABLES = {  # every table of metrics
         disentanglement(episodes=1, rows=32, metrics="mig").assign(stimuli="32"), "stimuli", ["mig"]
     ),
     "metrics.metrics_table": lambda: metrics_table(scores(), NAMES),
+    "metrics.table_of_scores": lambda: table_of_scores(scores(), ["name"], [(["a"], scores())], NAMES, "sd", ""),
 }
 PLOTS = {  # every plot of metrics
     "e2e_curves.e2e": lambda: e2e(to_long_curves(pairs())),
