@@ -152,3 +152,10 @@ def test_mistakes_are_answered_in_a_sentence(
 def test_a_kind_of_replacement_without_a_schedule_is_idle(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     make_plan(EndToEndSpec.asked(sender="FC2L", receiver="CNN", senders=2, replacement="random", out=tmp_path, **SMALL))
     assert "replacement does nothing without replace_every" in caplog.text
+
+
+@pytest.mark.slow
+def test_attributes_with_different_numbers_of_values(tmp_path: Path) -> None:
+    given = {**SMALL, "meanings": "4,2", "steps": 200}
+    result = icy.e2e(*PAIR, senders=2, receivers=2, out=tmp_path, **given)
+    assert all(record["worst_accuracy"] > 0.8 for record in result.records)

@@ -51,7 +51,7 @@ class PopulationLearner(GradientLearner):
 
     def __init__(self, *given: Any, population: Population, **more: Any) -> None:
         self._population = population
-        self._partners = torch.empty(0)
+        self._partners: Tensor | None = None
         super().__init__(*given, **more)
 
     def _new_optimizer(self) -> Adam | OfTorch:
@@ -85,6 +85,7 @@ class PopulationLearner(GradientLearner):
         self._issued(inputs, targets, keys, partners)
 
     def _scores(self, arguments: Sequence[Tensor], keys: Tensor) -> Any:
+        assert self._partners is not None
         owners = self._owners(self._partners, self._copies)
         return self._stack.forward(arguments, self._stacking, keys, owners=owners)
 
@@ -251,9 +252,9 @@ class PopulationStack(PairStack):
         """
         some = self.population
         count = len(self.players)
-        right = torch.zeros(count, some.senders, some.receivers, dtype=torch.float64)
+        right = torch.zeros(count, some.senders, some.receivers, dtype=torch.float64, device="cpu")
         losses = torch.zeros_like(right)
-        words: list[Tensor] = [torch.empty(0)] * some.senders
+        words: dict[int, Tensor] = {}
         for numbers in some.rounds():
             sent, answered = self._meet(self._in_rows([numbers] * count), meanings)
             senders, receivers = torch.from_numpy(numbers)
@@ -265,7 +266,7 @@ class PopulationStack(PairStack):
             said = self.link.greedy_words(sent).cpu().unflatten(0, (count, -1))
             for place, sender in enumerate(senders.tolist()):
                 words[sender] = said[:, place]
-        return right, losses, torch.stack(words, 1)
+        return right, losses, torch.stack([words[sender] for sender in range(some.senders)], 1)
 
     def _meet(self, partners: Tensor, meanings: Tensor) -> tuple[Tensor, Tensor]:
         """Return the scores of sender and receiver of each pairing, with few examples at once."""

@@ -22,15 +22,16 @@ from icy.records.store import CHECKPOINTS
 from icy.training.batches import Batches
 from icy.training.job import Outcome, Replicate
 from icy.training.pairs.game import FAR, PairStack, PlayingPair
-from icy.training.pairs.model import make_pair
+from icy.training.pairs.model import link_of, make_pair
 from icy.training.pairs.pair_job import PairJob
-from icy.training.pairs.population_game import PopulationStack, agreement
+from icy.training.pairs.population_game import PopulationLearner, PopulationStack, agreement
 from icy.training.populations import Population, member_seed
 from icy.training.tasks import PairEntry
 from tests.cores import both_engines
 from tests.helpers import mark_others
 from tests.training.pairs.helpers import SETTINGS, SHORT, SPACE, pair_task
 from tests.training.resuming import killed, numbers, resumed, updates_of
+from tests.training.test_cuda_graphs import Watch
 
 REPRESENTATIONS = ("soft", "gumb", "discr")
 SEEDS = (1, 2)
@@ -262,3 +263,20 @@ def test_the_accuracy_of_each_pairing_is_of_this_sender_and_this_receiver(tmp_pa
             read = receiver(game.link.message(sender(shown), None)).argmax(-1)
             expected = float((read == shown).double().mean())
             assert game.measured[0]["pairings"][i][j] == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("representation", mark_others("slow", REPRESENTATIONS, lambda name: name == "gumb"))
+def test_no_update_of_a_population_waits_for_the_host(representation: str) -> None:
+    """All of an update stays on its device, as a captured update must; "meta" replaces the GPU."""
+    task = replace(pair_task("FC2L", "RNN1L:GRU", representation), population=Population(2, 3, 5))
+    pairs = [make_pair(task, seed, SETTINGS) for seed in range(3)]
+    loss, device = link_of(task, SETTINGS).link_loss, torch.device("meta")
+    learner = PopulationLearner(
+        *(pairs, [0, 1, 2], lambda scores, *rest: loss(*scores, *rest), SETTINGS, device, "broadcast"),
+        population=task.population,
+    )
+    meanings = torch.zeros(3, 8, SPACE.attributes, dtype=torch.long, device=device)
+    keys, partners = torch.zeros(3, dtype=torch.long, device=device), torch.zeros(2, 3, dtype=torch.long, device=device)
+    with Watch() as watch:
+        learner.update(meanings, meanings, keys, partners)
+    assert not watch.found
