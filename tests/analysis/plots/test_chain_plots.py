@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,10 @@ def test_the_command_refuses_what_the_functions_refuse(
         assert part in result.stderr
         assert result.stderr.count("\n") == 1
     assert not list(tmp_path.glob("*.png"))
+    refusal = CliRunner().invoke(main, ["plot", "chain_curves", folder, other]).stderr
+    chosen = re.search("--where '(.+)'", refusal)
+    assert chosen is not None
+    assert CliRunner().invoke(main, ["plot", "chain_curves", folder, other, "--where", chosen[1]]).exit_code == 0
     records = list(chains.records)
     with pytest.raises(InvalidSettingError, match="needs the languages of chains"):
         chain_paths(records)
