@@ -29,7 +29,7 @@ from icy.analysis.order import in_order, without_hashes
 from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import SPREADS, checked_spread
 from icy.core.conventions import Convention
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, unknown
 from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.metrics import nearest_grammar
@@ -70,7 +70,8 @@ def chain_curves(
         The figure.
 
     Raises:
-        InvalidSettingError: no chains, chains of several settings, an unknown measure or spread.
+        InvalidSettingError: no chains, chains of several settings, or an unknown spread.
+        UnknownNameError: an unknown measure.
     """
     checked_spread(spread)
     table, chains = _points(results, measures)
@@ -107,9 +108,9 @@ def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, Se
     """Return a row per chain and generation, and the records of the chains; no records for a table of `generations`.
 
     Raises:
-        InvalidSettingError: no chains, chains of several settings, or an unknown measure.
+        InvalidSettingError: no chains, or chains of several settings.
+        UnknownNameError: an unknown measure.
     """
-    needs = InvalidSettingError("This plot needs results of `icy iterate`, and measures of their curves.")
     if isinstance(results, pd.DataFrame) and "generation" in results:
         if results.duplicated(["model", "grammar", "seed", "generation"]).any():
             raise InvalidSettingError("This table has chains of several settings, and one plot would mix them.")
@@ -117,10 +118,14 @@ def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, Se
     else:
         chains = [r for r in records_of(results, "chain_curves") if kind_of(r).name == KIND and not r["failed"]]
         if not chains:
-            raise needs
+            raise InvalidSettingError("The plot 'chain_curves' needs results of `icy iterate`.")
         table = pd.DataFrame([point for chain in one_setting(chains) for point in chain_points(chain)])
-    if not set(measures) <= set(table):
-        raise needs
+    known = [
+        name for name in table if pd.api.types.is_numeric_dtype(table[name]) and name not in ("seed", "generation")
+    ]
+    for name in measures:
+        if name not in known:
+            raise unknown("measure of these chains", name, known)
     return without_hashes(table), chains
 
 

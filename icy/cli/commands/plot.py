@@ -14,6 +14,7 @@ from icy.cli.groups import command
 from icy.cli.options import SPREADS, Selection, selection, style_option
 from icy.cli.output import checked_plot, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
+from icy.core.text import words
 
 EPILOG = """\b
 Examples:
@@ -42,6 +43,8 @@ notes are printed for the caption. The style slides is 6.3 inches, a slide of 16
 @style_option(exposed=True)
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), help="Spread over seeds.  [default: sem for curves, or sd]")
+@click.option("--measures", metavar="NAME[,...]",
+              help="Measures of chain_curves, as in posdis,bosdis.  [default: accuracy,distinct,topsim]")  # fmt: skip
 @click.option("--title", metavar="TEXT", help="Title of the plot; '' for none.  [default: the measure]")
 @click.option("--width", type=click.FloatRange(1, 40), metavar="INCHES", help="Figure width.  [default: about 7]")
 @click.option("--quiet", "-q", is_flag=True, help="Print no remarks.")
@@ -62,6 +65,8 @@ def plot_command(
         return
     if kind is None:
         raise InvalidSettingError(f"Name a plot: {', '.join(KINDS)}. `icy plot --list` describes them.")
+    if look["measures"] is not None:
+        look["measures"] = words(look["measures"])
     function = plot_function(kind)
     path = checked_plot(save or f"{kind}.{'pdf' if style == 'paper' else 'png'}")
     options = _options(kind, function, {name: value for name, value in look.items() if value is not None})

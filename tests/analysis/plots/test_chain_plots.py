@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import icy
 from icy.analysis.chains import generations
 from icy.analysis.plots.chain_plots import chain_curves, chain_paths
 from icy.cli import main
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.report import report_sections
 from icy.experiments.results import ProbeResult
 from icy.training.chains.chain_job import chain_conventions
@@ -76,9 +77,11 @@ def test_paths_begin_at_the_languages_of_known_origin(chains: ProbeResult) -> No
     figure.draw_without_rendering()
 
 
-def test_results_without_chains_are_refused(chains: ProbeResult) -> None:
-    with pytest.raises(InvalidSettingError, match="needs results of `icy iterate`"):
+def test_unknown_measures_are_refused(chains: ProbeResult) -> None:
+    with pytest.raises(UnknownNameError, match="No measure of these chains is called 'loss'; did you mean posdis"):
         chain_curves(chains, measures=["loss"])
+    with pytest.raises(UnknownNameError, match="called 'communication'"):  # senders have none
+        chain_curves(chains, measures=["communication"])
 
 
 @pytest.mark.parametrize("kind", ["chain_curves", "chain_paths"])
@@ -89,6 +92,14 @@ def test_the_command_draws_chains(
     result = CliRunner().invoke(main, ["plot", kind, str(chains.folder), "--model", "FC2L", "--title", ""])
     assert (result.exit_code, result.stderr) == (0, f"Drawn: {kind}.png.\n")
     assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_draws_any_measures(chains: ProbeResult, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["plot", "chain_curves", str(chains.folder), "--measures", "agreement,posdis,updates"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    wrong = CliRunner().invoke(main, [*words[:-1], "agrement"])
+    assert (wrong.exit_code, "did you mean agreement" in wrong.stderr) == (2, True)
 
 
 def test_the_command_refuses_what_the_functions_refuse(
@@ -116,6 +127,10 @@ def test_the_command_refuses_what_the_functions_refuse(
         assert part in result.stderr
         assert result.stderr.count("\n") == 1
     assert not list(tmp_path.glob("*.png"))
+    refusal = CliRunner().invoke(main, ["plot", "chain_curves", folder, other]).stderr
+    chosen = re.search("--where '(.+)'", refusal)
+    assert chosen is not None
+    assert CliRunner().invoke(main, ["plot", "chain_curves", folder, other, "--where", chosen[1]]).exit_code == 0
     records = list(chains.records)
     with pytest.raises(InvalidSettingError, match="needs the languages of chains"):
         chain_paths(records)
