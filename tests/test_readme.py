@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,6 +27,7 @@ MOST_BYTES, MOST_OF_A_PICTURE = 11_500, 120_000
 NUMBER = r"\d+(?:\.\d+)?"
 PRINTED = {
     "docs/grammars.md": ["show all --meanings 3x4 --word-length 2 --seed 123"],
+    "docs/models.md": ["list options sender/Composed"],
     "docs/metrics.md": ["metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre"],
     "docs/s2b.md": [
         "s2b eval --listener binding --listener nearest --listener random --samples 1,4 --episodes 50 --seeds 3"
@@ -47,6 +49,7 @@ TRAINED = {
     "docs/s2b-agents.md": "s2b train --quick --deaf",
     "docs/end-to-end.md": "e2e -s RNNAutoReg:GRU -r RNN:GRU --pretrain concat --pretrain perm --pretrain rot --quick",
     "docs/iterated-learning.md": "iterate --model FC2L --grammar perm --grammar hol --quick",
+    "docs/models.md": "probe -m 'sender/Composed[decoder=hierarchy,boundary=fixed]' -g rot,shufdet --quick",
     README: "probe --model HierZero:GRU --grammar shufdet",
 }
 PLUG_IN = "probe --plugin mine.py --model Bottleneck --grammar all --quick"
@@ -59,7 +62,7 @@ def lines(output: str) -> list[str]:
 
 def printed(command: str) -> list[str]:
     """Return the lines that a command prints."""
-    done = CliRunner().invoke(main, command.split())
+    done = CliRunner().invoke(main, shlex.split(command))
     assert done.exit_code == 0, done.output
     return lines(done.stdout)
 

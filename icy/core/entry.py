@@ -64,9 +64,8 @@ class Entry:
             whole numbers, True or False), the default first. The factory gets them as keyword arguments. With
             `takes_cell`, all registered cells are values of the option `cell`, the declared cells first.
         conditions: when an option of `choices` has an effect, for options without effect in some networks: a list of
-            alternatives, each with accepted values of options declared before it, as in `{"layers": [{"net":
-            ("deep",)}]}`. Without effect, an option is not part of the name, and the factory gets its default, or
-            for `cell` nothing.
+            alternatives, each with accepted values of options declared before it. Without effect, an option is not part
+            of the name, and the factory gets its default, or for `cell` nothing.
         representations: names of the representations that can train the model; empty for all.
         weighted: for a metric, whether it uses the weights of a Table; other metrics get repeated rows.
         lower_is_better: for a metric, whether lower values are better; permutation tests then count lower values.
@@ -181,7 +180,8 @@ class Entry:
         Args:
             options: names of further keyword arguments that icy passes to the factory.
         """
-        own = misfit(self.kind, self.load(), self.takes_cell, {*self.defaults, *options, "representation"})
+        named = {*self.defaults, *self.choices, *options, "representation"}
+        own = misfit(self.kind, self.load(), self.takes_cell, named)
         return own or (self.cell.misfit() if self.cell is not None else "")
 
 

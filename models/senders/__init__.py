@@ -116,7 +116,10 @@ register_sender(
         "depth": [_ENCODED],
         "norm": [_CELLED, *({"decoder": ("linear",), **one} for one in (_ENCODED, _EMBEDDED))],
         "tied": [{"feedback": (True,)}, _ATTENTIVE],
-        "width": [_CELLED, _ATTENTIVE, _ENCODED, _EMBEDDED],  # else there is no layer of size E
+        "width": [  # FC1L does not depend on E
+            {"decoder": ("recurrent", "hierarchy", "transdec", "transformer")},
+            *(_ENCODED, _EMBEDDED),
+        ],
     },
 )
 register_sender(

@@ -21,8 +21,8 @@ from icy.core.text import listed
 Lines = tuple[list[str], list[list[str]]]
 
 LIST_KINDS = (
-    "models", "grammars", "metrics", "players", "text-models", "cores", "worlds", "perceptions", "study-players",
-    "readers", "protocols", "cells",
+    "models", "options", "grammars", "metrics", "players", "text-models", "cores", "worlds", "perceptions",
+    "study-players", "readers", "protocols", "cells",
     "presets", "jobs", "published",
 )  # fmt: skip
 PARTS = {"senders": "models", "receivers": "models", "speakers": "players", "listeners": "players"}
@@ -72,11 +72,11 @@ class ListKind(click.Choice[str]):
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, format_: str) -> None:
-    """List models, grammars, metrics, players, text models, cores, worlds, perceptions, players of the study,
-    readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published tables.
+    """List models, options in names of models, grammars, metrics, players, text models, cores, worlds, perceptions,
+    players of the study, readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published
+    tables.
 
-    PATTERN is a name, a part of a name, or a shell pattern such as '*GRU' or 'sender/RNN*'. With a pattern, the
-    description of a model also lists the options that its name takes in brackets.
+    PATTERN is a name, a part of a name, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
     headings, rows = LISTS[kind](pattern)
     print_rows(headings, rows, format_)
@@ -84,20 +84,34 @@ def list_command(kind: str, pattern: str | None, format_: str) -> None:
 
 def _described(entry: Entry) -> str:
     also = f" Also called {' or '.join(entry.aliases)}." if entry.aliases else ""
-    return entry.description + also
-
-
-def _options(entry: Entry) -> str:
-    """Return a sentence with the options of a family, each with its values."""
-    each = [f"{option}={'|'.join(map(as_text, values))}" for option, values in entry.choices.items()]
-    return f" Options in brackets, the default first: {', '.join(each)}." if each else ""
+    options = f" `icy list options {entry.qualified.partition('[')[0]}` shows its options." if entry.choices else ""
+    return entry.description + also + options
 
 
 def _models(pattern: str | None, kinds: tuple[str, ...] = SIDES) -> Lines:
-    entries = _entries(pattern, *kinds)
-    options = {e.qualified: _options(e) if pattern else "" for e in entries}
-    rows = [[e.qualified, _described(e) + options[e.qualified], e.source] for e in entries]
+    rows = [[e.qualified, _described(e), e.source] for e in _entries(pattern, *kinds)]
     return ["model", "description", "source"], rows
+
+
+def _options(pattern: str | None) -> Lines:
+    entries = _entries(pattern, *SIDES)
+    rows = [
+        [entry.qualified.partition("[")[0], option, listed([*map(as_text, values)], "or"), _condition(entry, option)]
+        for entry in entries
+        for option, values in entry.choices.items()
+    ]
+    if not rows:
+        raise UnknownNameError(f"{entries[0].qualified} has no options in its name.")
+    return ["model", "option", "values, the default first", "has an effect with"], rows
+
+
+def _condition(entry: Entry, option: str) -> str:
+    """Return when an option has an effect, as text; "" for always."""
+    alternatives = [
+        " and ".join(f"{other}={'|'.join(map(as_text, values))}" for other, values in one.items())
+        for one in entry.conditions.get(option, ())
+    ]
+    return " or ".join(alternatives)
 
 
 def _grammars(pattern: str | None) -> Lines:
@@ -222,6 +236,7 @@ def _containing(what: str, pattern: str | None, rows: list[list[str]]) -> list[l
 
 LISTS: dict[str, Callable[[str | None], Lines]] = {
     "models": _models,
+    "options": _options,
     **{f"{side}s": partial(_models, kinds=(side,)) for side in SIDES},
     **{f"{role}s": partial(_players, kinds=(role,)) for role in PLAYERS},
     "grammars": _grammars,
