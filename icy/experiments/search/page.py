@@ -1,11 +1,13 @@
-"""The report of a search: search.md, its figure search.png, and the best model as a plug-in file, winner.py."""
+"""The report of a search: search.md, its figure as search.png and search.svg, and the best model as winner.py."""
 
 from __future__ import annotations
 
+import html
 import io
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icy.analysis import style
 from icy.analysis.plots.labels import place_labels
@@ -18,7 +20,10 @@ from .result import SearchResult, SearchTrial
 from .setup import SearchSetup
 from .space import HIDDEN, Point
 
-PAGE, FIGURE, WINNER = "search.md", "search.png", "winner.py"
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAGE, FIGURE, HOVER, WINNER = "search.md", "search.png", "search.svg", "winner.py"
 HEIGHT = 3.4  # of the figure, in inches
 DPI = 200
 
@@ -43,7 +48,8 @@ def write_report(result: SearchResult) -> list[Path]:
     """Write the report of a search into its results folder, and return the files."""
     files = {PAGE: page(result).encode()}
     if known := [trial for trial in result.trials if trial.last.known]:
-        files[FIGURE] = picture(result.objectives, known, result.front)
+        figure = picture(result.objectives, known, result.front)
+        files |= {FIGURE: _saved(figure, "png"), HOVER: with_tooltips(_saved(figure, "svg"), result.objectives, known)}
     if best := winner_of(result):
         files[WINNER] = plugin(result.setup, best).encode()
     folder = result.folder or Path()
@@ -67,7 +73,7 @@ def page(result: SearchResult) -> str:
     if any(result.importances):
         parts += ["## Importance of the options", ABOUT_IMPORTANCE, _markdown(result.importance_table())]
     if any(trial.last.known for trial in result.trials):
-        parts += ["## Picture", f"![{_caption(result.objectives)}]({FIGURE})", _front_text(result)]
+        parts += ["## Picture", f"![{_caption(result.objectives)}]({FIGURE})", HOVERS, _front_text(result)]
     if result.finalists:
         parts += ["## Finalists, measured again", _about_finalists(result), _markdown(result.finalist_table())]
     if result.setup.people is not None:
@@ -77,6 +83,7 @@ def page(result: SearchResult) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+HOVERS = f"In a browser, [{HOVER}]({HOVER}) shows the model and the values of a trial under the mouse."
 ABOUT_IMPORTANCE = (
     "Share of the variance of the values at the first rung that an option explains (fANOVA; Hutter, Hoos and "
     "Leyton-Brown 2014), over all trials with a value. Few trials give rough shares."
@@ -180,17 +187,17 @@ def _caption(objectives: Sequence[Objective]) -> str:
     return f"{names[0]} of each trial" if len(names) == 1 else f"{names[1]} against {names[0]}"
 
 
-def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], front: Sequence[SearchTrial]) -> bytes:
-    """Return a PNG: the first two objectives with the Pareto front, or the values of one objective by trial."""
+def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], front: Sequence[SearchTrial]) -> Figure:
+    """Draw the first two objectives with the Pareto front, or the values of one objective by trial."""
     figure = style.figure(None, HEIGHT)
     axes = figure.add_subplot()
     rungs = max(len(trial.rungs) for trial in trials)
     for rung in range(1, rungs + 1):
-        own = [trial for trial in trials if len(trial.rungs) == rung]
-        x, y = zip(*(_place(trial) for trial in own), strict=True) if own else ((), ())
         colour = style.COLOURS[0] if rung == rungs else style.GREY
-        label = f"rung {rung}" if rungs > 1 else "trials"
-        axes.plot(x, y, "o", color=colour, markersize=4, label=label)
+        axes.plot([], [], "o", color=colour, markersize=4, label=f"rung {rung}" if rungs > 1 else "trials")
+        for trial in (trial for trial in trials if len(trial.rungs) == rung):
+            x, y = _place(trial)
+            axes.plot([x], [y], "o", color=colour, markersize=4, gid=_mark(trial))
     if len(objectives) == 1:
         axes.set(xlabel="trial", ylabel=objectives[0].text)
     else:
@@ -200,9 +207,28 @@ def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], fron
     style.tidy(axes, "both")
     axes.legend(fontsize=style.SMALL, frameon=False)
     place_labels(axes, [*map(_place, front)], [f"trial {trial.number}" for trial in front], [])
+    return figure
+
+
+def _mark(trial: SearchTrial) -> str:
+    return f"trial-{trial.number}"
+
+
+def _saved(figure: Figure, format_: str) -> bytes:
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=DPI, facecolor="white")
+    about = {"Date": None} if format_ == "svg" else None
+    figure.savefig(file, format=format_, dpi=DPI, facecolor="white", metadata=about)
     return file.getvalue()
+
+
+def with_tooltips(svg: bytes, objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> bytes:
+    """Return an SVG of `picture` with a title for the mark of each trial, which browsers show under the mouse."""
+    text = svg.decode()
+    for trial in trials:
+        pairs = zip(objectives, trial.last.values, strict=True)
+        said = "; ".join([trial.name, *(f"{objective.text} {value.text()}" for objective, value in pairs)])
+        text = text.replace(f'<g id="{_mark(trial)}">', f'<g id="{_mark(trial)}"><title>{html.escape(said)}</title>')
+    return text.encode()
 
 
 def _place(trial: SearchTrial) -> tuple[float, float]:

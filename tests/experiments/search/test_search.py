@@ -133,6 +133,8 @@ def test_results_are_shown_as_tables(tmp_path: Path) -> None:
     assert "| trial | model |" in repr(result)
     assert result._repr_markdown_().startswith("| trial | model |")
     assert all(trial in result.trials for trial in result.front)
+    svg = (tmp_path / "search.svg").read_text()
+    assert all(f'<g id="trial-{n}"><title>{t.name}; ratio:perm' in svg for n, t in enumerate(result.trials))
 
 
 @pytest.mark.slow
