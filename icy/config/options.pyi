@@ -102,6 +102,7 @@ class SearchOptions(RunOptions, total=False):
     grammar: Grammars
     protocol: Protocols
     meanings: Spaces
+    frequencies: str | Iterable[str] | None
     vocab_size: Numbers
     word_length: Numbers
     seeds: Numbers

@@ -124,12 +124,12 @@ class Batches:
         self._tables = torch.from_numpy(np.concatenate([language.messages for language in languages])).to(device)
         self._first_row = torch.arange(len(languages), device=device) * self.space.size
         self._place = torch.from_numpy(self.space.strides).to(device)
-        self._pools = None
+        self._pools, self._every = None, torch.empty(0, dtype=torch.int64, device=device)
         if split is not None or frequencies is not None:
             self._pools = _pools(self.space, distinct, split, frequencies, device)
+            self._every = torch.from_numpy(self.space.all()).to(device)
         plain = self._pools is None and device.type == "cpu" and self._tables.dtype == torch.uint8
         self._native = plain and calls.available()
-        self._every = torch.empty(0) if self._pools is None else torch.from_numpy(self.space.all()).to(device)
 
     def batches(
         self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None

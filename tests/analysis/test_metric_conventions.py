@@ -60,7 +60,7 @@ PLAIN = ("unique_messages", "message_entropy")  # metrics without conventions by
 WITHOUT = {
     *("bias.bias_table", "bias.difference_table", "s2b.evaluation_table", "s2b.recall_table"),
     *("study.report_table", "study.simulated_table"),
-    *("chain_plots.chain_curves", "chain_plots.chain_paths"),
+    *("chain_plots.chain_curves", "chain_plots.chain_paths", "pairing_map.pairings"),
     *("bar_panels.bars", "heat_map.heat", "learning_curves.curves", "parameter_counts.parameters"),
     *("ratio_dots.ratios", "tradeoff_front.tradeoff", "differences.differences", "stimuli.plot_stimuli"),
     *("study.draw_study", "study.draw_course", "study.draw_design", "worlds.plot_looks", "worlds.plot_vectors"),
