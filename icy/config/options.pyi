@@ -74,6 +74,7 @@ class SweepOptions(RunOptions, total=False):
     pretrained: str | Path | None
     report_every: int
     meanings: Spaces
+    frequencies: str | Iterable[str] | None
     vocab_size: Numbers
     word_length: Numbers
     seeds: Numbers
@@ -85,7 +86,6 @@ class SweepOptions(RunOptions, total=False):
     settings: Mapping[str, Any]
     grammar: Grammars
     protocol: Protocols
-    frequencies: str | Iterable[str] | None
     word_seeds: Numbers | None
     max_updates: int | None
     held_out: float
@@ -150,6 +150,7 @@ class EndToEndOptions(RunOptions, total=False):
     pretrained: str | Path | None
     report_every: int
     meanings: Spaces
+    frequencies: str | Iterable[str] | None
     vocab_size: Numbers
     word_length: Numbers
     seeds: Numbers

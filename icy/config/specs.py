@@ -57,6 +57,9 @@ MODELS = MappingProxyType({"flags": ("--model", "-m"), "metavar": "NAME", "compl
 SEEDS = MappingProxyType(
     {"metavar": "N|N,N,...", "help": "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."}
 )
+MEANINGS = MappingProxyType(
+    {"metavar": "AxK[,...]|FILE", "help": "attributes x values; sizes of each, 10,4,2; or a table of meanings."}
+)
 CHANGES = MappingProxyType(
     {"flags": ("--set",), "help": "a change to the preset's training settings, as in learning_rate=0.002."}
 )
@@ -226,9 +229,7 @@ class ProbeSpec(RunSpec):
         "grammar that the side can use.",
     )
     protocol: Protocols = "acquire"
-    meanings: Spaces = option(
-        "5x10", metavar="AxK[,...]|FILE", help="attributes x values; sizes of each, 10,4,2; or a file of meanings."
-    )
+    meanings: Spaces = option("5x10", **MEANINGS)
     frequencies: str | Iterable[str] | None = option(None, metavar="equal|zipf:S[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
     word_length: Numbers = option(4, metavar="w[,...]")
@@ -375,7 +376,10 @@ class EndToEndSpec(RunSpec):
         pretrained: results of a probe that saved its models (`keep_models`). Its senders and receivers of each grammar
             and seed play the game, instead of newly pre-trained models.
         report_every: updates between two evaluations of the game.
-        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
+        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10". Also the number of values
+            of each attribute, "10,4,2"; or a table of the meanings that exist (see ProbeSpec).
+        frequencies: how often each meaning is drawn: "equal", or "zipf:S"; by default by the weights of the table, or
+            equal. Or several.
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
@@ -394,7 +398,8 @@ class EndToEndSpec(RunSpec):
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
     axes = (
         *("senders", "receivers", "replace_every", "replacement"),
-        *("representation", "pretrain_representation", "meanings", "vocab_size", "word_length", "hidden", "preset"),
+        *("representation", "pretrain_representation", "meanings", "frequencies", "vocab_size", "word_length"),
+        *("hidden", "preset"),
     )
 
     sender: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--sender", "-s")})
@@ -418,7 +423,8 @@ class EndToEndSpec(RunSpec):
     pretrain_representation: Representations = "soft"
     pretrained: str | Path | None = option(None, metavar="RESULTS")
     report_every: int = 100
-    meanings: Spaces = option("5x10", metavar="AxK[,...]")
+    meanings: Spaces = option("5x10", **MEANINGS)
+    frequencies: str | Iterable[str] | None = option(None, metavar="equal|zipf:S[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
     word_length: Numbers = option(4, metavar="w[,...]")
     seeds: Numbers = option(3, **SEEDS)

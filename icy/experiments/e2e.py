@@ -18,6 +18,7 @@ from icy.core.surroundings import standard_state
 from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
+from icy.languages.frequencies import EQUAL
 from icy.models.creation import cannot_use
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
@@ -32,6 +33,7 @@ from .pretrained import with_saved_models
 from .results import EndToEndResult
 from .run import run_plan
 from .user_languages import UserGrammars
+from .user_meanings import with_space
 from .user_models import Models, with_model_names
 from .watcher import Watcher
 
@@ -100,11 +102,17 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     from icy.core.representations import get_representation  # imports torch
 
     user_grammars = UserGrammars.of(spec.pretrain, spec)
+    spec, frequencies = with_space(spec)
     space, vocab_size, word_length = user_grammars.sizes(spec)
     link, before = (get_representation(str(name)).name for name in (spec.representation, spec.pretrain_representation))
     grammars = _grammars(spec, user_grammars.names)
     entries = _pairs(spec, pretrained=grammars != [SCRATCH])
     population = _population(spec, scratch=grammars == [SCRATCH])
+    if frequencies is not None and frequencies.law not in ("", EQUAL) and not population.is_pair:
+        raise InvalidSettingError(
+            f"A population needs frequencies that do not depend on the seed: give a table of meanings with weights in "
+            f"place of {frequencies.law}."
+        )
     task = PairTask(
         entries[0],
         space,
@@ -124,6 +132,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
         settings_for(str(spec.preset), "e2e", **spec.settings),
         replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
         languages=user_grammars.languages,
+        frequencies=frequencies,
         preset=str(spec.preset),
     )
     for name in grammars:

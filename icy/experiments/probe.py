@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Unpack, cast
+from typing import Unpack
 
 from icy.config.options import ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
@@ -20,7 +19,6 @@ from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
-from icy.languages.frequencies import EQUAL, Frequencies, is_meanings_file, read_meanings
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.models.creation import cannot_use, count_parameters
@@ -35,6 +33,7 @@ from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
 from .user_languages import UserGrammars
+from .user_meanings import with_space
 from .user_models import Models, with_model_names
 from .watcher import Watcher
 
@@ -94,7 +93,7 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     """Return the jobs of a probe with one value along each axis."""
     seeds, sizes = seed_list(spec.seeds), hidden_list(spec.hidden)
     user_grammars = UserGrammars.of(spec.grammar, spec)
-    spec, frequencies = _with_space(spec)
+    spec, frequencies = with_space(spec)
     space, vocab_size, word_length = user_grammars.sizes(spec)
     from icy.core.representations import get_representation  # imports torch
 
@@ -120,17 +119,6 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     jobs = [_complete(one, user_grammars, seeds) for one in blanks]
     _warn_of_idle_sizes(jobs)
     return jobs
-
-
-def _with_space(spec: ProbeSpec) -> tuple[ProbeSpec, Frequencies | None]:
-    """Return a spec with the space of its file of meanings, if it has one, and the frequencies of the meanings."""
-    law, found = spec.frequencies, None
-    if is_meanings_file(spec.meanings):
-        space, found = read_meanings(cast(str | Path, spec.meanings))
-        spec = replace(spec, meanings=space).with_given(spec.given)
-    if law is not None:
-        found = (found or Frequencies()).with_law(str(law))
-    return spec, None if found in (Frequencies(), Frequencies(EQUAL)) else found
 
 
 def _warn_of_idle_sizes(jobs: list[ProbeJob]) -> None:

@@ -52,6 +52,11 @@ def language_file(grammar: str) -> str:
     return f"grammars/{grammar.rpartition('@')[2]}.npz"
 
 
+def meanings_file(name: str) -> str:
+    """Return the file of a table of meanings, NAME@DIGEST, in the results folder."""
+    return f"meanings/{name.rpartition('@')[2]}.csv"
+
+
 def short_name(grammar: str) -> str:
     """Return the name of a grammar, without the hash of a language.
 

@@ -12,8 +12,9 @@ from icy.core.registry import Entry, registry
 from icy.core.text import counted
 from icy.core.types import Choices
 from icy.grammars import shared_language
+from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
-from icy.languages.names import is_language, language_file
+from icy.languages.names import is_language, language_file, meanings_file
 from icy.records.kinds import job_kind
 
 from .job import Job, Outcome, Replicate
@@ -31,12 +32,14 @@ class LanguageJob(Job):
         protocol: stopping rule and measure.
         settings: training settings.
         languages: languages of users in place of grammars, by the conditions of the replicates.
+        frequencies: which meanings exist, and how often each is drawn; by default (None) all, equally often.
     """
 
     task: Task | PairTask
     protocol: Protocol | EndToEndProtocol
     settings: TrainingSettings
     languages: Mapping[str, Language] = field(default_factory=dict, kw_only=True, repr=False)
+    frequencies: Frequencies | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,6 +80,7 @@ class LanguageJob(Job):
             "target": f"{self.protocol.target:g}",
             **{name.replace("_", " "): f"{value:.10g}" for name, value in self.protocol.length.items()},
             "preset": self.preset,
+            **({} if self.frequencies is None else self.frequencies.config),
         }
 
     @property
@@ -115,9 +119,13 @@ class LanguageJob(Job):
         ]
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:
-        """Return the file of a user's language. The results keep a copy, because users may remove the original."""
-        own_language = self.languages.get(replicate.condition)
-        return {} if own_language is None else {language_file(replicate.condition): own_language.to_bytes()}
+        """Return the files of a user's language and meanings. The results keep copies: users may remove the originals."""
+        own_language, found = self.languages.get(replicate.condition), {}
+        if own_language is not None:
+            found[language_file(replicate.condition)] = own_language.to_bytes()
+        if self.frequencies is not None and self.frequencies.file:
+            found[meanings_file(self.frequencies.file)] = self.frequencies.to_csv(self.task.space)
+        return found
 
     def joined(self, other: JobTraining) -> Self:
         """Return the job with the additional replicates and languages of another job."""
@@ -137,6 +145,7 @@ class LanguageJob(Job):
             "word_length": task.word_length,
             "hidden_size": task.hidden_size,
             "representation": task.representation,
+            **({} if self.frequencies is None else self.frequencies.config),
         }
 
     def is_baseline(self, replicate: Replicate) -> bool:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import icy
-from icy.config.specs import ProbeSpec
+from icy.config.specs import EndToEndSpec, ProbeSpec
 from icy.core.errors import InvalidSettingError
+from icy.experiments.e2e import pair_jobs
 from icy.experiments.probe import probe_jobs
 from icy.training.job import Replicate
 
@@ -82,3 +83,27 @@ def test_alone_equals_in_a_stack_with_held_out_meanings(tmp_path: Path) -> None:
 def test_what_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(InvalidSettingError):
         only_job(**given)
+
+
+@pytest.mark.parametrize("agents", [{}, {"senders": 2, "receivers": 2}])
+def test_pairs_and_populations_draw_by_the_weights_too(agents: dict[str, int], pets: Path, tmp_path: Path) -> None:
+    how: dict[str, Any] = {"steps": 20, "report_every": 10, "hidden": 8, "word_length": 1, "seeds": 2, "workers": 1}
+    result = icy.e2e("FC1L", "FC1L", meanings=str(pets), **how, **agents, out=tmp_path / "out", progress=False)
+    table = result.to_dataframe("long")
+    assert table["options"].str.contains("existing=pets@").all()
+    assert table["unweighted_accuracy"].between(0, 1).all()
+    assert (table["unweighted_accuracy"] != table["end_to_end_accuracy"]).any()
+    assert list((tmp_path / "out" / "meanings").iterdir())
+
+
+def test_keys_of_pairs_with_equal_frequencies_are_those_of_before() -> None:
+    keys = []
+    for given in ({}, {"frequencies": "equal"}, {"frequencies": "zipf:2"}):
+        (job,) = pair_jobs(EndToEndSpec("FC1L", "FC1L", meanings="3x4", hidden=8, seeds=1, **given))
+        keys.append(job.key(job.replicates[0]))
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_a_population_has_no_order_of_its_own() -> None:
+    with pytest.raises(InvalidSettingError, match="in place of zipf:1"):
+        pair_jobs(EndToEndSpec("FC1L", "FC1L", senders=2, receivers=2, frequencies="zipf:1"))

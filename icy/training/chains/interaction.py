@@ -86,7 +86,9 @@ class Interaction(PairStack):
             )
         return {place: said[place] for place in which}
 
-    def _outcome(self, player: PlayingPair, final: Row, diverged: bool, language: Language) -> Outcome:
+    def _outcome(
+        self, player: PlayingPair, final: Row, diverged: bool, language: Language, equally: float | None
+    ) -> Outcome:
         if diverged:
             del self.lessons[player.replicate]
         return Outcome(player.replicate, "diverged" if diverged else "steps", self.updates, math.nan)

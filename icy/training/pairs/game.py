@@ -24,7 +24,7 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
 from icy.records.record import Record, spoken_file
-from icy.training.batches import Batches, draw_meanings
+from icy.training.batches import EQUALLY, Batches, draw_meanings
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Reading, Replicate, Report
@@ -144,7 +144,8 @@ class PairStack(Lockstep):
 
     def _make_draws(self, device: torch.device) -> Batches:
         rows = self._rows()
-        return Batches([_language(self.job, row) for row in rows], [row.seed for row in rows], device)
+        languages, seeds = [_language(self.job, row) for row in rows], [row.seed for row in rows]
+        return Batches(languages, seeds, device, frequencies=self.job.frequencies)
 
     def _models(self) -> list[Pair]:
         """Return the pair of each row before the game."""
@@ -231,9 +232,12 @@ class PairStack(Lockstep):
         ended = [i for i in due if self.players[i].steps <= self.updates or diverged[i]]
         if not ended:
             return
+        equally: Sequence[float | None] = [None] * len(readings)
+        if self.job.frequencies is not None:
+            equally = self._read_equally()
         final = self._read("report") if self.settings.fresh_reading else readings
         languages = self._languages(ended)
-        outcomes = [self._outcome(self.players[i], final[i], diverged[i], languages[i]) for i in ended]
+        outcomes = [self._outcome(self.players[i], final[i], diverged[i], languages[i], equally[i]) for i in ended]
         staying = [i for i in range(len(self.players)) if i not in ended]
         self.players = [self.players[i] for i in staying]
         if staying:
@@ -246,7 +250,16 @@ class PairStack(Lockstep):
         self.draws.keep(staying)
         self.tally.keep(staying)
 
-    def _outcome(self, player: PlayingPair, final: Row, diverged: bool, language: Language) -> Outcome:
+    def _read_equally(self) -> list[float]:
+        """Return the accuracy of each pair on meanings with equal weights."""
+        meanings, messages = self.draws.batches(EQUALLY, FAR + self.updates, 1, self.settings.evaluation_size)
+        answered = self._scores(meanings[0], messages[0])[1]
+        found: list[float] = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1)).tolist()
+        return found
+
+    def _outcome(
+        self, player: PlayingPair, final: Row, diverged: bool, language: Language, equally: float | None
+    ) -> Outcome:
         _, accuracy, loss, rho, of_sender, of_receiver = final
         place = spoken_file(self.job.key(player.replicate))
         extra = {
@@ -257,6 +270,7 @@ class PairStack(Lockstep):
             "sender_accuracy": of_sender,
             "receiver_accuracy": of_receiver,
             "language": place,
+            **({} if equally is None else {"unweighted_accuracy": equally}),
         }
         files = {place: language.to_bytes()}
         if self.job.keep_models and not diverged:
@@ -348,13 +362,19 @@ def reported_meanings(record: Record) -> IntArray:
     """Return the numbers [N] of the meanings that the topsim in a pair's record compares.
 
     Raises:
-        InvalidSettingError: the preset is `published`, where topsim uses messages of training that are not saved.
+        InvalidSettingError: the preset is `published`, where topsim uses messages of training that are not saved; or
+            the meanings have frequencies.
     """
     settings, space = TrainingSettings(**record["config"]["settings"]), MeaningSpace.of(record["meanings"])
     if settings.training_readings:
         raise InvalidSettingError(
             f"Under the preset published, the topsim of {record['model']} with seed {record['seed']} compares messages "
             "of the last training batch, which are not saved: leave out --as-reported."
+        )
+    if {"existing", "frequencies"} & record["config"].keys():
+        raise InvalidSettingError(
+            f"The topsim of {record['model']} with seed {record['seed']} compares meanings drawn by their frequencies: "
+            "leave out --as-reported."
         )
     key = stream_key(record["seed"], "meanings", "report" if settings.fresh_reading else "check")
     keys = torch.tensor([key], dtype=torch.int64, device="cpu")

@@ -23,7 +23,7 @@ from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.record import spoken_file
-from icy.training.batches import Batches
+from icy.training.batches import EQUALLY, Batches
 from icy.training.gradient import GradientLearner, with_copies
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import examples_at_once
@@ -169,7 +169,8 @@ class PopulationStack(PairStack):
         space, rows = self.job.task.space, self._rows()
         # No messages are read: an agent from scratch knows no language.
         nothing = Language(space, np.zeros((space.size, space.attributes), dtype=np.uint8), self.job.task.vocab_size)
-        return Batches([nothing] * len(rows), [row.seed for row in rows], device)
+        seeds = [row.seed for row in rows]
+        return Batches([nothing] * len(rows), seeds, device, frequencies=self.job.frequencies)
 
     def _models(self) -> list[Pair]:
         return [make_pair(self.job.task, row.seed, self.settings) for row in self._rows()]
@@ -294,8 +295,16 @@ class PopulationStack(PairStack):
         }
         return {i: languages[0] for i, languages in self.spoken.items()}
 
-    def _outcome(self, player: PlayingPair, final: Row, diverged: bool, language: Language) -> Outcome:
-        outcome, place = super()._outcome(player, final, diverged, language), self.players.index(player)
+    def _read_equally(self) -> list[float]:
+        size = self.population.size
+        drawn, _ = self.draws.batches(EQUALLY, FAR + self.updates, 1, self.settings.evaluation_size)
+        right = self._all_pairings(drawn[0, ::size].repeat_interleave(size, 0))[0]
+        return [float(of_one.mean()) for of_one in right]
+
+    def _outcome(
+        self, player: PlayingPair, final: Row, diverged: bool, language: Language, equally: float | None
+    ) -> Outcome:
+        outcome, place = super()._outcome(player, final, diverged, language, equally), self.players.index(player)
         measured = self.measured[place]
         topsims = [finite(value) for value in measured["sender_topsims"]]
         key, others = self.job.key(player.replicate), self.spoken[place][1:]

@@ -76,6 +76,7 @@ def pretrain(
         settings,
         replicates=tuple(replicates),
         languages=job.languages,
+        frequencies=job.frequencies,
         device=job.device,
         engine=job.engine,
     )
