@@ -119,7 +119,7 @@ class LanguageJob(Job):
         ]
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:
-        """Return the files of a user's language and meanings. The results keep copies: users may remove the originals."""
+        """Return copies of the user's language and table of meanings, for the results: users may remove their files."""
         own_language, found = self.languages.get(replicate.condition), {}
         if own_language is not None:
             found[language_file(replicate.condition)] = own_language.to_bytes()
