@@ -311,8 +311,8 @@ class SearchSpec(ProbeSpec):
         larger: settings of a second measurement of finalists and baselines, as in {"meanings": "5x10"}.
         baselines: names of models that are measured with the finalists; by default HierZero:dgsend, FC2L and
             RNNAutoReg:LSTM among senders, and Hier:GRU and FC2L among receivers.
-        people: the people of the objective "people": "icy22", or the rows of a study (.csv or .parquet) that
-            `icy study export` writes.
+        people: the people of the objective "people": "icy22", or a file with the rows of an exported study (.csv or
+            .parquet).
         instances: games per dataset and grammar in the distance to people.
         winner: name of the best model in the plug-in file winner.py.
         quick: a small space, few seeds, few trials and a small hidden size if these are not given, to try things out.

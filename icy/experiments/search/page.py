@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from icy.analysis import style
 from icy.analysis.plots.labels import place_labels
 from icy.core.files import write_atomically
-from icy.core.text import counted, listed, markdown_table
+from icy.core.text import counted, listed, markdown_table, several
 from icy.version import __version__
 
 from .objectives import Objective
@@ -39,8 +39,7 @@ import icy
 @icy.register_{side}("{winner}", source="icy search"{representations})
 def winner(space, message_length, vocab_size, hidden_size, **options):
     """{description}"""
-    own = {options}
-    return icy.create_{side}("{model}", space, message_length, vocab_size, hidden_size, **{{**own, **options}})
+    return icy.create_{side}("{model}", space, message_length, vocab_size, hidden_size, {options})
 '''
 
 
@@ -133,7 +132,7 @@ def _problems(result: SearchResult) -> list[str]:
 def _front_text(result: SearchResult) -> str:
     if len(result.objectives) == 1:
         return ""
-    names = listed([f"trial {trial.number} ({trial.name})" for trial in result.front])
+    names = listed([f"trial {trial.number} (`{trial.name}`)" for trial in result.front])
     return f"No other trial of the last rung is better in one objective and as good in the others than {names}."
 
 
@@ -172,11 +171,17 @@ def _about_people(result: SearchResult) -> str:
 
 def _about_winner(setup: SearchSetup, best: Point) -> str:
     name = setup.spec.winner
+    plugins = " ".join(f"--plugin {file}" for file in (*_plugin_names(setup), WINNER))
     sizes = f" Its hidden size in the search is {best.hidden}." if HIDDEN in best.params else ""
     return (
-        f"The first trial of the table, {best.name}, is in the plug-in file [{WINNER}]({WINNER}) as `{name}`."
-        f"{sizes}\n\n```sh\nicy check --plugin {WINNER} {name}\n```"
+        f"The first trial of the table, `{best.name}`, is in the plug-in file [{WINNER}]({WINNER}) as `{name}`."
+        f"{sizes}\n\n```sh\nicy check {plugins} {name}\n```"
     )
+
+
+def _plugin_names(setup: SearchSetup) -> list[str]:
+    """Return the names of the plug-in files of a search, without their folders."""
+    return [Path(str(file)).name for file in several(setup.spec.plugin)]
 
 
 # -- picture -----------------------------------------------------------------------------------------------------------
@@ -198,15 +203,16 @@ def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], fron
         for trial in (trial for trial in trials if len(trial.rungs) == rung):
             x, y = _place(trial)
             axes.plot([x], [y], "o", color=colour, markersize=4, gid=_mark(trial))
+    lines = []
     if len(objectives) == 1:
         axes.set(xlabel="trial", ylabel=objectives[0].text)
     else:
-        best = sorted(map(_place, front))
-        axes.plot(*zip(*best, strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
+        lines = [sorted(map(_place, front))]
+        axes.plot(*zip(*lines[0], strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
         axes.set(xlabel=objectives[0].text, ylabel=objectives[1].text)
     style.tidy(axes, "both")
     axes.legend(fontsize=style.SMALL, frameon=False)
-    place_labels(axes, [*map(_place, front)], [f"trial {trial.number}" for trial in front], [])
+    place_labels(axes, [*map(_place, front)], [f"trial {trial.number}" for trial in front], lines)
     return figure
 
 
@@ -242,7 +248,7 @@ def _place(trial: SearchTrial) -> tuple[float, float]:
 def plugin(setup: SearchSetup, best: Point) -> str:
     """Return the source of a plug-in file that registers a point of the space as a model of its own."""
     entry, name = best.entry, setup.spec.winner
-    needs = "It needs the plug-in that registers its family." if setup.spec.plugin else "It needs only icy."
+    needs = f"It needs {listed(_plugin_names(setup)) or 'only icy'}."
     about = f"The hidden size in the search was {best.hidden}. {needs}"
     limited = f", representations={tuple(entry.representations)!r}" if entry.representations else ""
     return PLUGIN.format(
@@ -253,6 +259,6 @@ def plugin(setup: SearchSetup, best: Point) -> str:
         winner=name,
         representations=limited,
         description=f"The {entry.kind} {best.name}.",
-        options=repr(dict(best.options)),
+        options=f"**({dict(best.options)!r} | options)" if best.options else "**options",
         model=entry.name,
     )
