@@ -23,6 +23,7 @@ ROOT = Path(__file__).parent
 
 # Each lower bound is a version that passes the tests; `.ci/lowest FOLDER` installs these versions to check it.
 REPORT = ["vl-convert-python>=1.6"]  # Vega in one file, which `icy report` writes into its reports
+SEARCH = ["optuna>=4.0"]  # its samplers and importances; SQLAlchemy comes with it
 STUDY = [
     "idna>=3.0",  # names of sites with non-ASCII letters, as browsers write them
     "jinja2>=3.1",
@@ -196,6 +197,7 @@ setup(
         "study": STUDY,
         "test": [
             *REPORT,
+            *SEARCH,
             *STUDY,
             "beartype>=0.19",
             "build>=1.2",
@@ -226,6 +228,7 @@ setup(
         "notebooks": ["ipykernel>=6.29", "nbclient>=0.10", "nbformat>=5.10"],
         "ray": ["ray>=2.44"],
         "report": REPORT,
+        "search": SEARCH,
         "tensorboard": ["tensorboard>=2.17"],
         "transformers": ["transformers>=4.46"],  # text models on this machine
         "mlflow": ["mlflow>=3.7"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, overload
@@ -461,10 +462,7 @@ def pairs_needed(effect: float, spread: float, power: float = 0.8, alpha: float 
         if high > MOST_SEEDS:
             return None
     low = max(2, high // 2)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power_of(middle, size, alpha) >= power else (middle + 1, high)
-    return low
+    return low + bisect_left(range(low, high), power, key=lambda seeds: power_of(seeds, size, alpha))
 
 
 def signs_needed(alpha: float = 0.05) -> int:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import Formatter
 
     from .figures import ShownFigure
 
@@ -332,36 +333,24 @@ def outer_labels(axes: Sequence[Axes], across: int, below: str, left: Sequence[s
 
 def ratio_axis(axis: Axis, low: float, high: float) -> None:
     """Put ticks with plain numbers (1, 2, 5, 10, ...) between the limits of a logarithmic axis."""
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     ticks = _ticks_between(COARSE, low, high)
-    if len(ticks) < 3:
-        ticks = _ticks_between(FINE, low, high)
-    axis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
-    axis.set_ticklabels([f"{tick:g}" for tick in ticks])
+    put_ticks(axis, ticks if len(ticks) > 2 else _ticks_between(FINE, low, high), "{x:g}")
 
 
 def count_axis(axis: Axis, low: float, high: float) -> None:
     """Put a few ticks with short numbers (5k, 100k, 2M) between the limits of a logarithmic axis."""
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import EngFormatter
 
     tens, ticks = _ticks_between((1,), low, high), _ticks_between(COARSE, low, high)
     ticks = tens if len(tens) > 1 else ticks if len(ticks) > 1 else _ticks_between(FINE, low, high)
-    axis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
-    axis.set_ticklabels([short(tick) for tick in ticks])
+    put_ticks(axis, ticks, EngFormatter(sep=""))
 
 
-def short(number: float) -> str:
-    """Return a count as a short text.
+def put_ticks(axis: Axis, ticks: Sequence[float], form: Formatter | str) -> None:
+    """Put major ticks at these places of an axis, with labels by a formatter or format string, and no minor ticks."""
+    from matplotlib.ticker import FixedLocator, NullLocator
 
-    Example:
-        >>> short(500), short(20_000), short(1_500_000)
-        ('500', '20k', '1.5M')
-    """
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:g}{letter}"
-    return f"{number:g}"
+    axis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator(), major_formatter=form)
 
 
 def _ticks_between(steps: Sequence[float], low: float, high: float) -> list[float]:

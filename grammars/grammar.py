@@ -30,6 +30,7 @@ Messages = Int64[IntArray, "meaning={space.size} length={space.attributes*word_l
 TableMessages = Int64[IntArray, "meaning={table.space.size} length={table.message_length}"]  # of a corruption
 Words = Int64[IntArray, "attr={space.attributes} value={space.values} word_length={word_length}"]
 
+NO_WORD = -1  # tokens in place of the word of a value that an attribute does not have
 LARGEST_DRAW = 2**62  # numbers up to this are drawn as one 64-bit integer, larger ones digit by digit
 
 
@@ -120,20 +121,21 @@ def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int
     The words depend only on the seed and the sizes, so all grammars of a seed share them.
 
     Returns:
-        Shape [A, K, w].
+        Shape [A, K, w]; NO_WORD at values that an attribute does not have.
 
     Raises:
-        InvalidSettingError: there are fewer than A * K different words.
+        InvalidSettingError: there are fewer different words than values.
     """
-    count, possible = space.attributes * space.values, vocab_size**word_length
+    count, possible = sum(space.size_of_each), vocab_size**word_length
     if possible < count:
         raise InvalidSettingError(
             f"{space} needs {counted(count, 'different word')}, but a length of {word_length} gives only {possible} "
             "over a "
             f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
         )
-    words = distinct_digits(stream(seed, "words"), count, vocab_size, word_length)
-    return words.reshape(space.attributes, space.values, word_length)
+    words = np.full((space.attributes, space.values, word_length), NO_WORD)
+    words[space.existing] = distinct_digits(stream(seed, "words"), count, vocab_size, word_length)
+    return words
 
 
 def base_messages(
@@ -158,9 +160,10 @@ def base_messages(
         words = base_words(space, vocab_size, word_length, seed)
     space.check_fits(space.attributes * word_length)
     messages = np.empty((space.size, space.attributes, word_length), dtype=np.int64)
+    sizes, repeats = space.size_of_each, space.strides  # the latter: meanings in a row with the same value
     for attribute, of_values in enumerate(words):
-        repeats = space.values ** (space.attributes - 1 - attribute)  # meanings in a row with the same value
-        messages[:, attribute].reshape(-1, space.values, repeats, word_length)[...] = of_values[:, None]
+        of_one = messages[:, attribute].reshape(-1, sizes[attribute], repeats[attribute], word_length)
+        of_one[...] = of_values[: sizes[attribute], None]
     return messages.reshape(space.size, -1)
 
 
@@ -202,6 +205,7 @@ def given_words(words: object, space: MeaningSpace, vocab_size: int, word_length
 
     Raises:
         InvalidSettingError: `words` is not an array [A, K, w] of tokens 0..V-1, or two values have the same word.
+            Words of values that an attribute does not have are ignored.
     """
     shape = (space.attributes, space.values, word_length)
     try:
@@ -213,11 +217,12 @@ def given_words(words: object, space: MeaningSpace, vocab_size: int, word_length
             f"The words of {space} must be whole numbers of shape {shape}: attributes, values, tokens of a word; the "
             f"given words have shape {given.shape}."
         )
-    if given.min() < 0 or given.max() >= vocab_size:
+    used = given[space.existing]
+    if used.min() < 0 or used.max() >= vocab_size:
         raise InvalidSettingError(
-            f"Tokens of words run from 0 to {vocab_size - 1}; found {given.min()} to {given.max()}."
+            f"Tokens of words run from 0 to {vocab_size - 1}; found {used.min()} to {used.max()}."
         )
-    if len(np.unique(given.reshape(-1, word_length), axis=0)) < space.attributes * space.values:
+    if len(np.unique(used, axis=0)) < len(used):
         raise InvalidSettingError("Two attribute values have the same word; give each value its own word.")
     return given.astype(np.int64)
 

@@ -26,7 +26,7 @@ class ShufDet(Corruption):
 
     def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return messages of reordered words; see Corruption.apply."""
-        attributes, values = table.space.attributes, table.space.values
+        attributes, values = table.space.attributes, table.space.size_of_each[-1]
         in_order = np.tile(np.arange(attributes), (values, 1))
         order_of_value = table.rng.permuted(in_order, axis=1)
         last_values = np.arange(len(messages)) % values

@@ -34,6 +34,62 @@ def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor,
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :size]
 
 
+class Sinusoids(nn.Module):
+    """Positions encoded by sinusoids."""
+
+    def forward(self, length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "length hidden"]:
+        """Return the codes of all positions; see `sinusoids`."""
+        return sinusoids(length, like)
+
+
+class LearnedPositions(nn.Module):
+    """Positions encoded by one learned vector each, initialized N(0, 1) like an embedding.
+
+    Args:
+        length: L.
+        size: E.
+    """
+
+    def __init__(self, length: int, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(length, size))
+
+    def forward(self, length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "*stack length hidden"]:
+        """Return the codes of all positions."""
+        return self.weight
+
+
+class NoPositions(nn.Module):
+    """Codes of zeros: the model does not see positions."""
+
+    def forward(self, length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "length hidden"]:
+        """Return zeros for all positions."""
+        return torch.zeros(length, like.shape[-1], dtype=like.dtype, device=like.device)
+
+
+Positions = Sinusoids | LearnedPositions | NoPositions
+
+
+def position_codes(positions: str, length: int, size: int) -> Positions:
+    """Create the codes of positions.
+
+    Args:
+        positions: "sinusoid", "learned" or "none".
+        length: L.
+        size: E.
+    """
+    if positions == "learned":
+        return LearnedPositions(length, size)
+    return Sinusoids() if positions == "sinusoid" else NoPositions()
+
+
+def at_positions(
+    x: Float[Tensor, "*stack batch length hidden"], codes: Float[Tensor, "*#stack length hidden"]
+) -> Float[Tensor, "*stack batch length hidden"]:
+    """Return x plus the codes of its positions."""
+    return x + (codes if codes.dim() == 2 else codes.unsqueeze(-3))
+
+
 class _Attend(Fused):
     """One step of attention over a cache. The step first adds its own row to the cache.
 

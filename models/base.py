@@ -1,5 +1,6 @@
 """Base classes of senders and receivers, independent of training and of the command line."""
 
+from functools import partial
 from typing import Literal
 
 import torch
@@ -22,6 +23,7 @@ MessageScores = Float[Tensor, "*stack batch length={self.message_length} vocab={
 MeaningScores = Float[Tensor, "*stack batch attr={self.space.attributes} value={self.space.values}"]
 
 Convention = Literal["true", "published"]
+MISSING = -1e4  # added to the scores of values that an attribute does not have, so that their probability is 0
 
 
 class Model(nn.Module):
@@ -123,6 +125,32 @@ class MemoryModel(Model):
         """Load the result of `stored`."""
         for name, buffer in self.named_buffers():
             buffer.copy_(stored[name])
+
+
+def leave_out_missing_values(receiver: nn.Module, space: MeaningSpace) -> None:
+    """Make a receiver give no probability to values that an attribute does not have.
+
+    A receiver has K scores for every attribute, where K is the largest number of values. In a space that is not a grid,
+    some attributes have fewer values.
+
+    Args:
+        receiver: a module from messages to scores [batch, attr, value]; it gets a forward hook.
+        space: the meanings.
+    """
+    penalty = torch.from_numpy(~space.existing).flatten() * MISSING
+    receiver.register_forward_hook(partial(_without_missing, penalty))
+
+
+def _without_missing(penalty: Tensor, model: nn.Module, inputs: object, scores: Tensor) -> Tensor:
+    return without_missing(scores, penalty.to(scores.device, scores.dtype))
+
+
+@traceable
+def without_missing(
+    scores: Float[Tensor, "*stack batch attr value"], penalty: Float[Tensor, " attr_value"]
+) -> Float[Tensor, "*stack batch attr value"]:
+    """Return scores plus the penalties of all values, [A * K]."""
+    return (scores.flatten(-2) + penalty).view(scores.shape)
 
 
 @traceable

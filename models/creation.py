@@ -3,6 +3,7 @@
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from icy.core.choices import as_text, name_with
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.memory import available_memory
 from icy.core.registry import Entry, registry
@@ -95,6 +96,9 @@ def create(
     for what, value in (("message_length", message_length), ("vocab_size", vocab_size), ("hidden_size", hidden_size)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise InvalidSettingError(f"{what} must be a whole number of at least 1, not {value!r}.")
+    if in_name := [name for name in options if name in entry.choices]:
+        name = name_with(entry.qualified.partition("[")[0], {in_name[0]: as_text(options[in_name[0]])})
+        raise InvalidSettingError(f"The option '{in_name[0]}' is part of the model's name: write {name}.")
     factory = entry.load()
     accepted = _option_names(factory)
     if "representation" in options or entry.representations:
@@ -109,6 +113,10 @@ def create(
     if hidden_size >= LARGE:
         _require_memory(entry, sizes, options)
     model: nn.Module = entry.create(*sizes, **options)
+    if entry.kind == "receiver" and not sizes[0].is_grid:
+        from .base import leave_out_missing_values  # imports torch
+
+        leave_out_missing_values(model, sizes[0])
     return model
 
 

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from icy.core.representations import one_hot
 from icy.core.tracing import traceable
 
+from .kernels.cell_steps import tanh
 from .kernels.products import product
 
 Meanings = Integer[Tensor, "*#lead attr"] | Float[Tensor, "*#lead attr value"]  # values, or weights over them
@@ -58,6 +59,14 @@ class Linear(nn.Linear):
     def forward(self, x: Float[Tensor, "*#lead inputs"]) -> Float[Tensor, "*lead outputs"]:
         """Return `x W^T + b`."""
         return linear(x, self.weight, self.bias)
+
+
+class Tanh(nn.Module):
+    """The hyperbolic tangent, by the kernel of the cells."""
+
+    def forward(self, x: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
+        """Return tanh(x)."""
+        return tanh(x)
 
 
 class MeaningEmbedding(nn.Module):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import icy
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SweepSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SearchSpec, SweepSpec
 from icy.core.lazy import load_object
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kinds
@@ -33,7 +33,7 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
     "icy.config.options": ("ChainOptions", "EndToEndOptions", "ProbeOptions", "RunOptions"),
     "icy.config.types": (
         *("Engine", "Grammars", "Numbers", "OrderName", "Paths", "Presets", "Protocols", "Rerun", "Representations"),
-        *("RunnerName", "SideName", "Spaces", "SplitName", "SymbolsName", "TrackerName"),
+        *("RunnerName", "SamplerName", "SideName", "Spaces", "SplitName", "SymbolsName", "TrackerName"),
     ),
     "icy.s2b.environments.adapter": ("RenderMode",),
     "icy.s2b.environments.spaces": ("ActionsName", "MessagesName", "ObservationsName"),
@@ -112,6 +112,7 @@ def stubs() -> dict[Path, str]:
             typed_dict("RunOptions", run),
             typed_dict("ProbeOptions", annotations(ProbeSpec), ["model", "grammar", *run], "RunOptions"),
             typed_dict("SweepOptions", pair | annotations(SweepSpec), ["model", *run], "RunOptions"),
+            typed_dict("SearchOptions", annotations(SearchSpec), ["model", *run], "RunOptions"),
             typed_dict("EndToEndOptions", pair, [*PAIR, *run], "RunOptions"),
             typed_dict("ChainOptions", annotations(ChainSpec), ["model", "grammar", *run], "RunOptions"),
             typed_dict("ReproduceOptions", annotations(ReproduceSpec), ["table", "only", *run], "RunOptions"),

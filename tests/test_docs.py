@@ -208,7 +208,9 @@ def plugged_in(forgetting: None, tmp_path: Path) -> None:
 
 @pytest.mark.docs
 @pytest.mark.usefixtures("plugged_in")
-@pytest.mark.parametrize("name", ["sender/SquaredLinear", "receiver/LastTokens", "HierZero:plain", "RNN1L:plain"])
+@pytest.mark.parametrize("name", [
+    "sender/SquaredLinear", "receiver/LastTokens", "HierZero:plain", "RNN1L:plain", "MyNet[activation=tanh,layers=2]",
+])  # fmt: skip
 def test_models_of_the_plug_in_page_keep_the_contract(name: str) -> None:
     assert all(result.passed for result in testing.check(name))
 

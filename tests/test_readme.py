@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,6 +27,7 @@ MOST_BYTES, MOST_OF_A_PICTURE = 11_500, 120_000
 NUMBER = r"\d+(?:\.\d+)?"
 PRINTED = {
     "docs/grammars.md": ["show all --meanings 3x4 --word-length 2 --seed 123"],
+    "docs/models.md": ["list options sender/Composed"],
     "docs/metrics.md": ["metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre"],
     "docs/s2b.md": [
         "s2b eval --listener binding --listener nearest --listener random --samples 1,4 --episodes 50 --seeds 3"
@@ -44,10 +46,15 @@ PRINTED = {
     ],
 }
 TRAINED = {
-    "docs/s2b-agents.md": "s2b train --quick --deaf",
-    "docs/end-to-end.md": "e2e -s RNNAutoReg:GRU -r RNN:GRU --pretrain concat --pretrain perm --pretrain rot --quick",
-    "docs/iterated-learning.md": "iterate --model FC2L --grammar perm --grammar hol --quick",
-    README: "probe --model HierZero:GRU --grammar shufdet",
+    "docs/s2b-agents.md": ["s2b train --quick --deaf"],
+    "docs/meanings.md": ["probe -m sender/FC2L -g rot,hol --meanings 10,4,2 --quick"],
+    "docs/end-to-end.md": [
+        "e2e -s RNNAutoReg:GRU -r RNN:GRU --pretrain concat --pretrain perm --pretrain rot --quick",
+        "e2e -s FC2L -r RNN1L:GRU --senders 3 --receivers 3 --replace-every 0,100 --steps 350 --quick",
+    ],
+    "docs/iterated-learning.md": ["iterate --model FC2L --grammar perm --grammar hol --quick"],
+    "docs/models.md": ["probe -m 'sender/Composed[decoder=hierarchy,boundary=fixed]' -g rot,shufdet --quick"],
+    README: ["probe --model HierZero:GRU --grammar shufdet"],
 }
 PLUG_IN = "probe --plugin mine.py --model Bottleneck --grammar all --quick"
 
@@ -59,7 +66,7 @@ def lines(output: str) -> list[str]:
 
 def printed(command: str) -> list[str]:
     """Return the lines that a command prints."""
-    done = CliRunner().invoke(main, command.split())
+    done = CliRunner().invoke(main, shlex.split(command))
     assert done.exit_code == 0, done.output
     return lines(done.stdout)
 
@@ -105,12 +112,29 @@ def test_the_episode_it_begins() -> None:
 
 
 @pytest.mark.docs
-@pytest.mark.parametrize("page", TRAINED)
-def test_what_it_prints_after_training(page: str, tmp_path: Path) -> None:
-    assert f"icy {TRAINED[page]}" in text(page)
-    found = printed(f"{TRAINED[page]} --out {tmp_path}")
+@pytest.mark.parametrize(("page", "command"), [(page, one) for page, found in TRAINED.items() for one in found])
+def test_what_it_prints_after_training(page: str, command: str, tmp_path: Path) -> None:
+    assert f"icy {command}" in text(page)
+    found = printed(f"{command} --out {tmp_path}")
     # Deaf listeners are at chance. Their deviation over two seeds was 1.1 with AVX2 and 3.2 without, by the same code.
-    assert_alike(found, shown(page, found[0], found[3].split()[0]), spreads=page != "docs/s2b-agents.md")
+    assert_alike(found, shown(page, found[0], found[4].split()[0]), spreads=page != "docs/s2b-agents.md")
+
+
+@pytest.mark.docs
+@pytest.mark.usefixtures("forgetting")
+def test_the_search_from_start_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The points of its trials are random, so they do not depend on the processor, but their order may."""
+    page = "docs/search.md"
+    monkeypatch.chdir(tmp_path)
+    Path("steps.py").write_text(next(block for block in code(page) if "Steps" in block))
+    Path("search.toml").write_text(next(block for block in code(page, "toml") if "steps.py" in block))
+    assert "icy search search.toml" in text(page)
+    found = printed("search search.toml --workers 1 -q")
+    expected = shown(page, "Steps[", "shrinkage")
+    assert [found[0], len(found)] == [expected[0], len(expected)]
+    trials = [{line.split()[0]: line.split()[1:3] for line in lines[1:9]} for lines in (found, expected)]
+    assert trials[0] == trials[1]
+    assert "keeps its contract" in printed("check --plugin steps.py --plugin found/winner.py Winner")[-1]
 
 
 @pytest.fixture

@@ -160,14 +160,15 @@ class Atlas:
         """Return the number of seeds per setting and model (rows) and grammar (columns).
 
         A cell is missing if the side cannot use the grammar. Each setting has a row for every model of icy that works
-        with its representation, measured or not.
+        with its representation, measured or not, except families with options in their names.
         """
-        from icy.core.registry import registry
+        from icy.core.registry import registry, without_choices
 
         parts = []
         for key, part in self.table.groupby(SETTING, dropna=False, sort=False):
             about: Facts = dict(zip(SETTING, key, strict=True))
-            zoo = [e.qualified for e in registry.entries(about["side"]) if e.works_with(about["representation"])]
+            models = without_choices(registry.entries(about["side"]))
+            zoo = [e.qualified for e in models if e.works_with(about["representation"])]
             counts = part.groupby(["model", "grammar"])["seed"].nunique().unstack(fill_value=0)
             counts = counts.reindex([*zoo, *(m for m in counts.index if m not in zoo)], fill_value=0)
             parts.append(counts[in_order(counts.columns)].assign(**about).reset_index())

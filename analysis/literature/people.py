@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 
+from icy.analysis.people import NORMAL
 from icy.analysis.row_types import Facts, Row
+from icy.analysis.statistics import Values
 
 from .catalogue import published
 
@@ -34,6 +37,25 @@ def published_people() -> pd.DataFrame:
     """
     tables = pd.concat([published(f"icy22/table{number}") for number in (21, 22)])
     return pd.DataFrame([_row(found) for found in tables.to_dict("records")], columns=list(STUDY_COLUMNS))
+
+
+def published_draws(rows: pd.DataFrame, resamples: int, rng: np.random.Generator, share: float = 1.0) -> Values:
+    """Draw mean accuracies of people from beta distributions of the printed mean and standard error.
+
+    Args:
+        rows: rows of `published_people` with the metric "exact".
+        resamples: number of draws.
+        rng: random generator.
+        share: the share of the people that a mean is of. Half of the people have twice the variance.
+
+    Returns:
+        Draws [resample, row], 0 to 1.
+    """
+    means = rows["value"].to_numpy(float)
+    errors = [float(str(text).partition("±")[2]) / NORMAL for text in rows["printed"]]
+    sizes = [mean * (1 - mean) / (error**2 / share) - 1 for mean, error in zip(means, errors, strict=True)]
+    draws = [rng.beta(m * n, (1 - m) * n, resamples) for m, n in zip(means, sizes, strict=True)]
+    return np.stack(draws, 1)
 
 
 def _row(cell: Row) -> Facts:

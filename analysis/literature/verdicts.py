@@ -291,7 +291,7 @@ class Verdict:
             larger=float(np.mean(np.sign(gaps)) + 1) / 2 if some else math.nan,
             larger_p=larger_p,
             rows=len(set(of_rows)),
-            difference=_gap(found),
+            difference=float((found["icy"] - found["published"]).abs().median()),
             correlation=_correlation(found),
         )
 
@@ -409,10 +409,6 @@ def _signed(known: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
     if relative:
         ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
     return np.where(np.abs(ours - theirs) < LEAST_SPREAD, 0.0, ours - theirs)
-
-
-def _gap(cells: pd.DataFrame) -> float:
-    return float((cells["icy"] - cells["published"]).abs().median())
 
 
 def _correlation(cells: pd.DataFrame) -> float:

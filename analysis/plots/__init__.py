@@ -2,7 +2,7 @@
 
     >>> from icy.analysis.plots import KINDS
     >>> sorted(KINDS)
-    ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'parameters', 'ratios', 'tradeoff']
+    ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
 
 matplotlib is imported when the first plot is drawn.
 """
@@ -38,6 +38,10 @@ KINDS = {
         "Results against the number of parameters: a panel per grammar, a line per model.",
     ),
     "e2e": ("e2e_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
+    "pairings": (
+        "pairing_map",
+        "Populations: the accuracy of every pairing of a sender and a receiver, a panel per seed.",
+    ),
     "chain_curves": (
         "chain_plots",
         "Chains of learners over generations: a row per measure, a column per model, a line per first language.",
@@ -55,6 +59,7 @@ __all__ = [
     "curves",
     "e2e",
     "heat",
+    "pairings",
     "parameters",
     "plot_function",
     "plot_style",

@@ -29,7 +29,7 @@ from icy.analysis.order import in_order, without_hashes
 from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import SPREADS, checked_spread
 from icy.core.conventions import Convention
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.metrics import nearest_grammar
@@ -120,12 +120,9 @@ def _points(results: Results, measures: Sequence[str]) -> tuple[pd.DataFrame, Se
         if not chains:
             raise InvalidSettingError("The plot 'chain_curves' needs results of `icy iterate`.")
         table = pd.DataFrame([point for chain in one_setting(chains) for point in chain_points(chain)])
-    known = [
-        name for name in table if pd.api.types.is_numeric_dtype(table[name]) and name not in ("seed", "generation")
-    ]
+    numbers = table.select_dtypes("number").columns.difference(["seed", "generation"], sort=False)
     for name in measures:
-        if name not in known:
-            raise unknown("measure of these chains", name, known)
+        require_known("measure of these chains", name, list(numbers))
     return without_hashes(table), chains
 
 

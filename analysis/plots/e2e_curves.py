@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from icy.analysis import style
@@ -174,7 +174,7 @@ def _error_axis(ax: Axes) -> None:
         return most - 10.0**-height
 
     ax.set_yscale("function", functions=(height, accuracy))
-    ax.yaxis.set(major_locator=FixedLocator(ACCURACIES), minor_locator=NullLocator(), major_formatter="{x:g}")
+    style.put_ticks(ax.yaxis, ACCURACIES, "{x:g}")
     ax.set_ylim(0, 1.002)
     ax.grid(axis="y", color="#dddddd", linewidth=0.6)
 

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.ticker import EngFormatter
 
 from icy.analysis import style
 from icy.analysis.order import in_order, without_hashes
@@ -22,7 +22,7 @@ from icy.records.kinds import kind_of, points_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
-from .panels import ResultBlock, blocks, records_of, title_and_notes
+from .panels import blocks, records_of, title_and_notes
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
@@ -72,7 +72,8 @@ def curves(
         raise InvalidSettingError(_explain_no_curves(records))
     runs, long = without_hashes(_evaluations(with_curve)), without_hashes(long_of(with_curve))
     shared, long["options"] = split_shared(long["options"].fillna("").tolist())
-    found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
+    lines = [(block.name, line) for block in blocks(long) for line in block.lines]
+    found = [(f"{line.label}\n{name}" if name else line.label, line.long) for name, line in lines]
     names = [name for name, _ in found]
     width = width or style.WIDTH
     across = style.across(len(found), width)
@@ -126,10 +127,6 @@ def _evaluations(records: Sequence[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype({RECONSTRUCTED: float})
 
 
-def _name(block: ResultBlock, label: str) -> str:
-    return f"{label}\n{block.name}" if block.name else label
-
-
 def _panel(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look], spread: str) -> None:
     for grammar in in_order(runs["grammar"]):
         part = runs[runs["grammar"] == grammar]
@@ -147,7 +144,7 @@ def _reconstruction(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look]) 
 
 def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
     """Draw one grammar: the mean over seeds until the shortest run ends, then a line per seed."""
-    every = part.pivot_table(index="steps", columns="key", values="accuracy").sort_index()
+    every = part.pivot_table(index="steps", columns="key", values="accuracy")
     shared = every.dropna()
     mean = shared.mean(axis=1)
     if every.shape[1] > 1:
@@ -192,8 +189,7 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
             first = float(runs.loc[runs["steps"] > 0, "steps"].min())
             ax.set_xscale("symlog", linthresh=first, linscale=0.4)
             ticks = [0, *(10.0**n for n in range(1, 8) if first <= 10**n <= last)]
-            ax.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
-            ax.set_xticklabels([style.short(tick) for tick in ticks])
+            style.put_ticks(ax.xaxis, ticks, EngFormatter(sep=""))
         else:
             ax.locator_params(axis="x", nbins=4)
         ax.set_xlim(0, last * 1.02)

@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -97,7 +98,7 @@ class Board:
     def of(cls, score: Score, groups: Mapping[Hashable, int] | None = None) -> Board:
         """Lay out the heaviest words and concepts of a score: matched pairs in the order of concepts, then the rest."""
         every, translation = (_pairs(score.details[name]) for name in ("pairs", "translation"))
-        matched = heapq.nlargest(MOST, translation, key=_weight)
+        matched = heapq.nlargest(MOST, translation, key=itemgetter(2))
         matched.sort(key=translation.index)
         words, concepts = (
             _heights([pair[end] for pair in matched], _unmatched(every, translation, end)) for end in ENDS
@@ -134,10 +135,6 @@ class Board:
 
 def _pairs(table: pd.DataFrame) -> list[Pair]:
     return list(zip(table["word"].tolist(), table["concept"].tolist(), table["weight"].tolist(), strict=True))
-
-
-def _weight(pair: Pair) -> int:
-    return pair[2]
 
 
 def _unmatched(every: list[Pair], translation: list[Pair], side: int) -> list[Hashable]:

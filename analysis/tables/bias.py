@@ -29,6 +29,7 @@ from icy.config.protocols import BASELINE
 from icy.core.checks import parse_whole
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, words
+from icy.records.kinds import kind_of_rows
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
@@ -367,9 +368,8 @@ def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) ->
 
 def _has_baselines(long: pd.DataFrame) -> bool:
     """Return whether results have the steps of concat; some kinds of jobs, such as chains, have no baseline."""
-    if long["measure"].eq("survival").all():
-        return False
-    return bool(long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any())
+    known = long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any()
+    return bool(known and kind_of_rows(long).baseline)
 
 
 def _label_columns(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:

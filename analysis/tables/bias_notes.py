@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
-from icy.analysis.row_types import Series
 from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.table_cells import COARSE, CUT, SPREADS, Reference, TableCell
 from icy.analysis.wording import heading
 from icy.core.text import listed
+from icy.languages.meanings import MeaningSpace
 from icy.records.long_table import ROW
 
 from .by_setting import failures, spread_note
@@ -33,7 +33,8 @@ def notes_on_runs(long: pd.DataFrame, spread: str) -> list[str]:
     notes = spread_note(long, spread)
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
-            caps, budgets = (_several(part[name]) for name in ("cap", "max_updates"))
+            numbers = (sorted(part[name].dropna().unique()) for name in ("cap", "max_updates"))
+            caps, budgets = (", ".join(f"{value:.10g}" for value in values) for values in numbers)
             limits = [f"cap of {caps or '?'}"] if caps or not budgets else []
             limits += [f"budget of {budgets} updates"] if budgets else []
             note = CUT_NOTES.get(str(measure), CUT_NOTES[""])
@@ -45,25 +46,19 @@ def _sides(long: pd.DataFrame) -> list[str]:
     """Return a note that accuracies of senders and receivers are not comparable, if there are both."""
     if not {"sender", "receiver"} <= set(long["side"]):
         return []
-    tokens, attributes = (
-        _chance(long["vocab_size"], "1/V"),
-        _chance(long["meanings"].dropna().astype(str).str.extract(r"x(\d+)$")[0], "1/K"),
-    )
+    spaces = long["meanings"].dropna().unique()
+    tokens = _chance([1 / size for size in long["vocab_size"].dropna().unique()], "1/V")
+    attributes = _chance([MeaningSpace.parse(str(space)).chance for space in spaces], "1/K")
     return [
         f"accuracy is of tokens for senders (chance {tokens}) and of attributes for receivers (chance {attributes}): "
         "the same accuracy or target is not equally hard for both"
     ]
 
 
-def _chance(sizes: Series, otherwise: str) -> str:
-    """Return chance accuracy as text, if all sizes are equal; else `otherwise`."""
-    known = sizes.dropna().astype(float).unique()
-    return f"{1 / known[0]:.0%}" if len(known) == 1 else otherwise
-
-
-def _several(values: Series) -> str:
-    """Return the different numbers of a column, in order; "" for none."""
-    return ", ".join(f"{value:.10g}" for value in sorted(values.dropna().unique()))
+def _chance(shares: Sequence[float], otherwise: str) -> str:
+    """Return chance accuracy as text, if it is equal in all rows; else `otherwise`."""
+    texts = {f"{share:.0%}" for share in shares}
+    return texts.pop() if len(texts) == 1 else otherwise
 
 
 def notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pandas as pd
@@ -12,6 +11,7 @@ from icy.analysis.table_cells import SPREADS, TableCell, checked_spread
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results, long_of
+from icy.records.long_table import options_of
 
 from .printed_table import Line
 
@@ -34,16 +34,6 @@ def results_in(results: Results, spread: str, compare: object = None, refusal: s
     if compare is not None and refusal:
         raise InvalidSettingError(f"{refusal}; leave out compare (--compare).")
     return long_of(results, empty=True)
-
-
-def options_of(text: object) -> dict[str, str]:
-    """Parse the options in a cell of a long table; values may be lists and dicts, with commas.
-
-    Example:
-        >>> options_of("a.b=1, c=[1, 2]")
-        {'a.b': '1', 'c': '[1, 2]'}
-    """
-    return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
 
 
 def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterable[str] = ()) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -15,6 +14,7 @@ from icy.core.errors import IncompatibleError
 from icy.core.text import counted, listed, markdown_table
 from icy.records.load import Results, long_of
 
+from .by_setting import whole_text
 from .paired import compare_pairs, corrected, paired_differences, split_cells
 
 LEVEL = 1 - CONFIDENCE  # significance level of corrected p-values
@@ -72,7 +72,7 @@ class ResultsComparison:
         tests = self.cells[self.cells["p_holm"].notna()]
         if len(tests):
             significant = tests[tests["p_holm"] < LEVEL]
-            larger = int(_is_larger(significant).sum())
+            larger = int((significant["effect"] > significant["measure"].eq("ratio")).sum())
             found.append(
                 f"Of {counted(len(tests), 'tested cell')}, {larger} are larger in {second} than in {first} and "
                 f"{len(significant) - larger} smaller, at {LEVEL:.0%} after Holm's correction."
@@ -87,7 +87,7 @@ class ResultsComparison:
             heads[heads.index("difference")] = "difference, or quotient (×)"
         seeds: dict[Hashable, pd.DataFrame] = dict(iter(self.runs.groupby("cell")))
         lines = [
-            [*(_shown(cell[name]) for name in about), *_line(cell, seeds[place])]
+            [*("-" if pd.isna(cell[name]) else whole_text(cell[name]) for name in about), *_line(cell, seeds[place])]
             for place, cell in self.cells.reset_index(drop=True).iterrows()
         ]
         return heads, lines
@@ -199,14 +199,10 @@ def identifying_columns(cells: pd.DataFrame) -> list[str]:
 # -- for readers -------------------------------------------------------------------------------------------------------
 
 
-def _is_larger(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Return for each cell whether the second result is larger."""
-    return cells["effect"] > cells["measure"].eq("ratio").astype(float)
-
-
 def _line(cell: Series, runs: pd.DataFrame) -> list[str]:
     ratio = cell["measure"] == "ratio"
-    interval = "" if pd.isna(cell["low"]) or cell["test"] != "t" else _interval(cell["low"], cell["high"], ratio)
+    ends = " to ".join(_effect(cell[name], ratio) for name in ("low", "high"))
+    interval = "" if pd.isna(cell["low"]) or cell["test"] != "t" else ends
     p: str = "" if pd.isna(cell["p_holm"]) else f"{cell['p_holm']:.2g}"
     effect: str = "" if pd.isna(cell["effect"]) else f"{cell['bound']} {_effect(cell['effect'], ratio)}".strip()
     cuts = [runs[name].any() for name in ("first_cut", "second_cut")]
@@ -223,15 +219,7 @@ def _by_seed(runs: pd.DataFrame, ratio: bool) -> str:
     return f"{(gaps > middle).sum()} up, {(gaps < middle).sum()} down, {(gaps == middle).sum()} equal"
 
 
-def _interval(low: float, high: float, ratio: bool) -> str:
-    return f"{_effect(low, ratio)} to {_effect(high, ratio)}"
-
-
 def _effect(value: float, ratio: bool) -> str:
     if ratio:
         return f"×{value:.2f}" if value < 1000 else f"×{value:.0e}"
     return f"{value + 0.0:+.3f}"
-
-
-def _shown(value: Any) -> str:
-    return "-" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)

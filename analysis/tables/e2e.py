@@ -26,6 +26,8 @@ MEASURE_LABELS = {  # labels of measures, by column of the long table
     "sender_accuracy": "sender accuracy",
     "receiver_accuracy": "receiver accuracy",
     "end_to_end_accuracy": "end-to-end accuracy",
+    "worst_accuracy": "worst pairing",
+    "sender_agreement": "sender agreement",
     "topsim": "topsim",
 }
 
@@ -55,7 +57,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = 
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
         used = conventions_of(group, "e2e")
         for measure, label in MEASURE_LABELS.items():
-            if group[measure].notna().any() or measure == "end_to_end_accuracy":
+            if (measure in group and group[measure].notna().any()) or measure == "end_to_end_accuracy":
                 cells = {
                     str(g): replace(
                         with_reason(cell_of(part.assign(value=part[measure]), spread), part, measure),
@@ -147,6 +149,9 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
     used = conventions_of(long, "e2e").get("topsim")
     if used is None:
         return []
+    populations = long.get("worst_accuracy", pd.Series(dtype=float)).notna()
+    if populations.any():
+        return [f"{used.note()}, of up to 512 meanings of the last evaluation; of populations, mean over senders"]
     if used.values.get("pairs") != "all":
         return [f"{used.note()}, of the messages of the last training batch (preset published)"]
     return [
@@ -169,6 +174,10 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     notes += _symbols_notes(long)
     if long["sender_accuracy"].notna().any():
         notes.append("sender and receiver accuracy: on the language of pre-training")
+    if "worst_accuracy" in long and long["worst_accuracy"].notna().any():
+        notes.append("end-to-end accuracy of populations: mean over all pairings of a sender and a receiver")
+    if "sender_agreement" in long and long["sender_agreement"].notna().any():
+        notes.append("sender agreement: mean share of equal words in the messages of two senders")
     if long["topsim"].notna().any():
         notes += _topsim_notes(long)
     notes += undefined_notes(long)

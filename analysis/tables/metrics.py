@@ -9,6 +9,7 @@ import pandas as pd
 
 from icy.analysis.order import in_order
 from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread
+from icy.analysis.wording import range_text
 from icy.core.conventions import read_conventions
 from icy.core.text import listed
 
@@ -33,44 +34,49 @@ def metrics_table(
         InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
-    conventions = read_conventions(scores.get("conventions", ()))
-    rows, shown = [], shown_columns(scores, metrics)
-    tested = shown != list(metrics)
-    for name in in_order(scores["name"]):
-        part = scores[scores["name"] == name]
-        cells = {column: metric_cell(part, column, spread) for column in shown}
-        rows.append(([name, *(_range(part[fact]) for fact in FACTS), str(len(part))], cells))
-    labels = ["language", "rows", "attributes", "length", "V", "seeds"]
+    parts = [(name, scores[scores["name"] == name]) for name in in_order(scores["name"])]
+    rows = [([name, *(range_text(part[fact]) for fact in FACTS), str(len(part))], part) for name, part in parts]
     several = scores["name"].duplicated().any()
     own = any(f"{metric}_error" in scores for metric in metrics)
     spreads = [f"mean ± {SPREADS[spread][0]}"] if several else ["value ± standard error of its own"] if own else []
-    if tested:
-        spreads.append(chance_note("seeds" if several else ""))
+    labels = ["language", "rows", "attributes", "length", "V", "seeds"]
+    table = table_of_scores(scores, labels, rows, metrics, spread, "seeds" if several else "")
+    return replace(table, title="metrics of languages", notes=[*spreads, *table.notes, *notes])
+
+
+def table_of_scores(
+    scores: pd.DataFrame,
+    labels: list[str],
+    rows: Sequence[tuple[list[str], pd.DataFrame]],
+    metrics: Sequence[str],
+    spread: str,
+    several: str,
+    column: str = "name",
+) -> BiasTable:
+    """Make a table without title, with a column per metric and, for metrics that were tested, its chance value.
+
+    Args:
+        scores: rows of `icy.metrics.evaluate`.
+        labels: headings of the labels of rows.
+        rows: labels of each row, and its part of `scores`.
+        metrics: columns to show.
+        spread: a name of `icy.analysis.table_cells.SPREADS`.
+        several: plural noun for the parts of a row, such as "seeds"; "" if no row has several.
+        column: column of `scores` with the names of languages, for notes.
+    """
+    shown = [name for metric in metrics for name in (metric, f"{metric}_chance") if name in scores]
+    lines = [(texts, {name: metric_cell(part, name, spread) for name in shown}) for texts, part in rows]
+    conventions = read_conventions(scores.get("conventions", ()))
+    known = {name: conventions[name] for name in metrics if name in conventions}
+    notes = _reasons(scores, metrics, column)
+    if tested := shown != list(metrics):
+        which = f", the largest over {several}" if several else ""
+        notes = [f"chance: mean ± standard deviation over permutations of the messages; p: their test{which}", *notes]
     below = {"p": "p"} if tested else {}
-    return BiasTable(
-        "metrics of languages",
-        labels,
-        shown,
-        rows,
-        [*spreads, *reasons(scores, metrics), *notes],
-        decimals=3,
-        below=below,
-        conventions={name: conventions[name] for name in metrics if name in conventions},
-    )
+    return BiasTable("", labels, shown, lines, notes, 3, below=below, conventions=known)
 
 
-def shown_columns(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
-    """Return the columns of a table: each metric and, if it was tested, its chance value."""
-    return [column for metric in metrics for column in (metric, f"{metric}_chance") if column in scores]
-
-
-def chance_note(several: str) -> str:
-    """Return a note on the columns and lines of a permutation test; a row is a mean over `several`, such as "seeds"."""
-    which = f", the largest over {several}" if several else ""
-    return f"chance: mean ± standard deviation over permutations of the messages; p: their test{which}"
-
-
-def reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str = "name") -> list[str]:
+def _reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str) -> list[str]:
     """Return notes on values that the size of a language table determines or bounds, with the languages."""
     everything, found = in_order(scores[label]), []
     for metric in metrics:
@@ -83,11 +89,6 @@ def reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str = "name") -
             of = "" if names == everything else f" of {listed(names)}"
             found.append(f"{NOTED} {metric}{of}: {note}")
     return found
-
-
-def _range(values: pd.Series[int]) -> str:
-    low, high = values.min(), values.max()
-    return f"{low}" if low == high else f"{low}-{high}"
 
 
 def metric_cell(part: pd.DataFrame, column: str, spread: str) -> TableCell:

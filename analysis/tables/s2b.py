@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -12,12 +13,11 @@ from icy.analysis.literature.catalogue import published
 from icy.analysis.metric_conventions import of_columns
 from icy.analysis.table_cells import SPREADS, TableCell, cell_of, cell_of_values, checked_spread
 from icy.config.presets import OLD_PRESETS
-from icy.core.conventions import read_conventions
 from icy.core.text import counted
 from icy.records.load import Results
 
 from .by_setting import failures, lines_of, results_in, setting_labels, spread_note, with_options
-from .metrics import chance_note, metric_cell, reasons, shown_columns
+from .metrics import table_of_scores
 from .printed_table import BiasTable, Line
 
 QUERY, DEAF = "query", "deaf"
@@ -249,15 +249,7 @@ def scores_table(
         InvalidSettingError: an unknown spread.
     """
     checked_spread(spread)
-    shown = shown_columns(rows, metrics)
-    lines = [
-        ([str(name), str(len(part))], {column: metric_cell(part, column, spread) for column in shown})
-        for name, part in rows.groupby(label, sort=False)
-    ]
-    tested = shown != list(metrics)
-    notes = [f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"]
-    notes += [chance_note("episodes")] if tested else []
-    notes += reasons(rows, metrics, label)
-    conventions = {name: one for name, one in read_conventions(rows["conventions"]).items() if name in metrics}
-    below = {"p": "p"} if tested else {}
-    return BiasTable(title, [label, "episodes"], shown, lines, notes, 3, below=below, conventions=conventions)
+    lines = [([str(name), str(len(part))], part) for name, part in rows.groupby(label, sort=False)]
+    table = table_of_scores(rows, [label, "episodes"], lines, metrics, spread, "episodes", label)
+    means = f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"
+    return replace(table, title=title, notes=[means, *table.notes])

@@ -10,10 +10,10 @@ import pandas as pd
 from icy.analysis.literature.people import PUBLISHED
 from icy.analysis.order import in_order
 from icy.analysis.people import chance_p, cluster_bootstrap, equivalence_p, exact_interval, permutation_p, printed
-from icy.analysis.row_types import Facts, Row, Series
+from icy.analysis.row_types import Facts, Row
 from icy.analysis.statistics import Values, holm
 from icy.analysis.table_cells import TableCell, cell_of, finite, p_text
-from icy.analysis.wording import text_of
+from icy.analysis.wording import range_text, text_of
 from icy.config.protocols import BASELINE
 from icy.core.text import counted
 from icy.records.load import Results
@@ -183,7 +183,8 @@ def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
         report: report of `study_report`.
         value: a column of the report; "accuracy" is shown with half the width of its interval.
     """
-    labels = [name for name in ("dataset", "agent", "protocol", "preset") if name == "dataset" or _varies(report, name)]
+    varying = [name for name in ("protocol", "preset") if report[name].nunique(dropna=False) > 1]
+    labels = ["dataset", "agent", *varying]
     grammars = in_order(list(report["grammar"].unique()))
     lines: list[Line] = []
     for key, part in report.groupby(labels, sort=False):
@@ -191,7 +192,7 @@ def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
         cells = {row["grammar"]: _report_cell(row, value) for row in known.to_dict("records")}
         if not cells:  # such as `agreement` of people, who are not yoked to others
             continue
-        lines.append(([*map(str, key), _range_of(part["games"])], cells))
+        lines.append(([*map(str, key), range_text(part["games"])], cells))
     lines.sort(key=lambda line: line[0][0], reverse=True)  # synth before eng; else in the order of the report
     return BiasTable(
         "Secret Spy Codes: accuracy on held-out items" if value == "accuracy" else f"Secret Spy Codes: {value}",
@@ -201,15 +202,6 @@ def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
         _report_notes(report, value),
         grouped=("dataset",),
     )
-
-
-def _varies(report: pd.DataFrame, name: str) -> bool:
-    return name == "agent" or report[name].nunique(dropna=False) > 1
-
-
-def _range_of(games: Series) -> str:
-    least, most = int(games.min()), int(games.max())
-    return str(least) if least == most else f"{least}-{most}"
 
 
 def _report_cell(row: Row, value: str) -> TableCell:

@@ -50,6 +50,7 @@ LONG_TABLE = {
     "resolution": "the relative standard uncertainty of a ratio due to the noise and the spacing of evaluations",
     "cut": "whether training ended at the cap, so that the true ratio is larger",
     "train_accuracy": "for `generalise`, the accuracy on training meanings",
+    "unweighted_accuracy": "with frequencies of meanings, the accuracy over meanings drawn equally often",
     "sender_accuracy": "for pairs, the sender's accuracy on the language of pre-training",
     "receiver_accuracy": "for pairs, the receiver's accuracy on the language of pre-training",
     "end_to_end_accuracy": "for pairs, the share of attributes that the receiver recovers from the sender's messages",

@@ -184,7 +184,7 @@ def models(*patterns: str) -> str:
     """Describe models, with their numbers of parameters at the main setting, counted both ways."""
     found = families(*patterns)
     cards = "\n".join(_card(name, entries[0]) for name, entries in found.items())
-    celled = all(entry.cell for entries in found.values() for entry in entries)
+    celled = all(entry.cell and not entry.choices for entries in found.values() for entry in entries)
     return f"{cards}\n\n{_by_cell(found) if celled else _one_by_one(found)}"
 
 
@@ -459,11 +459,20 @@ def checks(kind: str) -> str:
     return table(("check", "tested property"), [(code(name), first_line(check)) for name, check in found.items()])
 
 
-@part
-def players() -> str:
-    """List the players of S2B that do not learn."""
-    entries = registry.entries(*PLAYERS)
-    return table(("player", "description", "source"), [(code(e.qualified), e.description, e.source) for e in entries])
+def entries_table(heading: str, *kinds: str) -> str:
+    """Return a table of registered names with descriptions and sources."""
+    entries = registry.entries(*kinds)
+    names = [code(entry.qualified if kinds == PLAYERS else entry.name) for entry in entries]
+    rows = [(name, e.description, e.source) for name, e in zip(names, entries, strict=True)]
+    return table((heading, "description", "source"), rows)
+
+
+PARTS |= {
+    "players": functools.partial(entries_table, "player", *PLAYERS),
+    "cores": functools.partial(entries_table, "core", CORE),
+    "worlds": functools.partial(entries_table, "world", WORLD),
+    "perceptions": functools.partial(entries_table, "perception", PERCEPTION),
+}
 
 
 @part
@@ -471,27 +480,6 @@ def text_models() -> str:
     """List the text models of S2B."""
     entries = registry.entries(TEXT_MODEL)
     return table(("text model", "description"), [(code(e.name), e.description) for e in entries])
-
-
-@part
-def cores() -> str:
-    """List the cores of agents of S2B."""
-    entries = registry.entries(CORE)
-    return table(("core", "description", "source"), [(code(e.name), e.description, e.source) for e in entries])
-
-
-@part
-def worlds() -> str:
-    """List the worlds of the multi-target games."""
-    entries = registry.entries(WORLD)
-    return table(("world", "description", "source"), [(code(e.name), e.description, e.source) for e in entries])
-
-
-@part
-def perceptions() -> str:
-    """List the perceptions of agents in the multi-target games."""
-    entries = registry.entries(PERCEPTION)
-    return table(("perception", "description", "source"), [(code(e.name), e.description, e.source) for e in entries])
 
 
 @part

@@ -20,6 +20,7 @@ from .streams import mend_streams
 COMMANDS = {
     "probe": ("probe", "Measure which grammars a model learns easily."),
     "sweep": ("sweep", "Probe many models under many settings."),
+    "search": ("search", "Search a space of models for those with wanted biases."),
     "e2e": ("e2e", "Train a sender and a receiver together."),
     "iterate": ("iterate", "Pass languages from learner to learner."),
     "metrics": ("metrics", "Measure how compositional languages are."),
@@ -44,7 +45,7 @@ COMMANDS = {
 # Options of any command that take a path.
 PATHS = (
     *("-o", "--out", "--save", "--plot", "--html", "--backup", "--from", "--plugin", "--rows", "--pretrained"),
-    *("--cache", "--acquisition", "--pack", "--pay"),
+    *("--cache", "--acquisition", "--pack", "--pay", "--people"),
 )
 
 EPILOG = """\b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import click
@@ -28,11 +28,6 @@ def grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Ite
     return _matching(names if plus else [*names, ("all", "every grammar")], incomplete)
 
 
-def metrics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete metrics."""
-    return _matching(((entry.name, entry.description) for entry in _entries(ctx, "metric")), incomplete)
-
-
 def plots(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Complete kinds of plots."""
     from icy.analysis.plots import KINDS
@@ -40,19 +35,16 @@ def plots(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     return _matching(((name, shows) for name, (_, shows) in KINDS.items()), incomplete)
 
 
-def speakers(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete speakers of S2B."""
-    return _matching(((entry.name, entry.description) for entry in _entries(ctx, "speaker")), incomplete)
+def _names_of(kind: str) -> Callable[[click.Context, click.Parameter, str], Items]:
+    """Return a function that completes the names of a kind."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+        return _matching(((entry.name, entry.description) for entry in _entries(ctx, kind)), incomplete)
+
+    return complete
 
 
-def listeners(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete listeners of S2B."""
-    return _matching(((entry.name, entry.description) for entry in _entries(ctx, "listener")), incomplete)
-
-
-def text_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete text models."""
-    return _matching(((entry.name, entry.description) for entry in _entries(ctx, TEXT_MODEL)), incomplete)
+metrics, speakers, listeners, text_models = map(_names_of, ("metric", *PLAYERS, TEXT_MODEL))
 
 
 def files_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:

@@ -8,7 +8,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -22,7 +22,7 @@ from icy.core.docs import described
 from icy.core.errors import quoted
 from icy.core.registry import registry
 from icy.experiments.sweep_file import OPTIONS
-from icy.records.load import MEASURES
+from icy.records.load import MEASURES, Results
 from icy.records.store import RERUN
 
 from . import completion
@@ -125,8 +125,35 @@ class Several(click.Option):
         return number_or_text(",".join(map(str, given))) if given else None
 
 
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """The values of the options that select results: models, grammars and `where` (see `icy.records.select.select`).
+
+    `measure` is the measure of tables without a column for it.
+    """
+
+    model: Sequence[str]
+    grammar: Sequence[str]
+    where: dict[str, Any]
+    measure: str | None
+
+    def read(self, results: Sequence[str]) -> Results:
+        """Read results from folders or files, by default the folder icy-results, and return the selected ones."""
+        from icy.experiments.results import read_results
+        from icy.records.select import select
+
+        found = read_results(results or ["icy-results"], self.measure)
+        chosen: Results = select(found, self.model, self.grammar, self.where)
+        return chosen
+
+
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that select results (see `icy.records.select.select`), with completions from the results."""
+    """Add the options that select results; the command gets them as the argument `selected`, a Selection."""
+
+    @wraps(command)
+    def with_selection(*args: Any, model: Any, grammar: Any, where: Assignments, measure: Any, **given: Any) -> Any:
+        return command(*args, selected=Selection(model, grammar, choice_of(where), measure), **given)
+
     for option in (
         click.option(
             "--measure",
@@ -152,8 +179,8 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
             "--model", "-m", multiple=True, metavar="NAME", help="Use only these models: names, wildcards; repeatable."
         ),
     ):
-        command = option(command)
-    return command
+        with_selection = option(with_selection)
+    return with_selection
 
 
 # Fields of RunSpec in the order of the help; their options come after the command's own.

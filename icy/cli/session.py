@@ -91,10 +91,10 @@ def run_watched(
         return run(plan, watching(watcher, track, plan.store.folder))
     except KeyboardInterrupt as error:
         kept = interrupt_text(error) or finished_text(plan, started)
-        raise Interrupted(f"{kept}. To continue, run the same command again: {_same_command(ctx)}") from None
+        raise Interrupted(f"{kept}. To continue, run the same command again: {same_command(ctx)}") from None
 
 
-def _same_command(ctx: click.Context) -> str:
+def same_command(ctx: click.Context) -> str:
     """Return the command as typed, without `--rerun always`, which would repeat finished replicates."""
     line = shlex.join(["icy", *ctx.find_root().meta["icy.words"]])
     return re.sub(r" --rerun[ =]always", "", line)

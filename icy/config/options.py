@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-ProbeOptions, SweepOptions, EndToEndOptions, ChainOptions, ReproduceOptions = (
+ProbeOptions, SweepOptions, SearchOptions, EndToEndOptions, ChainOptions, ReproduceOptions = (
     TypedDict(name, {})
-    for name in ("ProbeOptions", "SweepOptions", "EndToEndOptions", "ChainOptions", "ReproduceOptions")
+    for name in ("ProbeOptions", "SweepOptions", "SearchOptions", "EndToEndOptions", "ChainOptions", "ReproduceOptions")
 )

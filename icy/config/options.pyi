@@ -15,6 +15,7 @@ from icy.config.types import (
     Representations,
     Rerun,
     RunnerName,
+    SamplerName,
     SideName,
     Spaces,
     SplitName,
@@ -39,6 +40,7 @@ class RunOptions(TypedDict, total=False):
 class ProbeOptions(RunOptions, total=False):
     protocol: Protocols
     meanings: Spaces
+    frequencies: str | Iterable[str] | None
     vocab_size: Numbers
     word_length: Numbers
     seeds: Numbers
@@ -60,6 +62,10 @@ class SweepOptions(RunOptions, total=False):
     receiver: str | Iterable[str]
     pretrain: Grammars
     representation: Representations
+    senders: Numbers
+    receivers: Numbers
+    replace_every: Numbers
+    replacement: str | Iterable[str]
     steps: int | None
     cap: float | None
     most: int
@@ -79,6 +85,7 @@ class SweepOptions(RunOptions, total=False):
     settings: Mapping[str, Any]
     grammar: Grammars
     protocol: Protocols
+    frequencies: str | Iterable[str] | None
     word_seeds: Numbers | None
     max_updates: int | None
     held_out: float
@@ -91,8 +98,50 @@ class SweepOptions(RunOptions, total=False):
     retries: int
     order: OrderName
 
+class SearchOptions(RunOptions, total=False):
+    grammar: Grammars
+    protocol: Protocols
+    meanings: Spaces
+    frequencies: str | Iterable[str] | None
+    vocab_size: Numbers
+    word_length: Numbers
+    seeds: Numbers
+    word_seeds: Numbers | None
+    target: float | None
+    cap: float | None
+    max_updates: int | None
+    held_out: float
+    split: SplitName
+    hidden: Numbers
+    representation: Representations
+    symbols: SymbolsName | None
+    preset: Presets
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    side: SideName | None
+    space: Mapping[str, Any]
+    minimize: str | Iterable[str]
+    maximize: str | Iterable[str]
+    trials: int
+    sampler: SamplerName
+    sampler_seed: int
+    batch: int
+    rungs: Sequence[Mapping[str, Any]]
+    keep: float
+    finalists: int
+    new_seeds: int
+    larger: Mapping[str, Any]
+    baselines: str | Iterable[str] | None
+    people: str | Path
+    instances: int
+    winner: str
+
 class EndToEndOptions(RunOptions, total=False):
     representation: Representations
+    senders: Numbers
+    receivers: Numbers
+    replace_every: Numbers
+    replacement: str | Iterable[str]
     steps: int | None
     cap: float
     most: int

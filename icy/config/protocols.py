@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from icy.core.checks import LARGEST_RATIO, whole_number
-from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.errors import InvalidSettingError, quoted, require_known
 
 BASELINE = "concat"
 SCRATCH = "none"  # instead of a grammar: sender and receiver have not learned a language before
@@ -115,8 +115,7 @@ def get_protocol(
         InvalidSettingError: a target outside (0, 1], or a cap below 1, or a cap for `budget`; max_updates below 1, for
             a protocol other than `acquire`, or together with a cap.
     """
-    if name not in PROTOCOLS:
-        raise unknown("protocol", name, list(PROTOCOLS), "`icy list protocols` describes them.")
+    require_known("protocol", name, PROTOCOLS, "`icy list protocols` describes them.")
     protocol = PROTOCOLS[name]
     if target is None:
         protocol = replace(protocol, target=protocol.targets.get(representation, protocol.target))

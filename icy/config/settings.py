@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args
 
 from icy.core.checks import LARGEST_NUMBER
-from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.fields import check_fields, setting
 
 from .presets import Departure
@@ -253,12 +253,10 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
         UnknownNameError: unknown preset or setting.
         InvalidSettingError: a value that is not possible.
     """
-    if preset not in PRESETS:
-        raise unknown("preset", preset, list(PRESETS), "`icy list presets` describes them.")
+    require_known("preset", preset, PRESETS, "`icy list presets` describes them.")
     known = [f.name for f in fields(TrainingSettings)]
     for name in overrides:
-        if name not in known:
-            raise unknown("training setting", name, known)
+        require_known("training setting", name, known)
     checked = {name: _checked(name, value) for name, value in overrides.items()}
     if preset == "published" and checked.get("tf32"):
         raise InvalidSettingError("The preset 'published' computes in full precision; leave out tf32.")

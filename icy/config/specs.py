@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from icy.core.docs import described, spell_out_arguments
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.fields import setting
 
 from .presets import SCHEMES
@@ -33,6 +33,7 @@ from .types import (
     Representations,
     Rerun,
     RunnerName,
+    SamplerName,
     SideName,
     Spaces,
     SplitName,
@@ -123,8 +124,7 @@ class RunSpec:
         if "grammar" in known and "grammars" in given:  # a common name for a list of grammars
             given["grammar"] = given.pop("grammars")
         for name in given:
-            if name not in known:
-                raise unknown(f"option of {cls.function}", name, known)
+            require_known(f"option of {cls.function}", name, known)
         return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
 
     def with_given(self, names: Iterable[str]) -> Self:
@@ -180,7 +180,11 @@ class ProbeSpec(RunSpec):
         protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps;
             "generalise", accuracy on meanings held out of training; or several: a list, "acquire,budget", or "all".
             All combinations of several protocols, meanings, sizes, representations and presets are rows.
-        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
+        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10". Also the number of values
+            of each attribute, "10,4,2"; or a file of the meanings that exist, with a column per attribute and
+            optionally a column `weight`.
+        frequencies: how often each meaning is drawn: "equal"; "zipf:S", in proportion to 1 / rank ** S, where each seed
+            has its own order of the meanings; by default by the weights of the file, or equal. Or several.
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
@@ -210,7 +214,7 @@ class ProbeSpec(RunSpec):
     function = "icy.probe"
     job_kind = "probe"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
-    axes = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")
+    axes = ("protocol", "meanings", "frequencies", "vocab_size", "word_length", "representation", "preset")
 
     model: str | Iterable[str] = field(metadata=MODELS)
     grammar: Grammars = option(
@@ -222,7 +226,10 @@ class ProbeSpec(RunSpec):
         "grammar that the side can use.",
     )
     protocol: Protocols = "acquire"
-    meanings: Spaces = option("5x10", metavar="AxK[,...]")
+    meanings: Spaces = option(
+        "5x10", metavar="AxK[,...]|FILE", help="attributes x values; sizes of each, 10,4,2; or a file of meanings."
+    )
+    frequencies: str | Iterable[str] | None = option(None, metavar="equal|zipf:S[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
     word_length: Numbers = option(4, metavar="w[,...]")
     seeds: Numbers = option(3, **SEEDS)
@@ -276,6 +283,69 @@ class SweepSpec(ProbeSpec):
 
 
 @dataclass(frozen=True)
+class SearchSpec(ProbeSpec):
+    """The arguments of `icy.search`: the models to choose from, the objectives, and the settings of every trial.
+
+    Takes every argument of `icy.probe`. Except for `hidden`, each has one value. A trial is a point of the space of
+    models: a name, a hidden size and options.
+
+    Attributes:
+        model: names or wildcards of models: the search chooses one. Or a single model: the search chooses its options
+            in `space`, or all that it declares.
+        side: "sender" or "receiver" for only this side.
+        space: values of each option to choose from, as in {"cell": ["GRU", "LSTM"]}.
+        minimize: what should be small: "ratio:shufdet", a difference such as "ratio:rot - ratio:shufdet", "people",
+            "parameters", "updates" or "seconds"; several give the Pareto front. See icy.experiments.search.objectives.
+        maximize: what should be large, in the same words.
+        grammar: grammars to train in addition to the grammars of the objectives.
+        trials: number of trials; less if the space has fewer points.
+        sampler: how points are chosen: "tpe", by a model of the results so far (Bergstra et al. 2011), or "random".
+        sampler_seed: seed of the choice.
+        batch: trials that are chosen together, from the results of earlier batches, and trained at the same time.
+        rungs: tables of settings that replace settings of the search. All trials run at the first rung, and the best
+            share of each rung (`keep`) at the next.
+        keep: share of the trials of a rung that go to the next.
+        finalists: number of the best trials that are measured again with new seeds and words.
+        new_seeds: number of seeds of these measurements.
+        larger: settings of a second measurement of finalists and baselines, as in {"meanings": "5x10"}.
+        baselines: names of models that are measured with the finalists; by default HierZero:dgsend, FC2L and
+            RNNAutoReg:LSTM among senders, and Hier:GRU and FC2L among receivers.
+        people: the people of the objective "people": "icy22", or the rows of a study (.csv or .parquet) that
+            `icy study export` writes.
+        instances: games per dataset and grammar in the distance to people.
+        winner: name of the best model in the plug-in file winner.py.
+        quick: a small space, few seeds, few trials and a small hidden size if these are not given, to try things out.
+    """
+
+    function = "icy.search"
+    small = MappingProxyType({**ProbeSpec.small, "trials": 6, "finalists": 1, "new_seeds": 2, "instances": 2})
+
+    model: str | Iterable[str] = option((), **MODELS)
+    side: SideName | None = None
+    space: Mapping[str, Any] = option(
+        {}, help='values of an option to choose from, as in cell=["GRU","LSTM"]; repeatable.'
+    )
+    minimize: str | Iterable[str] = option((), metavar="OBJECTIVE")
+    maximize: str | Iterable[str] = option((), metavar="OBJECTIVE")
+    grammar: Grammars = option((), flags=("--grammar", "-g"), metavar="NAME", completes="files_and_grammars")
+    trials: int = option(20, minimum=1)
+    sampler: SamplerName = option("tpe", brackets=False)
+    sampler_seed: int = 0
+    batch: int = option(4, minimum=1)
+    rungs: Sequence[Mapping[str, Any]] = ()
+    keep: float = 1 / 3
+    finalists: int = option(3, minimum=0)
+    new_seeds: int = option(5, minimum=2)
+    larger: Mapping[str, Any] = option(
+        {}, help="a setting of a second measurement of finalists and baselines, as in meanings=5x10; repeatable."
+    )
+    baselines: str | Iterable[str] | None = option(None, metavar="NAME", completes="models")
+    people: str | Path = option("icy22", metavar="icy22|ROWS")
+    instances: int = option(20, minimum=1)
+    winner: str = option("Winner", metavar="NAME")
+
+
+@dataclass(frozen=True)
 class EndToEndSpec(RunSpec):
     """The arguments of `icy.e2e`.
 
@@ -290,6 +360,11 @@ class EndToEndSpec(RunSpec):
             CBM24: "gs", relaxed samples; "qt", binary words; "cb", learned codes; or several: a list, "soft,discr", or
             "all" that both models work with. All combinations of several representations, meanings, sizes and presets
             are rows.
+        senders: number of senders of a population, or several. In every update they play with random receivers.
+        receivers: number of receivers of a population, or several.
+        replace_every: updates after which new agents replace old ones, or several; 0 for never.
+        replacement: agents that are replaced: "gradual", the oldest sender and the oldest receiver; "random", a random
+            agent of each side; "receivers", all receivers; or several.
         steps: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
         cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (of
             the slower side).
@@ -318,6 +393,7 @@ class EndToEndSpec(RunSpec):
     job_kind = "e2e"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
     axes = (
+        *("senders", "receivers", "replace_every", "replacement"),
         *("representation", "pretrain_representation", "meanings", "vocab_size", "word_length", "hidden", "preset"),
     )
 
@@ -331,6 +407,10 @@ class EndToEndSpec(RunSpec):
         "none, from scratch.",
     )
     representation: Representations = "soft"
+    senders: Numbers = option(1, metavar="N[,...]")
+    receivers: Numbers = option(1, metavar="M[,...]")
+    replace_every: Numbers = option(0, metavar="N[,...]")
+    replacement: str | Iterable[str] = option("gradual", metavar="gradual|random|receivers[,...]")
     steps: int | None = None
     cap: float = 20
     most: int = 10_000

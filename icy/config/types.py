@@ -30,6 +30,7 @@ SideName = Literal["sender", "receiver"]
 RunnerName = Literal["local", "ray"]
 Rerun = Literal["missing", "failed", "always", "never"]
 TrackerName = Literal["tensorboard", "mlflow", "wandb"]
+SamplerName = Literal["tpe", "random"]
 OrderName = Literal["longest", "given"]
 Engine = Literal[
     "auto", "native", "broadcast", "vmap", "loop",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
+from .choices import Choice, Choices, Conditions, effective, name_with
 from .errors import IcyError, PluginError, what_and_where
 from .lazy import load_object
 from .signatures import misfit
@@ -35,6 +36,8 @@ class EntryFields(TypedDict, total=False):
     published: Options
     aliases: Sequence[str]
     takes_cell: bool
+    choices: Choices
+    conditions: Conditions
     representations: Sequence[str]
     weighted: bool
     lower_is_better: bool
@@ -55,12 +58,21 @@ class Entry:
         defaults: keyword arguments of the factory, unless the caller overrides them.
         published: further keyword arguments with the preset `published`, if the papers' code differs from their text.
         aliases: other accepted names, for example from a paper. In an alias of a family, {cell} means the cell's name.
-        takes_cell: whether the factory takes a `cell=` factory. Users then add `:Cell` to the name.
+        takes_cell: whether the factory takes a `cell=` factory. Users then add `:Cell` to the name, or `[cell=Cell]` if
+            the entry has choices.
+        choices: options that users add to the name, as in `Composed[cell=GRU,layers=2]`: for each, its values (texts,
+            whole numbers, True or False), the default first. The factory gets them as keyword arguments. With
+            `takes_cell`, all registered cells are values of the option `cell`, the declared cells first.
+        conditions: when an option of `choices` has an effect, for options without effect in some networks: a list of
+            alternatives, each with accepted values of options declared before it. Without effect, an option is not part
+            of the name, and the factory gets its default, or for `cell` nothing.
         representations: names of the representations that can train the model; empty for all.
         weighted: for a metric, whether it uses the weights of a Table; other metrics get repeated rows.
         lower_is_better: for a metric, whether lower values are better; permutation tests then count lower values.
         origin: the module that registered the object.
         cell: the entry of the chosen cell.
+        cells: entries of the cells that `choices` offers.
+        chosen: values of `choices` other than defaults, in the declared order; see `with_choices`.
         digest: hash of the source, if a plug-in file or a notebook registered it. An edit changes the digest, so that
             saved results of the old source are not used.
     """
@@ -75,11 +87,15 @@ class Entry:
     published: Options = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     takes_cell: bool = False
+    choices: Choices = field(default_factory=dict)
+    conditions: Conditions = field(default_factory=dict)
     representations: tuple[str, ...] = ()
     weighted: bool = False
     lower_is_better: bool = False
     origin: str = ""
     cell: Entry | None = None
+    cells: tuple[Entry, ...] = field(default=(), repr=False, compare=False)
+    chosen: Mapping[str, Choice] = field(default_factory=dict)
     digest: str = ""
 
     @property
@@ -104,6 +120,24 @@ class Entry:
         description = f"{self.description.rstrip('.')}, with the {cell.name} cell."
         return replace(self, name=f"{self.name}:{cell.name}", aliases=aliases, cell=cell, description=description)
 
+    def with_choices(self, chosen: Mapping[str, object]) -> Entry:
+        """Return the entry of a family bound to values of its choices, called `Family[option=value,...]`.
+
+        The name has only options with an effect and a value that is not the default, in the declared order.
+
+        Args:
+            chosen: values, or their text, by option. Other options take their default.
+
+        Raises:
+            UnknownNameError: `choices` does not have an option or a value.
+        """
+        family, old, own = self.name.partition("[")[0], len(name_with("", self.chosen)), dict[str, Choice]()
+        values = effective(f"{self.kind}/{family}", self.choices, self.conditions, chosen)
+        own = {option: value for option, value in values.items() if value != self.choices[option][0]}
+        aliases = tuple(name_with(alias[: len(alias) - old], own) for alias in self.aliases)
+        cell = next((one for one in self.cells if one.name == values.get("cell")), None)
+        return replace(self, name=name_with(family, own), aliases=aliases, cell=cell, chosen=own)
+
     def load(self) -> Any:
         """Return the factory; import it if it was registered as a string.
 
@@ -118,12 +152,12 @@ class Entry:
             ) from error
 
     def create(self, *args: object, **options: object) -> Any:
-        """Call the factory with `defaults`, overridden by `options`, and the cell.
+        """Call the factory with `defaults`, the values of `choices`, and the cell; `options` override defaults.
 
         Raises:
             PluginError: the factory takes other arguments, or failed. The message names the arguments, or the line.
         """
-        merged = {**self.defaults, **options}
+        merged = {**self.defaults, **self._values(), **options}
         if self.cell is not None:
             merged["cell"] = self.cell.load()
         factory = self.load()
@@ -135,13 +169,19 @@ class Entry:
             why = self.misfit(merged) if isinstance(error, TypeError) else ""
             raise PluginError(f"{self.qualified} cannot be made: {why or what_and_where(error)}.") from error
 
+    def _values(self) -> Options:
+        """Return the values of all choices except the cell."""
+        values = {option: self.chosen.get(option, every[0]) for option, every in self.choices.items()}
+        return {option: value for option, value in values.items() if not (option == "cell" and self.takes_cell)}
+
     def misfit(self, options: Collection[str] = ()) -> str:
         """Describe wrong parameters of the factory or its cell, as part of a sentence; "" if icy can call both.
 
         Args:
             options: names of further keyword arguments that icy passes to the factory.
         """
-        own = misfit(self.kind, self.load(), self.takes_cell, {*self.defaults, *options, "representation"})
+        named = {*self.defaults, *self.choices, *options, "representation"}
+        own = misfit(self.kind, self.load(), self.takes_cell, named)
         return own or (self.cell.misfit() if self.cell is not None else "")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import reprlib
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 MOST_SHOWN = 60  # longest value in a sentence
@@ -94,6 +94,12 @@ def unknown(what: str, given: str, known: Sequence[str], hint: str = "") -> Unkn
         suggestion = f"known: {text or 'none'}."
     sentence = f"No {what} is called {quoted(given)}; {suggestion}"
     return UnknownNameError(f"{sentence} {hint}".strip())
+
+
+def require_known(what: str, given: object, known: Collection[str], hint: str = "") -> None:
+    """Raise an UnknownNameError if a name is not known; arguments as for `unknown`."""
+    if given not in known:
+        raise unknown(what, str(given), list(known), hint)
 
 
 def what_and_where(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from .checks import LARGEST_NUMBER, LARGEST_SETTING, real_number, true_or_false, whole_number
-from .errors import InvalidSettingError, quoted, unknown
+from .errors import InvalidSettingError, quoted, require_known
 from .types import Options
 
 CHECK = "check"
@@ -47,8 +47,7 @@ class FieldCheck:
             return
         if typing.get_origin(hint) is typing.Literal or self.among:
             names = self.among or typing.get_args(hint)
-            if value not in names:
-                raise unknown(self.called or name, str(value), names)
+            require_known(self.called or name, value, names)
         elif bool in types:
             true_or_false(self.called or name, value)
         elif int in types and self.least is not None:
@@ -116,8 +115,7 @@ def checked(of: type, given: Options, what: str, without: Iterable[str] = ()) ->
     known = [f.name for f in fields(of) if f.name not in set(without)]
     converted = {}
     for name, value in given.items():
-        if name not in known:
-            raise unknown(what, name, known)
+        require_known(what, name, known)
         try:
             converted[name] = msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:

@@ -22,6 +22,7 @@ def _register(kind: str, name: str, target: str | None, fields: EntryFields) -> 
         values: dict[str, Any] = {"description": "" if isinstance(factory, str) else doc, "source": "", **fields}
         for several in ("aliases", "representations"):
             values[several] = tuple(values.get(several, ()))
+        values["choices"] = {option: tuple(every) for option, every in values.get("choices", {}).items()}
         registry.add(Entry(kind, name, factory, origin=origin, digest=source_digest(factory, origin), **values))
 
     def decorate(factory: F) -> F:

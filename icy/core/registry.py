@@ -5,7 +5,8 @@ Built-in models register here exactly as plug-ins do. An entry holds a factory, 
 imported at its first use. So listing names never imports torch.
 
 A family that takes a recurrent cell is registered once (`HierZero`) and listed once per cell (`HierZero:GRU`). So a
-plug-in cell works in every family, and a plug-in family works with every cell.
+plug-in cell works in every family, and a plug-in family works with every cell. A family with choices is listed once,
+and its options are part of its name (`Composed[cell=GRU,layers=2]`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import fnmatch
 import importlib
 import importlib.metadata
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from .choices import UnknownChoiceError, check_choices, split_name
 from .entry import (
     CORE,
     ENTRY_KINDS,
@@ -56,6 +59,7 @@ __all__ = [
     "Registry",
     "canonical",
     "registry",
+    "without_choices",
 ]
 
 # Packages that register their entries on import.
@@ -105,14 +109,16 @@ class Registry:
         """Register one entry.
 
         Raises:
-            IcyError: the name contains ':', '/' or '+'.
+            IcyError: the name contains ':', '/', '+' or a square bracket, or its choices cannot be part of a name.
             DuplicateNameError: another module has registered the name or an alias, or the plug-in file registers the
                 name twice. A module that runs again may register again, for example a notebook cell.
         """
         names = {entry.name, *entry.aliases}
+        check_choices(entry.qualified, entry.choices, entry.conditions)
         for name in names:
-            if ":" in name or "/" in name or "+" in name:
-                raise IcyError(f"A {entry.kind} cannot be called '{name}': ':', '/' and '+' have a meaning in names.")
+            if {*":/+[]"} & {*name}:
+                signs = "':', '/', '+', '[' and ']'"
+                raise IcyError(f"A {entry.kind} cannot be called '{name}': {signs} have a meaning in names.")
             existing = self._find(entry.kind, name)
             if existing is not None and existing.origin != entry.origin:
                 raise DuplicateNameError(
@@ -160,14 +166,28 @@ class Registry:
     def entries(self, *kinds: str) -> list[Entry]:
         """Return every entry of the given kinds (default: all), sorted by kind and name.
 
-        A family that takes a cell has one entry per cell.
+        A family that takes a cell has one entry per cell; a family with choices has one entry, with its defaults.
         """
         self.load_all()
         found: list[Entry] = []
         for entry in self._entries.values():
             if entry.kind in (kinds or ENTRY_KINDS):
-                found.extend(self._with_each_cell(entry) if entry.takes_cell else [entry])
+                found.extend(self._forms(entry))
         return sorted(found, key=lambda e: (ENTRY_KINDS.index(e.kind), natural(e.name)))
+
+    def _forms(self, entry: Entry) -> Iterable[Entry]:
+        if entry.choices:
+            return [self._with_choices(entry, {})]
+        return self._with_each_cell(entry) if entry.takes_cell else [entry]
+
+    def _with_choices(self, family: Entry, chosen: Mapping[str, object]) -> Entry:
+        """Return a family bound to values of its choices. The values of `cell` are the registered cells."""
+        if not family.takes_cell:
+            return family.with_choices(chosen)
+        cells = {e.name: e for e in self._entries.values() if e.kind == "cell"}
+        first = [name for name in family.choices.get("cell", ()) if name in cells]
+        choices = {**family.choices, "cell": tuple(dict.fromkeys([*first, *cells]))}
+        return replace(family, choices=choices, cells=tuple(cells.values())).with_choices(chosen)
 
     def _with_each_cell(self, family: Entry) -> Iterator[Entry]:
         for cell in self._entries.values():
@@ -177,22 +197,38 @@ class Registry:
     def get(self, name: str, *kinds: str) -> Entry:
         """Return the entry called `name` (canonical name, alias, or `kind/name`, in any case) among `kinds`.
 
+        The name of a family with choices may have options: `Family[option=value,...]`, in any order.
+
         Raises:
-            UnknownNameError: no entry has the name, or entries of several kinds have it and `name` has no kind.
+            UnknownNameError: no entry has the name, or entries of several kinds have it and `name` has no kind, or the
+                family does not have an option or a value.
         """
         self.load_all()
         kinds = kinds or ENTRY_KINDS
         side, slash, bare = name.partition("/")
         if slash and side in kinds:
             kinds, name = (side,), bare
-        matches = [e for e in (self._lookup(kind, name) for kind in kinds) if e is not None]
+        matches, wrong = self._look_up_each(name, kinds)
         if len(matches) > 1:
             several = not any({e.kind for e in matches} <= set(roles) for roles in (SIDES, PLAYERS))
             where = "is the name of entries of several kinds" if several else "exists on both sides"
             raise UnknownNameError(f"'{name}' {where}; write {' or '.join(e.qualified for e in matches)}.")
         if not matches:
-            raise self._unknown(name, kinds)
+            raise max(wrong, key=lambda error: error.understood) if wrong else self._unknown(name, kinds)
         return matches[0]
+
+    def _look_up_each(self, name: str, kinds: Iterable[str]) -> tuple[list[Entry], list[UnknownChoiceError]]:
+        """Return the entries of several kinds with a name, and the errors of families without one of its options."""
+        matches: list[Entry] = []
+        wrong: list[UnknownChoiceError] = []
+        for kind in kinds:
+            try:
+                entry = self._lookup(kind, name)
+            except UnknownChoiceError as error:
+                wrong.append(error)
+            else:
+                matches += [] if entry is None else [entry]
+        return matches, wrong
 
     def entries_of_factory(self, factory: object, *kinds: str) -> list[Entry]:
         """Return the entries of `kinds` (default: all) with this class or function as their factory.
@@ -203,9 +239,18 @@ class Registry:
         return [entry for entry in self.entries(*kinds) if entry.factory is factory or entry.factory == address]
 
     def _lookup(self, kind: str, name: str) -> Entry | None:
-        """Return the entry of a kind by its name or an alias. Ignore case if the result is unique."""
+        """Return the entry of a kind by its name or an alias. Ignore case if the result is unique.
+
+        Raises:
+            UnknownChoiceError: the name has an option or a value that its family does not have.
+        """
+        name, chosen = split_name(name)
         family_name, colon, cell_name = name.partition(":")
         family = self._find(kind, family_name) or self._in_any_case(kind, family_name)
+        if family is not None and family.choices:
+            return None if colon else self._with_choices(family, chosen or {})
+        if chosen is not None:
+            return None
         if not colon and (family is None or family.takes_cell):
             families = (e for e in self._entries.values() if e.kind == kind and any("{cell}" in a for a in e.aliases))
             bound = map(self._with_each_cell, families)
@@ -228,7 +273,7 @@ class Registry:
         self.load_all()
         kind, slash, bare = name.partition("/")
         kinds, bare = ((kind,), bare) if slash and kind in ENTRY_KINDS else (ENTRY_KINDS, name)
-        return [entry for one in kinds if (entry := self._lookup(one, bare)) is not None]
+        return self._look_up_each(bare, kinds)[0]
 
     def plugin_hint(self, *kinds: str) -> str:
         """Return advice for an unknown name: load a plug-in, or use a name of the loaded plug-ins.
@@ -244,6 +289,9 @@ class Registry:
         return f"The loaded plug-ins register {register}; load another plug-in with {how}."
 
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
+        plain, chosen = split_name(name)
+        if chosen is not None and (found := self._look_up_each(plain, kinds)[0]):
+            return UnknownNameError(f"{found[0].qualified} has no options; write its name without brackets.")
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
         several = {*kinds} <= {*SIDES} or len(kinds) > len(PLAYERS)
         listing = "players" if {*kinds} <= {*PLAYERS} else "models" if several else f"{kinds[0]}s"
@@ -255,8 +303,9 @@ class Registry:
     def match(self, pattern: str | Iterable[str] | None, *kinds: str) -> list[Entry]:
         """Return the entries with a name or qualified name that matches a shell pattern (`*GRU`, `sender/RNN*`, `all`).
 
-        Case is ignored. If a pattern matches no name, it is matched with aliases. A pattern without wildcards is a name
-        for `get`. Several patterns, in a list or separated by commas, give the union, in the order of the patterns.
+        Case is ignored. If a pattern matches no name, it is matched with aliases. A pattern without wildcards, or with
+        options in brackets, is a name for `get`. Several patterns, in a list or separated by commas, give the union, in
+        the order of the patterns.
 
         Raises:
             UnknownNameError: a pattern matches nothing.
@@ -273,7 +322,7 @@ class Registry:
     def _match_one(self, pattern: str, kinds: tuple[str, ...]) -> list[Entry]:
         if pattern == "all":
             return self.entries(*kinds)
-        if not any(c in pattern for c in "*?["):
+        if not any(c in pattern for c in "*?[") or split_name(pattern)[1] is not None:
             return [self.get(pattern, *kinds)]
         entries = self.entries(*kinds)
         hits = [e for e in entries if _fits(pattern, e.name, e.qualified)]
@@ -390,6 +439,11 @@ class Registry:
 def _fits(pattern: str, *names: str) -> bool:
     """Return whether any name matches a shell pattern, ignoring case."""
     return any(fnmatch.fnmatchcase(name.lower(), pattern.lower()) for name in names)
+
+
+def without_choices(entries: Sequence[Entry]) -> list[Entry]:
+    """Leave out families with choices, unless nothing else is left: wildcards of a training do not select them."""
+    return [entry for entry in entries if not entry.choices] or list(entries)
 
 
 registry = Registry()

@@ -79,30 +79,39 @@ def natural(name: str) -> list[tuple[int, str] | str]:
 
 
 def several(value: object) -> list[Any]:
-    """Return one or several values as a list. Text is split at commas; parts that are whole numbers become int.
+    """Return one or several values as a list.
+
+    Text is split at commas outside brackets. Parts that are whole numbers become int.
 
     Example:
         >>> several("soft,gumb"), several(4), several(["3x4", "5x10"]), several(range(2))
         (['soft', 'gumb'], [4], ['3x4', '5x10'], [0, 1])
     """
     if isinstance(value, str):
-        parts = [part.strip() for part in value.split(",") if part.strip()]
-        return [number_or_text(part) for part in parts]
+        return [number_or_text(part) for part in _parts(value)]
     return list(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else [value]
+
+
+def _parts(text: str) -> list[str]:
+    """Split text at commas outside square brackets; leave empty parts out."""
+    parts = re.split(r",(?![^\[\]]*\])", text) if "[" in text else text.split(",")
+    return [part.strip() for part in parts if part.strip()]
 
 
 def words(value: object) -> list[str]:
     """Return the distinct names or values in an argument with one or several values, as text.
 
-    Several values are a list, text with commas, or a list of texts with commas. All arguments follow this rule. An
-    empty text in a list counts as a name, so that callers reject it.
+    Several values are a list, text with commas, or a list of texts with commas. All arguments follow this rule. Commas
+    in square brackets are part of a name. An empty text in a list counts as a name, so that callers reject it.
 
     Example:
         >>> words("soft,gumb"), words(["soft, gumb", "discr"]), words(4), words(())
         (['soft', 'gumb'], ['soft', 'gumb', 'discr'], ['4'], [])
+        >>> words("Composed[cell=GRU,layers=2],FC2L")
+        ['Composed[cell=GRU,layers=2]', 'FC2L']
     """
     if isinstance(value, str):
-        return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+        return list(dict.fromkeys(_parts(value)))
     return list(dict.fromkeys(part for text in map(str, several(value)) for part in words(text) or [""]))
 
 

@@ -33,7 +33,10 @@ register_job_kind(
         noun="pairs",
         plot="e2e",
         model="icy.training.pairs.model:saved_pair",
-        measures=("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
+        measures=(
+            *("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
+            *("worst_accuracy", "sender_agreement"),
+        ),
         curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
         conventions="icy.training.pairs.pair_job:pair_conventions",
         # A pair's further configuration depends on whether it was pre-trained, which varies within a row.
@@ -47,6 +50,7 @@ register_job_kind(
             "representation",
             "protocol",
             "pretrained",
+            *("senders", "receivers", "replace_every", "replacement"),
         ),
     )
 )
@@ -62,6 +66,7 @@ register_job_kind(
         conventions="icy.training.chains.chain_job:chain_conventions",
         source="Kirby et al. 2014; Griffiths and Kalish 2007",
         noun="chains",
+        baseline=False,
         counted="generations",
         command="iterate",
         measures=(

@@ -13,7 +13,7 @@ from icy.config.specs import EndToEndSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.registry import Entry, registry
+from icy.core.registry import SIDES, Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
@@ -22,6 +22,7 @@ from icy.models.creation import cannot_use
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 from icy.training.pairs.pair_job import PairJob
+from icy.training.populations import Population
 from icy.training.tasks import PairEntry, PairTask
 
 from .display import with_progress
@@ -103,6 +104,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     link, before = (get_representation(str(name)).name for name in (spec.representation, spec.pretrain_representation))
     grammars = _grammars(spec, user_grammars.names)
     entries = _pairs(spec, pretrained=grammars != [SCRATCH])
+    population = _population(spec, scratch=grammars == [SCRATCH])
     task = PairTask(
         entries[0],
         space,
@@ -113,6 +115,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
         before,
         dict(spec.sender_options),
         dict(spec.receiver_options),
+        population,
     )
     seeds = seed_list(spec.seeds)
     blank = PairJob(
@@ -130,6 +133,28 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     if spec.pretrained is not None:
         jobs = with_saved_models(jobs, spec.pretrained)
     return [replace(job, parameters=pair_parameter_counts(job.task, job.settings)) for job in jobs]
+
+
+def _population(spec: EndToEndSpec, scratch: bool) -> Population:
+    population = Population(
+        *(cast(int, spec.senders), cast(int, spec.receivers), cast(int, spec.replace_every), str(spec.replacement))
+    )
+    if population.is_pair:
+        return population
+    if not scratch:
+        raise InvalidSettingError("A population starts from scratch: leave out pretrain, or train one pair.")
+    settings = settings_for(str(spec.preset), "e2e", **spec.settings)
+    if settings.training_readings:
+        raise InvalidSettingError(
+            "A population is not evaluated on its training batches: use the preset 'default', or leave out "
+            "training_readings."
+        )
+    if population.replace_every and settings.optimizer != "adam":
+        raise InvalidSettingError(
+            f"The optimizer of new agents must be 'adam', not '{settings.optimizer}': change it, or leave out "
+            "replace_every."
+        )
+    return population
 
 
 def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
@@ -184,7 +209,7 @@ def pair_entries(sender: str | Iterable[str], receiver: str | Iterable[str]) -> 
 def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
     """Return the models of one side in the given order, with repeats, because pairs are formed by position."""
     each = [str(name) for some in several(names) for name in several(some)]
-    return [entry for name in each for entry in registry.match(name, side)]
+    return [entry for name in each for entry in without_choices(registry.match(name, side))]
 
 
 def _require_usable(pair: PairEntry, spec: EndToEndSpec, pretrained: bool) -> None:
@@ -203,7 +228,7 @@ def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
 
 
 def pair_parameter_counts(task: PairTask, settings: TrainingSettings) -> dict[str, int]:
-    """Return the number of parameters of both sides together, by convention ("true" and "published").
+    """Return the number of parameters of all agents of both sides, by convention ("true" and "published").
 
     Raises:
         IncompatibleError: the sides do not fit together.
@@ -212,5 +237,5 @@ def pair_parameter_counts(task: PairTask, settings: TrainingSettings) -> dict[st
     from icy.training.pairs.model import try_pair
 
     pair = try_pair(task, settings)
-    counts = [count_parameters(model) for model in (pair.sender, pair.receiver)]
-    return {convention: sum(count[convention] for count in counts) for convention in ("true", "published")}
+    counts = [(task.population.members(side), count_parameters(getattr(pair, side))) for side in SIDES]
+    return {name: sum(agents * count[name] for agents, count in counts) for name in ("true", "published")}

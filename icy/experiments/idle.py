@@ -104,6 +104,8 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
         why = "from scratch, which does not train concat"
         why = why if spec.steps is None else f"with {spec.steps} steps, which fix the length of the game"
         yield from ((name, f"{name} does nothing {why}.") for name in ("cap", "most") if name in spec.given)
+    if "replacement" in spec.given and not spec.replace_every:
+        yield "replacement", "replacement does nothing without replace_every, the updates between two replacements."
     if scratch:
         names = [name for name in ("target", "pretrain_representation") if name in spec.given]
         yield from ((name, f"{name} does nothing from scratch: it is for pre-training.") for name in names)

@@ -11,7 +11,7 @@ from icy.config.settings import settings_for
 from icy.config.specs import ChainSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import seed_list
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.grammars import expand_grammars
@@ -91,8 +91,7 @@ def _with_scheme(spec: ChainSpec) -> ChainSpec:
     """Return a spec with the options of its scheme that are not given."""
     if spec.scheme is None:
         return spec
-    if spec.scheme not in SCHEMES:
-        raise unknown("scheme", str(spec.scheme), list(SCHEMES))
+    require_known("scheme", spec.scheme, SCHEMES)
     options = {name: value for name, value in SCHEMES[spec.scheme].items() if name not in spec.given}
     return replace(spec, **options).with_given(spec.given)
 

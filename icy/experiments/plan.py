@@ -10,7 +10,7 @@ from typing import cast, get_args
 from icy.config.specs import RunSpec
 from icy.config.types import RunnerName
 from icy.core.devices import resolve_device
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.provenance import usable_cores
 from icy.core.registry import registry
 from icy.core.signals import interrupted_with
@@ -222,12 +222,10 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
 
 def device_of(spec: RunSpec) -> str:
     """Return the device of a spec; for a cluster also "auto", because its devices are known only after connecting."""
-    if spec.runner not in RUNNERS:
-        raise unknown("runner", spec.runner, RUNNERS)
+    require_known("runner", spec.runner, RUNNERS)
     if spec.runner == "local":
         return resolve_device(spec.device)
-    if spec.device not in ON_CLUSTERS:
-        raise unknown("device of a cluster", spec.device, ON_CLUSTERS, "Each task sees only its own GPU.")
+    require_known("device of a cluster", spec.device, ON_CLUSTERS, "Each task sees only its own GPU.")
     return spec.device
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Unpack
+from pathlib import Path
+from typing import Unpack, cast
 
 from icy.config.options import ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
@@ -14,11 +15,12 @@ from icy.config.specs import ProbeSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import SIDES, Entry, registry
+from icy.core.registry import SIDES, Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
+from icy.languages.frequencies import EQUAL, Frequencies, is_meanings_file, read_meanings
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.models.creation import cannot_use, count_parameters
@@ -92,6 +94,7 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     """Return the jobs of a probe with one value along each axis."""
     seeds, sizes = seed_list(spec.seeds), hidden_list(spec.hidden)
     user_grammars = UserGrammars.of(spec.grammar, spec)
+    spec, frequencies = _with_space(spec)
     space, vocab_size, word_length = user_grammars.sizes(spec)
     from icy.core.representations import get_representation  # imports torch
 
@@ -104,6 +107,7 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
         protocol,
         settings,
         _split(spec, protocol, space),
+        frequencies=frequencies,
         preset=str(spec.preset),
     )
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
@@ -116,6 +120,17 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     jobs = [_complete(one, user_grammars, seeds) for one in blanks]
     _warn_of_idle_sizes(jobs)
     return jobs
+
+
+def _with_space(spec: ProbeSpec) -> tuple[ProbeSpec, Frequencies | None]:
+    """Return a spec with the space of its file of meanings, if it has one, and the frequencies of the meanings."""
+    law, found = spec.frequencies, None
+    if is_meanings_file(spec.meanings):
+        space, found = read_meanings(cast(str | Path, spec.meanings))
+        spec = replace(spec, meanings=space).with_given(spec.given)
+    if law is not None:
+        found = (found or Frequencies()).with_law(str(law))
+    return spec, None if found in (Frequencies(), Frequencies(EQUAL)) else found
 
 
 def _warn_of_idle_sizes(jobs: list[ProbeJob]) -> None:
@@ -140,10 +155,13 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | 
 
 
 def usable_models(models: str | Iterable[str], representation: str, sides: Sequence[str] = SIDES) -> list[Entry]:
-    """Return the models of these sides that match. A wildcard matches only models that work with a representation."""
+    """Return the models of these sides that match.
+
+    A wildcard matches only models that work with a representation, and families with choices only if nothing else fits.
+    """
     entries: dict[str, Entry] = {}
     for pattern in words(models):
-        found = registry.match(pattern, *sides)
+        found = without_choices(registry.match(pattern, *sides))
         usable = [entry for entry in found if entry.works_with(representation)]
         if not usable:
             raise cannot_use(found[0], representation)

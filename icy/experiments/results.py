@@ -17,7 +17,7 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.core.lazy import load_object
 from icy.core.scratch import scratch_folder
-from icy.core.text import listed
+from icy.core.text import counted, listed
 from icy.core.types import Fields
 from icy.languages.language import Language
 from icy.languages.names import short_name
@@ -25,7 +25,7 @@ from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any, with_measure
 from icy.records.long_table import game_curves, to_long
 from icy.records.pack import file_in, is_pack
-from icy.records.record import Record, as_json, model_file
+from icy.records.record import Record, as_json, model_file, spoken_file
 from icy.records.saved_models import KEY, choices, facts_of, match_facts
 
 if TYPE_CHECKING:
@@ -286,8 +286,8 @@ class ProbeResult:
 
         return spoken(record, saved_model(record, self.content(str(model_file(record)))))
 
-    def _emerged(self, record: Record) -> Language:
-        with self._copied(record["language"]) as file:
+    def _emerged(self, record: Record, place: str | None = None) -> Language:
+        with self._copied(place or record["language"]) as file:
             return Language.load(file)
 
     def _said(self, record: Record) -> icy.metrics.Table:
@@ -413,7 +413,7 @@ class EndToEndResult(ProbeResult):
         return e2e(self)
 
     def language(
-        self, grammar: str = SCRATCH, seed: int | None = None, model: str | None = None, **where: Any
+        self, grammar: str = SCRATCH, seed: int | None = None, model: str | None = None, sender: int = 1, **where: Any
     ) -> Language:
         """Return the language that emerged in a run: the sender's greedy message for every meaning.
 
@@ -421,6 +421,7 @@ class EndToEndResult(ProbeResult):
             grammar: grammar of pre-training; "none" for a run from scratch.
             seed: seed of the run; by default the lowest, if the matching runs differ only in the seed.
             model: the pair, as in "HierZero:GRU+Hier:GRU"; needed if there are several pairs.
+            sender: number of the sender of a population, from 1.
             **where: other fields that select the run, by the names of records and of settings:
                 representation="gumb", steps=5000.
 
@@ -429,7 +430,10 @@ class EndToEndResult(ProbeResult):
             UnknownNameError: these results do not have a field of this name.
         """
         spoken = [r for r in self.records if r.get("language") and not r["failed"]]
-        return self._emerged(self._find("language of", spoken, grammar, seed, model, where))
+        record = self._find("language of", spoken, grammar, seed, model, where)
+        if not 1 <= sender <= (count := record.get("senders", 1)):
+            raise StoreError(f"Sender {sender} does not exist: this run has {counted(count, 'sender')}.")
+        return self._emerged(record, None if sender == 1 else spoken_file(record["key"], sender - 1))
 
     @classmethod
     def load(cls, path: str | Path) -> EndToEndResult:

@@ -16,14 +16,13 @@ from icy.config.options import SweepOptions
 from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spell_out
 from icy.config.types import OrderName
 from icy.core.checks import parse_whole
-from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unknown
+from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
 from icy.core.registry import SIDES, registry
 from icy.core.surroundings import standard_state
 from icy.core.text import listed, words
 from icy.core.types import Choices, Fields
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import RowKey, job_kind
-from icy.records.store import Store
 from icy.training.combinations import combinations, warn_of_refused
 
 from .display import with_progress
@@ -137,8 +136,7 @@ def over(of_file: Fields, given: Fields) -> Choices:
 
 def make_sweep(spec: SweepSpec) -> Plan:
     """Return the plan of a sweep, without training. Errors as for `sweep`."""
-    if spec.order not in ORDERS:
-        raise unknown("order", spec.order, ORDERS)
+    require_known("order", spec.order, ORDERS)
     registry.load_files(spec.plugin)
     store = store_of(spec)
     planned_rows: list[Row] = []
@@ -160,7 +158,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
                 same.append(len(planned_rows))
                 planned_rows.append(row)
             else:
-                planned_rows[at] = _both(planned_rows[at], row, store, spec.rerun)
+                planned_rows[at] = Row.of(planned_rows[at].job.joined(row.job), store, spec.rerun)
     warn_of_refused(refused, planned_rows)
     ordered = sorted(planned_rows, key=cost, reverse=True) if spec.order == "longest" else planned_rows
     return planned(spec, _share(ordered, spec.shard))
@@ -237,11 +235,6 @@ def _trained_alike(one: Row, other: Row) -> bool:
     """
     jobs = (replace(row.job, replicates=()) for row in (one, other))
     return next(jobs) == next(jobs)
-
-
-def _both(one: Row, other: Row, store: Store, rerun: str) -> Row:
-    """Join the rows of two parts of a sweep into a row with the replicates of both."""
-    return Row.of(one.job.joined(other.job), store, rerun)
 
 
 def cost(row: Row) -> float:

@@ -1,4 +1,4 @@
-"""Read files of sweeps, in TOML or YAML, and check their values against the types of the options."""
+"""Read files of sweeps and searches, in TOML or YAML, and check their values against the types of the options."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from icy.config.specs import RunSpec, SweepSpec
+from icy.config.specs import RunSpec, SearchSpec, SweepSpec
+from icy.config.specs import names as names_of
 from icy.core.entry import JOB
-from icy.core.errors import InvalidSettingError, StoreError, quoted
+from icy.core.errors import InvalidSettingError, StoreError, quoted, unknown
 from icy.core.registry import registry
 from icy.core.text import listed, several
 from icy.core.types import Choices, Fields
@@ -38,10 +39,7 @@ def read_sweep(file: str | Path) -> Choices:
             option; the message names the option and the line.
     """
     path = Path(file)
-    text = _text_of(path)
-    options = _parsed(text, path)
-    if not _is_table(options):
-        raise InvalidSettingError(f"{path} must hold names and values of options.")
+    text, options = _text_and_options(path, "sweep")
     parts = options.pop(PARTS, options.pop("parts", ()))
     if not isinstance(parts, (list, tuple)) or not all(map(_is_table, parts)):
         raise InvalidSettingError(
@@ -51,14 +49,36 @@ def read_sweep(file: str | Path) -> Choices:
     tables = [(None, options, _types_of_whole(kinds)), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
     for place, table, types in tables:
         _check(table, types, lambda name, place=place: _where(path, text, place, name))  # type: ignore[misc]
-    _warn_of_plugins(path, options.get("plugin", ()))
+    _warn_of_plugins("sweep", path, options.get("plugin", ()))
     return _by_field(options) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
 
 
-def _warn_of_plugins(file: Path, names: object) -> None:
+def read_search(file: str | Path) -> Choices:
+    """Return the arguments in the file of a search, in TOML or YAML by its suffix. Errors as for `read_sweep`."""
+    path = Path(file)
+    text, options = _text_and_options(path, "search")
+    types = _types_of(SearchSpec)
+    known = names_of(SearchSpec)
+    for name in options:
+        if _field(name) not in known:
+            raise unknown("option of a search", name, known)
+    _check(options, types, lambda name: _where(path, text, None, name))
+    _warn_of_plugins("search", path, options.get("plugin", ()))
+    return _by_field(options)
+
+
+def _text_and_options(path: Path, what: str) -> tuple[str, Any]:
+    text = _text_of(path, what)
+    options = _parsed(text, path)
+    if not _is_table(options):
+        raise InvalidSettingError(f"{path} must hold names and values of options.")
+    return text, options
+
+
+def _warn_of_plugins(what: str, file: Path, names: object) -> None:
     """Warn of the plug-ins of a file before their import, which runs their code, also with `--dry-run`."""
     if plugins := several(names):
-        log.warning("The sweep %s runs the code of plug-ins: %s.", file, listed([*map(str, plugins)]))
+        log.warning("The %s %s runs the code of plug-ins: %s.", what, file, listed([*map(str, plugins)]))
 
 
 def _is_table(value: object) -> bool:
@@ -74,14 +94,14 @@ def _by_field(options: Fields) -> Choices:
     return {_field(name): value for name, value in options.items()}
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: Path, what: str) -> str:
     if path.suffix.lower() not in SUFFIXES:
         suffix = path.suffix or "a file without a suffix"
-        raise InvalidSettingError(f"A sweep is a .toml, .yaml or .yml file, not '{suffix}'.")
+        raise InvalidSettingError(f"A {what} is a .toml, .yaml or .yml file, not '{suffix}'.")
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise StoreError(f"The sweep '{path}' cannot be read: {error.strerror or error}.") from error
+        raise StoreError(f"The {what} '{path}' cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise InvalidSettingError(f"{path} is not text in UTF-8: byte {error.start} is invalid.") from error
 

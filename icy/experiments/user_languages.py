@@ -102,7 +102,7 @@ class UserGrammars:
             vocab_size = least
         elif vocab_size < least:
             raise _conflict("vocab_size", vocab_size, most, self.languages[most], f"at least {least}")
-        words = own_space.attributes * own_space.values
+        words = sum(own_space.size_of_each)
         if with_concat and vocab_size**own_length < words:
             enough = next(size for size in range(vocab_size, words + 1) if size**own_length >= words)
             raise InvalidSettingError(

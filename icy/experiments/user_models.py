@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SweepSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SearchSpec, SweepSpec
 from icy.core.checks import hidden_list
 from icy.core.entry import Entry
 from icy.core.errors import DuplicateNameError, IcyError, IncompatibleError
@@ -23,7 +23,7 @@ Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; a class or fu
 Models: TypeAlias = Model | Iterable[Model]
 Sizes: TypeAlias = tuple[MeaningSpace, int, int, int]  # meanings, message length, vocabulary, hidden size
 SMALL: Sizes = (MeaningSpace(3, 4), 6, 4, 8)
-S = TypeVar("S", ProbeSpec, SweepSpec, EndToEndSpec, ChainSpec)
+S = TypeVar("S", ProbeSpec, SweepSpec, SearchSpec, EndToEndSpec, ChainSpec)
 
 
 def with_model_names(spec: S, *fields: str) -> S:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.surroundings import standard_state
 from icy.metrics import Table, ami, cbm, topsim
 from icy.metrics.score import Score
@@ -53,8 +53,7 @@ def similarity(spoken: Spoken, of: str = "phrase") -> Score:
         UnknownNameError: `of` has another value.
         InvalidSettingError: `spoken` has no objects.
     """
-    if of not in TOPSIM_OF:
-        raise unknown("object of topsim", of, TOPSIM_OF)
+    require_known("object of topsim", of, TOPSIM_OF)
     if of != "phrase":
         if spoken.objects is None:
             raise InvalidSettingError(f"Topsim of '{of}' needs `objects` of Spoken; give them, or take of='phrase'.")

@@ -9,7 +9,7 @@ from jaxtyping import Int64
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.metrics import cbm
@@ -63,8 +63,7 @@ def cbm_floor(
     Raises:
         UnknownNameError: `drawn_for` is another name.
     """
-    if drawn_for not in DRAWN_FOR:
-        raise unknown("way to draw messages", drawn_for, DRAWN_FOR)
+    require_known("way to draw messages", drawn_for, DRAWN_FOR)
     count, size = words or spoken.unique_words, length or spoken.words.shape[1]
     rules = np.unique(spoken.rules, return_inverse=True)[1].ravel()
     scores = []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import MISSING, fields, replace
 from typing import cast
 
 from icy.core.checks import seed_list, whole_number
-from icy.core.errors import unknown
+from icy.core.errors import require_known, unknown
 from icy.core.fields import checked
-from icy.core.registry import PERCEPTION, SIDES, WORLD, registry
+from icy.core.registry import PERCEPTION, SIDES, WORLD, registry, without_choices
 from icy.core.representations import options_of
 from icy.core.text import names_in
 from icy.core.types import Choices, Fields
@@ -37,7 +37,7 @@ def game_jobs(spec: GamesSpec) -> list[GameJob]:
     Raises:
         IcyError: a name is unknown, a value is not accepted, or parts do not fit together.
     """
-    known = {axis: [entry.name for entry in registry.entries(kind)] for axis, kind in KINDS.items()}
+    known = {axis: [entry.name for entry in without_choices(registry.entries(kind))] for axis, kind in KINDS.items()}
     return jobs_of_each(spec, _jobs, {**known, "channel": CHANNELS})
 
 
@@ -116,9 +116,8 @@ def _turns(spec: GamesSpec) -> TurnSettings:
     return TurnSettings(rule_length=cast(int, spec.rule_length), targets=targets, distractors=count, **settings)
 
 
-def _one_of(kind: str, name: str, known: Iterable[str]) -> str:
-    if name not in known:
-        raise unknown(kind, name, list(known))
+def _one_of(kind: str, name: str, known: Collection[str]) -> str:
+    require_known(kind, name, known)
     return name
 
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Integer
 from torch import Tensor
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.noise import counter_hash, shift
 from icy.core.streams import stream, stream_key
 from icy.core.text import counted
@@ -161,8 +161,7 @@ def make_oracle(name: str, rules: RuleSource, message_length: int | None = None)
         UnknownNameError: no oracle has this name.
         InvalidSettingError: the language is not possible with these rules or messages.
     """
-    if name not in ORACLES:
-        raise unknown("oracle", name, list(ORACLES))
+    require_known("oracle", name, ORACLES)
     if not isinstance(rules, Rules):
         raise InvalidSettingError(
             "Oracles need rules that are conjunctions of concepts, not formulas; take rules='conjunctions'."

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from icy.config.presets import Departure
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 
 KINDS = ("games",)
 
@@ -99,8 +99,7 @@ def find_preset(name: str) -> dict[str, Any]:
     Raises:
         UnknownNameError: no preset has this name.
     """
-    if name not in PRESETS:
-        raise unknown("preset of games", name, list(PRESETS), "`icy list presets` describes them.")
+    require_known("preset of games", name, PRESETS, "`icy list presets` describes them.")
     return {key: value for departure in PRESETS[name].values() for key, value in departure.settings.items()}
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.streams import stream
 from icy.core.text import counted
 
@@ -148,8 +148,7 @@ class RuleSource(ABC):
         Raises:
             UnknownNameError: `sampling` is not one of `samplings`.
         """
-        if sampling not in self.samplings:
-            raise unknown("way to draw these rules", sampling, self.samplings)
+        require_known("way to draw these rules", sampling, self.samplings)
         some = torch.ones(len(self), dtype=torch.bool, device="cpu")
         if among is not None:
             some = torch.zeros_like(some).index_fill_(0, among, True)

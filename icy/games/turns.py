@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.noise import counter_hash, shift
 from icy.core.streams import stream_key
 
@@ -121,8 +121,7 @@ class Turns:
         Raises:
             UnknownNameError: the purpose is unknown.
         """
-        if purpose not in PURPOSES:
-            raise unknown("purpose of turns", purpose, PURPOSES)
+        require_known("purpose of turns", purpose, PURPOSES)
         place = (
             self._place if which is None else self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
         )

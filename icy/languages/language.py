@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from icy.core.checks import LARGEST_NUMBER, whole_number
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.lazy import load_object
-from icy.core.text import counted
+from icy.core.text import counted, listed
 
 from . import storage
 from .meanings import MeaningSpace
@@ -122,7 +122,7 @@ class Language:
             InvalidSettingError: the rows do not have every meaning exactly once; the message counts these meanings.
         """
         rows, tokens = _whole_table(meanings, "meanings"), _whole_table(messages, "messages")
-        whole_space = MeaningSpace(rows.shape[1], int(rows.max()) + 1) if space is None else MeaningSpace.of(space)
+        whole_space = MeaningSpace.of_sizes(*(rows.max(axis=0) + 1)) if space is None else MeaningSpace.of(space)
         order = _rows_in_order(rows, tokens, whole_space)
         return cls(
             whole_space,
@@ -151,8 +151,8 @@ class Language:
 
         Raises:
             StoreError: the file cannot be read.
-            InvalidSettingError: the file is not a valid table (see `read_table`), the attributes differ in their number
-                of values, the messages differ in length, or a meaning is missing or repeated.
+            InvalidSettingError: the file is not a valid table (see `read_table`), the messages differ in length, or a
+                meaning is missing or repeated.
         """
         read = load_object("icy.languages.readers:read_language")  # readers make languages
         found: Language = read(Path(path), vocab_size, name, options)
@@ -338,9 +338,9 @@ class Language:
         )
 
     def _first_few(self) -> IntegerArray:
-        one_changed = np.eye(self.space.attributes, dtype=np.int64)[::-1]
-        zero = np.zeros_like(one_changed[:1])
-        return zero if self.space.values == 1 else np.concatenate([zero, one_changed])
+        varies = np.array(self.space.size_of_each) > 1
+        one_changed = np.eye(self.space.attributes, dtype=np.int64)[varies][::-1]
+        return np.concatenate([np.zeros((1, self.space.attributes), dtype=np.int64), one_changed])
 
     def _meaning_text(self, meaning: Sequence[int]) -> str:
         if self.value_names is None:
@@ -410,10 +410,10 @@ def _checked_messages(messages: ArrayLike, space: MeaningSpace, vocab_size: int)
 
 def _checked_names(value_names: Sequence[Sequence[str]], space: MeaningSpace) -> tuple[tuple[str, ...], ...]:
     names = tuple(tuple(map(str, of_one)) for of_one in value_names)
-    if len(names) != space.attributes or any(len(of_one) != space.values for of_one in names):
+    if tuple(map(len, names)) != space.size_of_each:
+        count = listed([*map(str, space.sizes)]) if space.sizes else str(space.values)
         raise InvalidSettingError(
-            f"value_names of {space} must hold {counted(space.values, 'name')} for each of "
-            f"{counted(space.attributes, 'attribute')}."
+            f"value_names of {space} must hold a list of names for each attribute, with {count} names."
         )
     return names
 

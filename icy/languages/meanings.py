@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,17 +27,19 @@ BYTES_PER_TOKEN = 24  # memory per token: three 64-bit arrays, for the table, it
 
 @dataclass(frozen=True)
 class MeaningSpace:
-    """The set of all tuples of `attributes` attribute values, with `values` values each.
+    """The set of all tuples of attribute values.
 
-    Meanings are numbered in lexicographic order, the last attribute fastest, as in Perkins21 and Icy22: the number of
-    meaning m is the sum of m[a] * values ** (attributes - 1 - a).
+    In a *grid*, such as 5x10, all attributes have the same number of values. In other spaces, such as 10,4,2, each
+    attribute has its own number. Meanings are numbered in lexicographic order, the last attribute fastest, as in
+    Perkins21 and Icy22: the number of meaning m is the sum of m[a] * strides[a].
 
     Attributes:
         attributes: number of attributes, A.
-        values: number of values of every attribute, K.
+        values: number of values of an attribute, K; if the attributes differ, the largest number.
+        sizes: number of values of each attribute; by default K for all.
 
     Raises:
-        InvalidSettingError: A or K is not a positive whole number.
+        InvalidSettingError: A, K or a size is not a positive whole number, or the sizes do not fit A and K.
 
     Example:
         >>> from icy.languages.meanings import MeaningSpace
@@ -42,37 +48,67 @@ class MeaningSpace:
         (1000, [12, 999])
         >>> space.meanings([12, 999]).tolist()
         [[0, 1, 2], [9, 9, 9]]
+        >>> MeaningSpace.parse("10,4,2").meanings([8, 79]).tolist()
+        [[1, 0, 0], [9, 3, 1]]
     """
 
     attributes: int
     values: int
+    sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for what in ("attributes", "values"):
             whole = whole_number(f"number of {what} of a meaning space", getattr(self, what))
             object.__setattr__(self, what, whole)
+        sizes = tuple(whole_number("number of values of an attribute", size) for size in self.sizes)
+        if sizes and (len(sizes), max(sizes)) != (self.attributes, self.values):
+            raise InvalidSettingError(
+                f"The sizes {sizes} are not of {counted(self.attributes, 'attribute')} with at most "
+                f"{counted(self.values, 'value')}; write MeaningSpace.of_sizes({', '.join(map(str, sizes))})."
+            )
+        # A grid of very many attributes has no list of sizes: it cannot be used, but its error counts its meanings.
+        object.__setattr__(self, "sizes", sizes if len(set(sizes)) > 1 else ())
+
+    @classmethod
+    def of_sizes(cls, *sizes: int) -> MeaningSpace:
+        """Return the space of attributes with these numbers of values.
+
+        Args:
+            *sizes: number of values of each attribute.
+
+        Raises:
+            InvalidSettingError: there is no size, or one is not a positive whole number.
+
+        Example:
+            >>> from icy.languages.meanings import MeaningSpace
+            >>> print(MeaningSpace.of_sizes(10, 4, 2), MeaningSpace.of_sizes(4, 4))
+            10,4,2 2x4
+        """
+        whole = tuple(whole_number("number of values of an attribute", size) for size in sizes)
+        return cls(len(whole), max(whole, default=1), whole)
 
     @classmethod
     def parse(cls, text: str) -> MeaningSpace:
-        """Parse a space such as "5x10": 5 attributes of 10 values each.
+        """Parse a space: "5x10" has 5 attributes of 10 values each, and "10,4,2" has 3 attributes of 10, 4 and 2.
 
         Args:
-            text: attributes and values, joined by an x.
+            text: attributes and values, joined by an x; or the number of values of each attribute, joined by commas.
 
         Raises:
-            InvalidSettingError: the text is not two positive whole numbers joined by an x.
+            InvalidSettingError: the text has another form, or a number is not positive.
         """
-        found = re.fullmatch(r"\s*([0-9]{1,9})\s*[xX×]\s*([0-9]{1,9})\s*", text)
-        if found is None:
-            raise InvalidSettingError(f"'{text}' is not a meaning space; {_HOW_TO_WRITE}{_guess(text)}")
-        return cls(int(found[1]), int(found[2]))
+        if found := re.fullmatch(r"\s*([0-9]{1,9})\s*[xX×]\s*([0-9]{1,9})\s*", text):
+            return cls(int(found[1]), int(found[2]))
+        if re.fullmatch(r"\s*[0-9]{1,9}(\s*,\s*[0-9]{1,9})+\s*", text):
+            return cls.of_sizes(*map(int, text.split(",")))
+        raise InvalidSettingError(f"'{text}' is not a meaning space; {_HOW_TO_WRITE}{_guess(text)}")
 
     @classmethod
-    def of(cls, given: MeaningSpace | str | tuple[int, int]) -> MeaningSpace:
-        """Convert a text such as "5x10", or a pair (attributes, values), to a space; return a space unchanged.
+    def of(cls, given: MeaningSpace | str | tuple[int, ...]) -> MeaningSpace:
+        """Convert a text such as "5x10", a pair (attributes, values), or three or more sizes to a space.
 
         Args:
-            given: a MeaningSpace, text, or a pair of numbers.
+            given: a MeaningSpace, which is returned unchanged, text, or numbers. Two numbers are attributes and values.
 
         Raises:
             InvalidSettingError: `given` has another type or form.
@@ -83,15 +119,52 @@ class MeaningSpace:
             return cls.parse(given)
         if isinstance(given, (tuple, list)) and len(given) == 2:
             return cls(*given)
+        if isinstance(given, (tuple, list)) and len(given) > 2:
+            return cls.of_sizes(*given)
         raise InvalidSettingError(f"{given!r} is not a meaning space; {_HOW_TO_WRITE}")
 
     def __str__(self) -> str:
-        return f"{self.attributes}x{self.values}"
+        return ",".join(map(str, self.sizes)) if self.sizes else f"{self.attributes}x{self.values}"
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether all attributes have the same number of values."""
+        return not self.sizes
+
+    @property
+    def size_of_each(self) -> tuple[int, ...]:
+        """Number of values of each attribute, also in a grid."""
+        return self.sizes or (self.values,) * self.attributes
 
     @property
     def size(self) -> int:
-        """Number of meanings, N = K ** A."""
-        return int(self.values**self.attributes)
+        """Number of meanings, N: the product of the numbers of values."""
+        return math.prod(self.sizes) if self.sizes else int(self.values**self.attributes)
+
+    @property
+    def chance(self) -> float:
+        """Expected share of attribute values that are right by chance: the mean of 1 / K over the attributes."""
+        return sum(1 / size for size in self.size_of_each) / self.attributes
+
+    @property
+    def strides(self) -> IntArray:
+        """Distance between the numbers of two meanings that differ by one in an attribute, shape [A].
+
+        Raises:
+            InvalidSettingError: there are more meanings than can be numbered.
+        """
+        if self._log10_size > MAX_LOG2_SIZE * math.log10(2):
+            raise InvalidSettingError(
+                f"{self} has {self._count()} meanings, more than can be numbered (2^{MAX_LOG2_SIZE}); "
+                "take fewer attributes or values."
+            )
+        return np.array([math.prod(self.size_of_each[a + 1 :]) for a in range(self.attributes)], dtype=np.int64)
+
+    @property
+    def existing(self) -> NDArray[np.bool_]:
+        """Whether each attribute has each value 0..K-1, shape [A, K]; all True in a grid."""
+        exists: NDArray[np.bool_] = np.arange(self.values) < np.array(self.size_of_each)[:, None]
+        return exists
 
     def index(self, meanings: ArrayLike) -> IntArray:
         """Return the numbers of meanings.
@@ -103,7 +176,7 @@ class MeaningSpace:
             Shape [...], each in 0..N-1.
 
         Raises:
-            InvalidSettingError: the last axis is not A long, or a value is not in 0..K-1.
+            InvalidSettingError: the last axis is not A long, or an attribute does not have a value.
         """
         given = _whole(meanings, "meanings")
         if given.ndim == 0 or given.shape[-1] != self.attributes:
@@ -115,7 +188,14 @@ class MeaningSpace:
             raise InvalidSettingError(
                 f"Attribute values of {self} run from 0 to {self.values - 1}; found {given.min()} to {given.max()}."
             )
-        return np.asarray(given.astype(np.int64) @ self._strides(), dtype=np.int64)
+        above = (given >= np.array(self.sizes)).reshape(-1, self.attributes).any(0) if self.sizes else np.zeros(1)
+        if above.any():
+            attribute = int(above.argmax())
+            raise InvalidSettingError(
+                f"Attribute {attribute} of {self} (counted from 0) has the values 0 to {self.sizes[attribute] - 1}; "
+                f"found {given[..., attribute].max()}."
+            )
+        return np.asarray(given.astype(np.int64) @ self.strides, dtype=np.int64)
 
     def meanings(self, index: ArrayLike) -> IntArray:
         """Return the meanings with the given numbers.
@@ -130,12 +210,12 @@ class MeaningSpace:
             InvalidSettingError: a number is outside 0..N-1.
         """
         given = _whole(index, "numbers of meanings")
-        strides = self._strides()
+        strides = self.strides
         if given.size and (given.min() < 0 or given.max() >= self.size):
             raise InvalidSettingError(
                 f"Meanings of {self} are numbered 0 to {self.size - 1}; found {given.min()} to {given.max()}."
             )
-        return (given.astype(np.int64)[..., None] // strides) % self.values
+        return np.asarray(given.astype(np.int64)[..., None] // strides % self.size_of_each, dtype=np.int64)
 
     def all(self) -> IntArray:
         """Return every meaning in order, shape [N, A].
@@ -163,25 +243,47 @@ class MeaningSpace:
 
     @property
     def _log10_size(self) -> float:
-        return self.attributes * math.log10(self.values)
+        return sum(map(math.log10, self.sizes)) if self.sizes else self.attributes * math.log10(self.values)
 
     def _count(self) -> str:
         return f"{self.size:,}" if self._log10_size < 15 else f"10^{self._log10_size:.0f}"
 
-    def _strides(self) -> IntArray:
-        if self._log10_size > MAX_LOG2_SIZE * math.log10(2):
-            raise InvalidSettingError(
-                f"{self} has {self._count()} meanings, more than can be numbered (2^{MAX_LOG2_SIZE}); "
-                "take fewer attributes or values."
-            )
-        return np.array([self.values**a for a in reversed(range(self.attributes))], dtype=np.int64)
+
+def spaces_in(given: object) -> list[Any]:
+    """Return the spaces in an argument with one or several spaces, each in a form that `MeaningSpace.of` takes.
+
+    The name of a file that exists is left as it is. In other text, spaces are separated by commas or semicolons, and
+    numbers between commas are one space. Numbers in a tuple are one space too.
+
+    Example:
+        >>> from icy.languages.meanings import spaces_in
+        >>> spaces_in("3x4, 10,4,2; 2,3"), spaces_in((3, 4)), spaces_in(["3x4", "10,4,2"])
+        (['3x4', '10,4,2', '2,3'], [(3, 4)], ['3x4', '10,4,2'])
+    """
+    if isinstance(given, str) and Path(given).is_file():
+        return [given]
+    if isinstance(given, str):
+        spaces: list[Any] = []
+        for text in given.split(";"):
+            for numbers, parts in groupby(filter(None, map(str.strip, text.split(","))), str.isdecimal):
+                names = list(parts)
+                spaces += [",".join(names)] if numbers else names
+        return spaces
+    if isinstance(given, tuple) and given and all(isinstance(n, int) for n in given):
+        return [given]
+    if not isinstance(given, Iterable):
+        return [given]
+    return [space for one in given for space in spaces_in(one)]
 
 
-_HOW_TO_WRITE = "write attributes x values, as in 5x10 for 5 attributes of 10 values each."
+_HOW_TO_WRITE = (
+    "write attributes x values, as in 5x10 for 5 attributes of 10 values each, or the number of values of each "
+    "attribute, as in 10,4,2."
+)
 
 
 def _guess(text: str) -> str:
-    """Suggest a spelling for 10^5 (Perkins21 writes values^attributes), 5*10, 5,10 and the like."""
+    """Suggest a spelling for 10^5 (Perkins21 writes values^attributes), 5*10 and the like."""
     if found := re.fullmatch(r"\s*(\d+)\s*(?:\^|\*\*)\s*(\d+)\s*", text):
         return f" Did you mean {found[2]}x{found[1]}?"
     if found := re.fullmatch(r"\W*(\d+)\W+(\d+)\W*", text):

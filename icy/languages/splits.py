@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,27 +65,28 @@ class Split:
                 f"A held-out meaning combines values of several attributes, but {space} has one attribute; take two "
                 "or more, as in 2x10."
             )
-        drawn, what = self._population(space), "pairs of values" if self.kind == "combinations" else "meanings"
-        held_out, left = self._count(drawn), drawn.size - self._count(drawn)
-        if not held_out:
-            raise InvalidSettingError(
-                f"{self.share:g} of the {drawn.size} {what} of {space} is less than one, so nothing would be held out; "
-                "hold out a larger share."
-            )
-        if left < space.values:
-            raise InvalidSettingError(
-                f"Without {self.share:g} of the {drawn.size} {what} of {space}, {left} would remain for training, but "
-                f"{space.values} are needed to show every value; hold out a smaller share."
-            )
+        what = "pairs of values" if self.kind == "combinations" else "meanings"
+        for drawn in self._populations(space):
+            held_out, left = self._count(drawn), drawn.size - self._count(drawn)
+            if not held_out:
+                raise InvalidSettingError(
+                    f"{self.share:g} of the {drawn.size} {what} of {space} is less than one, so nothing would be held "
+                    "out; hold out a larger share."
+                )
+            if left < drawn.values:
+                raise InvalidSettingError(
+                    f"Without {self.share:g} of the {drawn.size} {what} of {space}, {left} would remain for training, "
+                    f"but {drawn.values} are needed to show every value; hold out a smaller share."
+                )
 
     def held_out(self, space: MeaningSpace, seed: int) -> IntArray:
         """Return the numbers of the held-out meanings of a seed, in order. Raises the errors of `check`."""
         self.check(space)
         generator = stream(seed, "held out", self.kind)
-        drawn = self._population(space)
         if self.kind == "random":
-            return np.sort(_draw(drawn, self._count(drawn), generator))
+            return np.sort(_draw(space, self._count(space), generator))
         pair = np.sort(generator.choice(space.attributes, 2, replace=False))
+        drawn = MeaningSpace.of_sizes(*np.array(space.size_of_each)[pair])
         chosen = np.isin(drawn.index(space.all()[:, pair]), _draw(drawn, self._count(drawn), generator))
         return np.flatnonzero(chosen)
 
@@ -93,9 +95,12 @@ class Split:
         held_out = self.held_out(space, seed)
         return np.setdiff1d(np.arange(space.size), held_out), held_out
 
-    def _population(self, space: MeaningSpace) -> MeaningSpace:
-        """Return the space that is drawn from: for "combinations", a space of two attributes (the pairs of values)."""
-        return space if self.kind == "random" else MeaningSpace(2, space.values)
+    def _populations(self, space: MeaningSpace) -> list[MeaningSpace]:
+        """Return the spaces that may be drawn from: for "combinations", the pairs of values of two attributes."""
+        if self.kind == "random":
+            return [space]
+        pairs = combinations(space.size_of_each, 2) if space.sizes else [(space.values, space.values)]
+        return [MeaningSpace.of_sizes(*pair) for pair in pairs]
 
     def _count(self, drawn: MeaningSpace) -> int:
         return round(self.share * drawn.size)
@@ -104,9 +109,11 @@ class Split:
 def _draw(space: MeaningSpace, count: int, generator: np.random.Generator) -> IntArray:
     """Draw the numbers of `count` meanings, so that the remaining meanings have every value of every attribute.
 
-    First, K random meanings with each value of each attribute exactly once are excluded from the draw.
+    First, K random meanings with each value of each attribute are excluded from the draw: in a grid exactly once, and
+    otherwise as equally often as possible.
     """
-    once = np.stack([generator.permutation(space.values) for _ in range(space.attributes)], axis=-1)
+    values = [np.resize(np.arange(size), space.values) for size in space.size_of_each]
+    once = np.stack([generator.permutation(of_one) for of_one in values], axis=-1)
     others = np.setdiff1d(np.arange(space.size), space.index(once))
     drawn: NDArray[np.int64] = generator.permutation(others)[:count]
     return drawn

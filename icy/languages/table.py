@@ -280,8 +280,7 @@ class Table:
             name: by default the table's name.
 
         Raises:
-            InvalidSettingError: the attributes differ in their number of values, the messages differ in length, or not
-                every meaning occurs exactly once.
+            InvalidSettingError: the messages differ in length, or not every meaning occurs exactly once.
         """
         self.require_discrete("A language")
         lengths = np.unique(self.lengths).tolist()
@@ -291,12 +290,7 @@ class Table:
                 "Pad shorter messages with a separate token."
             )
         values = [np.unique(column).tolist() for column in self.meanings.T]
-        counts = [len(of_one) for of_one in values]
-        if len(set(counts)) > 1:
-            listing = ", ".join(f"{a} has {n}" for a, n in zip(names_of_attributes(self), counts, strict=True))
-            raise InvalidSettingError(f"All attributes must have the same number of values; {listing}.")
         names = tuple(tuple(str(self.value_name(a, v)) for v in of_one) for a, of_one in enumerate(values))
-        plain = tuple(map(str, range(counts[0])))
         tokens = self.messages
         if self.token_names is not None:
             used = [token for token in range(len(self.token_names)) if token not in self.removed]
@@ -308,7 +302,7 @@ class Table:
             tokens,
             vocab_size=vocab_size,
             name=self.name if name is None else name,
-            value_names=None if all(of_one == plain for of_one in names) else names,
+            value_names=None if all(of_one == tuple(map(str, range(len(of_one)))) for of_one in names) else names,
         )
 
     def _weighted_by(self, given: Container, rule: Rule) -> "Table":

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.languages.codes import Codes, together
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
@@ -54,8 +54,7 @@ def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eo
         >>> npmi(meanings, ["ac", "ad", "bc", "bd"]).value, npmi(meanings, ["ac", "ad", "bd", "bc"]).value
         (1.0, 0.5)
     """
-    if units not in UNITS:
-        raise unknown("unit of messages", units, UNITS)
+    require_known("unit of messages", units, UNITS)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("NPMI")
     conventions = {"units": units, "eos": eos}

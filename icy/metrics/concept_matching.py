@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from icy.core.checks import number_or_text, parse_whole, whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.memory import require_memory
 from icy.core.streams import stream
 from icy.core.text import counted
@@ -169,16 +169,14 @@ class _Conventions:
             ("treatment of repeats", self.repeats, REPEATS),
             ("definition of unmatched concepts", self.unmatched, UNMATCHED),
         ):
-            if given not in known:
-                raise unknown(what, str(given), known)
+            require_known(what, given, known)
 
     def word(self) -> tuple[bool, int]:
         """Return whether words include their position, and the number of tokens of a word."""
         kind, width = "tokens", self.words
         if isinstance(width, str) and parse_whole(width) is None:
             kind, _, width = width.partition(":")
-        if kind not in WORDS:
-            raise unknown("kind of word", kind, WORDS)
+        require_known("kind of word", kind, WORDS)
         given = (number_or_text(width) if width else 1) if isinstance(width, str) else width
         return kind == "positions", whole_number("number of tokens of a word", given)
 

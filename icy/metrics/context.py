@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known, unknown
 from icy.languages.codes import Weights, together
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
+from .entropy import shares_of
 from .score import Score, undefined, why_unvaried
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def context_independence(
     if alignment == "em":
         counts, details = _aligned(concepts, tokens, counts, table.weights)
     counts = counts + smoothing
-    shares = dict(zip(CHOICES, (_shares(counts, 1), _shares(counts, 0)), strict=True))
+    shares = dict(zip(CHOICES, (shares_of(counts, 1), shares_of(counts, 0)), strict=True))
     product = shares[CHOICES[0]] * shares[CHOICES[1]]
     chosen = np.arange(len(names)), _chosen(shares[chosen_by], product, ties, TIED[alignment])
     frame = _frame(names, [table.token_name(v) for v in used[chosen[1]]], {n: s[chosen] for n, s in shares.items()})
@@ -104,12 +105,10 @@ def context_independence(
 
 def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float) -> str:
     """Check the conventions, and return `chosen_by` with its default filled in."""
-    if alignment not in USUAL_CHOICE:
-        raise unknown("alignment", alignment, list(USUAL_CHOICE))
+    require_known("alignment", alignment, USUAL_CHOICE)
     if chosen_by is not None and chosen_by not in CHOICES:
         raise unknown("value of chosen_by", chosen_by, CHOICES)
-    if ties not in TIES:
-        raise unknown("rule for ties", ties, TIES)
+    require_known("rule for ties", ties, TIES)
     if not 0 <= smoothing < np.inf:
         raise InvalidSettingError(f"smoothing must be at least 0, not {smoothing}.")
     return chosen_by or USUAL_CHOICE[alignment]
@@ -149,7 +148,7 @@ def _aligned(
 ) -> tuple[Matrix, dict[str, object]]:
     """Return the counts divided among the concepts of each meaning by EM, and details on its convergence."""
     concepts, tokens, times = _pairs(concepts, tokens, weights)
-    translation = _shares((counts > 0).astype(float), 1)
+    translation = shares_of((counts > 0).astype(float), 1)
     rounds, change = 0, np.inf
     while rounds < MOST_ROUNDS and change >= SETTLED:
         rounds += 1
@@ -157,7 +156,7 @@ def _aligned(
         for first in range(0, len(times), PAIRS_AT_ONCE):
             some = slice(first, first + PAIRS_AT_ONCE)
             _divide_counts(shared, translation, concepts[some], tokens[some], times[some])
-        before, translation = translation, _shares(shared, 1)
+        before, translation = translation, shares_of(shared, 1)
         change = float(np.abs(translation - before).max())
     found = {"rounds": rounds, "most_rounds": MOST_ROUNDS, "change": change, "tolerance": SETTLED}
     return shared, {**found, "converged": change < SETTLED}
@@ -191,13 +190,6 @@ def _divide_counts(
     weights = translation[cells]
     weights *= (times / weights.sum(1))[:, None]
     np.add.at(shared, cells, weights)
-
-
-def _shares(counts: Matrix, axis: int) -> Matrix:
-    """Return counts as shares of their sum along an axis, or 0 where the sum is 0."""
-    total = counts.sum(axis, keepdims=True)
-    shares: Matrix = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
-    return shares
 
 
 def _chosen(choice: Matrix, product: Matrix, ties: str, tied: float) -> NDArray[np.int64]:

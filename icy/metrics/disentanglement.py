@@ -10,7 +10,7 @@ from jaxtyping import Real
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.streams import stream
 from icy.languages.codes import Codes, Weights, number
 from icy.languages.containers import unpacked
@@ -180,8 +180,7 @@ def modularity(
         >>> modularity([[0, 0], [0, 1], [1, 0], [1, 1]], ["acx", "adx", "bcx", "bdx"], dead="skip").value
         1.0
     """
-    if dead not in DEAD:
-        raise unknown("rule for dead codes", dead, DEAD)
+    require_known("rule for dead codes", dead, DEAD)
     coded, bins = read_codes(meanings, messages, eos), whole_number("number of bins", bins)
     conventions = {"bins": None if coded.discrete else bins, "dead": dead, "eos": eos}
     if why := why_unvaried(coded.factors, needed=2):
@@ -242,8 +241,7 @@ def factor_vae(
         >>> factor_vae([[0, 0], [0, 1], [1, 0], [1, 1]], ["acx", "adx", "bcx", "bdx"]).value
         1.0
     """
-    if variance not in VARIANCES:
-        raise unknown("variance", variance, VARIANCES)
+    require_known("variance", variance, VARIANCES)
     sizes = {"batch_size": batch_size, "training_votes": training_votes, "test_votes": test_votes}
     for name, size in sizes.items():
         whole_number(name.replace("_", " "), size, least=2 if name == "batch_size" else 1)
@@ -251,30 +249,19 @@ def factor_vae(
     if coded.named and variance == "ordinal":
         raise InvalidSettingError("Ordinal variance needs numbers, but these tokens have names; take one_hot.")
     conventions = {"variance": variance if coded.discrete else None, **sizes, "seed": seed, "eos": eos}
-    ordinal = not coded.discrete or variance == "ordinal"
     active = np.flatnonzero([_changes(column) for column in coded.codes.T])
-    held = [a for a, factor in enumerate(coded.factors) if factor.max() > 0]
     why = why_unvaried(coded.factors, needed=2) or ("" if len(active) else "no dimension of the code ever changes")
     if why:
         return undefined("factor_vae", why, len(coded), conventions)
-    votes = _Votes(
-        coded.factors,
-        [_scaled(coded.codes[:, d]) if ordinal else number(coded.codes[:, d]) for d in active],
-        _variance if ordinal else _unlikeness,
-        held,
-        batch_size,
-        stream(seed, "factor_vae"),
-        coded.weights,
-    )
+    votes = _Votes.of(coded, active, not coded.discrete or variance == "ordinal", batch_size, seed)
     training_wins, test_wins = votes.draw(training_votes), votes.draw(test_votes)
     majority = training_wins.argmax(1)
     right = float(test_wins[np.arange(len(active)), majority].sum()) / test_votes
     owners = {int(d): int(a) for d, a, n in zip(active, majority, training_wins.sum(1), strict=True) if n}
     error = math.sqrt(right * (1 - right) / test_votes)
     details = {"attributes": owners, "active": active.tolist()}
-    return Score(
-        "factor_vae", right, len(coded), conventions, details, error=error, error_of=f"{test_votes} drawn votes"
-    )
+    of = f"{test_votes} drawn votes"
+    return Score("factor_vae", right, len(coded), conventions, details, error=error, error_of=of)
 
 
 def _scaled(column: NDArray[Any]) -> Matrix:
@@ -338,6 +325,14 @@ class _Votes:
     batch: int
     draws: np.random.Generator
     weights: Weights | None = None
+
+    @classmethod
+    def of(cls, coded: Coded, active: NDArray[np.intp], ordinal: bool, batch: int, seed: int) -> "_Votes":
+        """Return the votes of the dimensions `active`, by the variance of numbers if `ordinal`, else of one-hots."""
+        codes = [_scaled(coded.codes[:, d]) if ordinal else number(coded.codes[:, d]) for d in active]
+        held = [a for a, factor in enumerate(coded.factors) if factor.max() > 0]
+        draws = stream(seed, "factor_vae")
+        return cls(coded.factors, codes, _variance if ordinal else _unlikeness, held, batch, draws, coded.weights)
 
     def draw(self, count: int) -> NDArray[np.int64]:
         """Draw votes and count how often each dimension won while each attribute was held: [dimensions, A]."""

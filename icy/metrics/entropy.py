@@ -4,6 +4,7 @@ With weights of the rows, [N], the counts are sums of weights.
 """
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 
 from icy.languages.codes import Codes, Weights, number
@@ -51,3 +52,10 @@ def _entropy_of_counts(counts: NDArray[np.int64] | NDArray[np.float64]) -> float
         return 0.0
     total = some.sum()
     return float(max(0.0, np.log2(total) - (some @ np.log2(some)) / total))
+
+
+def shares_of(values: Float64[NDArray[np.float64], "*axes"], axis: int) -> Float64[NDArray[np.float64], "*axes"]:
+    """Return values as shares of their sum along an axis, or 0 where the sum is 0."""
+    total = values.sum(axis, keepdims=True)
+    shares: NDArray[np.float64] = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
+    return shares

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
-from icy.core.errors import IcyError, InvalidSettingError, PluginError, unknown
+from icy.core.errors import IcyError, InvalidSettingError, PluginError, require_known, unknown
 from icy.core.registry import Entry, registry
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
@@ -151,8 +151,7 @@ def score_all(
         raise InvalidSettingError("Name at least one metric; `icy list metrics` lists them.")
     named = {entry.name: entry for entry in entries}
     for name in conventions:
-        if name not in named:
-            raise unknown("metric of this evaluation", name, list(named))
+        require_known("metric of this evaluation", name, named)
     if permutations is not None:
         rows = _exchangeable(table)
         orders = draw_permutations(len(rows), permutations, seed)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.languages.codes import Codes, Weights, number
 from icy.languages.table import Table, names_of_attributes
 from icy.languages.tokens import PAD
@@ -119,8 +119,7 @@ def _gaps(
 
     Under "zero" the mean also includes the `unused` parts, with gaps of 0.
     """
-    if constant not in CONSTANT:
-        raise unknown(f"rule for a {what} that never changes", constant, CONSTANT)
+    require_known(f"rule for a {what} that never changes", constant, CONSTANT)
     if why := why_unvaried(table.factors, needed=2):
         return undefined(metric, why, len(table), conventions)
     shares, informed = part_gaps(table.factors, parts, table.weights)

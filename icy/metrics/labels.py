@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.memory import require_memory
 from icy.languages.codes import Codes, together
 from icy.languages.table import Table
@@ -57,8 +57,7 @@ def ami(
     """
     from sklearn.metrics import adjusted_mutual_info_score
 
-    if average not in AVERAGES:
-        raise unknown("average", average, AVERAGES)
+    require_known("average", average, AVERAGES)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Adjusted mutual information")
     labels, codes = _labels(table, attribute), message_labels(table)

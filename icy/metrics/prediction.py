@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from icy.core.checks import whole_number
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.codes import Codes, count_varying, together
 from icy.languages.table import Table
 
 from .disentanglement import read_codes
-from .entropy import NOTHING, mutual_information
+from .entropy import NOTHING, mutual_information, shares_of
 from .repeated import of_repeated_rows
 from .score import Score, undefined, why_unvaried
 
@@ -126,8 +126,7 @@ def dci(
         >>> round(score.value, 3), score.details["importance"].tolist(), score.details["informativeness"]
         (0.311, [[1.0, 0.0], [0.5, 0.5]], 1.0)
     """
-    if part not in PARTS:
-        raise unknown("part of DCI", part, PARTS)
+    require_known("part of DCI", part, PARTS)
     coded, bins = read_codes(meanings, messages, eos), whole_number("number of bins", bins)
     codes, rows = coded.classes(bins), len(coded)
     held, active = (np.flatnonzero([count_varying([one]) for one in some]) for some in (coded.factors, codes))
@@ -140,7 +139,7 @@ def dci(
     informativeness = float(np.mean([_best(factor, whole).sum() / rows for factor in factors]))
     samples = list(_sampled_importance(factors, parts, seed)) if drawn else [_importance(factors, parts)]
     importance = np.zeros((len(coded.factors), len(codes)))
-    importance[np.ix_(held, active)] = _shares(np.sum(samples, 0), 1)
+    importance[np.ix_(held, active)] = shares_of(np.sum(samples, 0), 1)
     found = _three(np.sum(samples, 0), informativeness)
     details = {**found, "importance": importance}
     if math.isnan(found[part]):
@@ -162,12 +161,12 @@ def _why_undefined(part: str, factors: Sequence[Codes], active: int) -> str:
 
 def _three(importance: Matrix, informativeness: float) -> dict[str, float]:
     """Return disentanglement and completeness, from the importance [A, D] of dimensions, and informativeness."""
-    shares = _shares(importance, 1)
+    shares = shares_of(importance, 1)
     weights = shares.sum(0) / shares.sum() if shares.any() else shares.sum(0)
     informed = shares.any(1)
     values = math.nan, math.nan
     if informed.any():
-        values = _concentration(_shares(shares, 0).T) @ weights, _concentration(shares)[informed].mean()
+        values = _concentration(shares_of(shares, 0).T) @ weights, _concentration(shares)[informed].mean()
     return dict(zip(PARTS, (*map(float, values), informativeness), strict=True))
 
 
@@ -179,13 +178,6 @@ def _concentration(shares: Matrix) -> Matrix:
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     found: Matrix = 1 + (shares * logs).sum(1) / math.log(columns)
     return np.clip(found, 0, 1)
-
-
-def _shares(values: Matrix, axis: int) -> Matrix:
-    """Return values as shares of their sum along an axis, or 0 where the sum is 0."""
-    total = values.sum(axis, keepdims=True)
-    found: Matrix = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
-    return found
 
 
 def _importance(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.languages.codes import Codes, Weights, mean_of_rows, number, together
 from icy.languages.table import Table
 
@@ -57,8 +57,7 @@ def residual_entropy(
         >>> score.value, score.details["positions"]
         (0.0, [[1], [0]])
     """
-    if search not in SEARCHES:
-        raise unknown("search for an assignment", search, SEARCHES)
+    require_known("search for an assignment", search, SEARCHES)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Residual entropy")
     conventions = {"search": search, "normalised": normalised, "eos": eos}

@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int32
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.streams import stream
 
 ALTERNATIVES = ("better", "greater", "less", "two-sided")
@@ -62,8 +62,7 @@ def resolve_alternative(alternative: str, lower_is_better: bool) -> str:
     Raises:
         UnknownNameError: another name.
     """
-    if alternative not in ALTERNATIVES:
-        raise unknown("alternative", alternative, ALTERNATIVES)
+    require_known("alternative", alternative, ALTERNATIVES)
     return alternative if alternative != "better" else "less" if lower_is_better else "greater"
 
 

@@ -51,6 +51,7 @@ class JobKind:
         measures: numbers in its records in addition to `value`; columns of the long table.
         curve: column names of its learning curves; the first column is the number of updates.
         noun: plural noun for the trained models, for sentences.
+        baseline: whether its tables show the steps of the baseline, concat, if the results have them.
         version: increased whenever a change could change results.
         row: fields of the configuration that distinguish rows; by default all except grammar and seed.
         model: a function from a record and its saved weights (tensors by name) to the trained module; without it,
@@ -73,6 +74,7 @@ class JobKind:
     measures: tuple[str, ...] = ()
     curve: tuple[str, ...] = STEPS_AND_ACCURACY
     noun: str = "results"
+    baseline: bool = True
     version: int = 1
     row: tuple[str, ...] = ()
     model: Lazy | None = None

@@ -32,7 +32,15 @@ ROW = (
     *("pretrain_representation", "game_steps", "most", "report_every"),
 )
 # Measures of some protocols in addition to the value.
-EXTRA = ("train_accuracy", "sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim")
+EXTRA = (
+    "train_accuracy",
+    "unweighted_accuracy",
+    "sender_accuracy",
+    "receiver_accuracy",
+    "end_to_end_accuracy",
+    "end_to_end_loss",
+    "topsim",
+)
 WHOLE = (
     *("max_updates", "game_steps", "most", "report_every", "steps", "baseline_steps"),
     *("parameters", "parameters_published", "seed"),
@@ -81,6 +89,16 @@ def _usual(preset: str, kind: str) -> dict[str, object]:
 
 def _listed(values: Options) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
+
+
+def options_of(text: object) -> dict[str, str]:
+    """Parse the options in a cell of a long table; values may be lists and dicts, with commas.
+
+    Example:
+        >>> options_of("a.b=1, c=[1, 2]")
+        {'a.b': '1', 'c': '[1, 2]'}
+    """
+    return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
 
 
 def to_long(records: Iterable[Record]) -> pd.DataFrame:

@@ -67,11 +67,24 @@ class Record(TypedDict, total=False):
         accuracy: accuracy at the end, 0 to 1: on the held-out meanings, if any; for a pre-trained pair, of its sender
             on the language. None if it diverged.
         train_accuracy: accuracy at the end on the meanings of training, if others are held out.
+        unweighted_accuracy: accuracy at the end over meanings drawn equally often, if training draws them otherwise
+            (since 0.2).
         sender_accuracy: for a pair, accuracy of its sender on the language of pre-training.
         receiver_accuracy: for a pair, accuracy of its receiver on the language of pre-training.
         end_to_end_accuracy: for a pair, share of attribute values that the receiver decodes correctly.
         end_to_end_loss: for a pair, cross-entropy of the receiver's answers to the sender's messages, in nats.
         topsim: for a pair, topographic similarity of the emerged language.
+        senders: number of senders of a population; missing for a pair (since 0.2).
+        receivers: number of receivers of a population; missing for a pair (since 0.2).
+        replace_every: updates between two replacements of agents, if there are any (since 0.2).
+        replacement: agents that new agents replace (since 0.2); see icy.training.populations.Population.
+        pairings: accuracy of each pairing of a population, a list per sender (since 0.2). In records of populations
+            end_to_end_accuracy and end_to_end_loss are means over all pairings, and topsim is a mean over all senders.
+        worst_accuracy: the smallest accuracy in `pairings` (since 0.2).
+        sender_agreement: mean share of equal words, over all pairs of senders and the meanings of the last evaluation;
+            None for a single sender (since 0.2).
+        sender_topsims: topographic similarity of the language of each sender (since 0.2).
+        population_curve: points of updates, worst_accuracy and sender_agreement, one per evaluation (since 0.2).
         sender_steps: updates of the sender's pre-training.
         receiver_steps: updates of the receiver's pre-training.
         language: file of the emerged language, relative to the results folder.
@@ -127,11 +140,21 @@ class Record(TypedDict, total=False):
     baseline_crossing: float
     accuracy: float | None
     train_accuracy: float
+    unweighted_accuracy: float
     sender_accuracy: float | None
     receiver_accuracy: float | None
     end_to_end_accuracy: float | None
     end_to_end_loss: float | None
     topsim: float | None
+    senders: int
+    receivers: int
+    replace_every: int
+    replacement: str
+    pairings: list[list[float]]
+    worst_accuracy: float
+    sender_agreement: float | None
+    sender_topsims: list[float | None]
+    population_curve: list[list[float | None]]
     sender_steps: int
     receiver_steps: int
     language: str
@@ -171,6 +194,16 @@ class HasRecords(Protocol):
 def model_file(record: Record) -> str | None:
     """Return the path of the saved model of a record, relative to the results folder; None without a model."""
     return next((name for name in record.get("files", ()) if name.startswith(f"{MODELS}/")), None)
+
+
+def spoken_file(key: str, number: int = 0) -> str:
+    """Return the path of the language of a sender, relative to the results folder.
+
+    Args:
+        key: key of the record of a pair or a population.
+        number: number of the sender in a population, from 0.
+    """
+    return f"{LANGUAGES}/{key}{f'.{number:02d}' if number else ''}.npz"
 
 
 def rank(record: Record) -> tuple[bool, bool, int]:
@@ -230,8 +263,8 @@ def record_key(config: Options, versions: Mapping[str, str]) -> str:
 
     For a language from a file, the hash depends on its content, not on its name.
     """
-    if isinstance(grammar := config.get("grammar"), str):
-        config = {**config, "grammar": content_name(grammar)}
+    from_files = {name: content_name(str(config[name])) for name in ("grammar", "existing") if name in config}
+    config = {**config, **from_files}
     text = config_text({"config": config, "versions": versions})
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 

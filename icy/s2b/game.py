@@ -14,7 +14,7 @@ from jaxtyping import Int
 from numpy.typing import ArrayLike
 
 from icy.core.checks import whole_number
-from icy.core.errors import IcyError, InvalidSettingError, unknown
+from icy.core.errors import IcyError, InvalidSettingError, require_known
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 
 from .channel import END, Array, regular
@@ -429,8 +429,7 @@ class BatchedGame:
     def _numbers(self, player: str) -> Array:
         """Return the numbers of the stimuli that a player sees, [B, K + 1], see Episodes."""
         self._require_begun()
-        if player not in PLAYERS:
-            raise unknown("player", player, PLAYERS)
+        require_known("player", player, PLAYERS)
         numbers = self._data.speaker_numbers[self._at]
         if player == SPEAKER:
             return numbers

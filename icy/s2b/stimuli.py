@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 
 from .episode_streams import EpisodeStreams, Reals, Wholes
 
@@ -125,8 +125,7 @@ class Sections:
             InvalidSettingError: fewer than one sample.
             UnknownNameError: an unknown `truncate`.
         """
-        if truncate not in TRUNCATIONS:
-            raise unknown("rule for samples outside their section", truncate, TRUNCATIONS)
+        require_known("rule for samples outside their section", truncate, TRUNCATIONS)
         shape = (spaces.dimensions, spaces.most)
         width = (2 / spaces.sizes)[:, :, None]
         left = -1 + np.arange(spaces.most) * width

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from icy.core.entry import STUDY_PLAYER
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import registry
 from icy.core.text import listed
+from icy.records.long_table import options_of
 from icy.records.record import Record
 from icy.version import __version__
 
@@ -120,12 +120,7 @@ def _varying(games: pd.DataFrame) -> dict[str, set[str]]:
 def _facts(game: pd.Series) -> dict[str, str]:
     """Return the settings of the player in a row of a long table."""
     columns = {name: str(game.get(name)) for name in SENDER_COLUMNS}
-    return _options(game["options"]) | {name: value for name, value in columns.items() if value not in MISSING}
-
-
-def _options(text: str) -> dict[str, str]:
-    """Parse the column of options into values by name."""
-    return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
+    return options_of(game["options"]) | {name: value for name, value in columns.items() if value not in MISSING}
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:

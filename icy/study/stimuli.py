@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.streams import stream, stream_key
 
 from .game.datasets import SHAPES
@@ -104,8 +104,7 @@ def svg(
         >>> text.startswith("<svg "), "triangle" in text, "red" in text
         (True, False, False)
     """
-    if palette not in PALETTES:
-        raise unknown("palette", str(palette), list(PALETTES))
+    require_known("palette", palette, PALETTES)
     chosen, figure = PALETTES[palette], figure_of(picture)
     fill = _hex(_shaded(chosen.colours[picture.colour], figure.shade))
     outline = f' stroke="{_hex(chosen.outline)}" stroke-width="{STROKE}"' if chosen.outline else ""

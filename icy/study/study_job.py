@@ -7,7 +7,7 @@ from pathlib import Path
 
 from icy.core.checks import whole_number
 from icy.core.entry import STUDY_PLAYER, Entry
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.registry import registry
 from icy.core.text import counted, names_in
 from icy.core.types import Choices
@@ -162,10 +162,8 @@ def _replicates_in(task: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
 
 def _task(spec: StudySpec) -> StudyTask:
     protocol, preset = str(spec.protocol), str(spec.preset)
-    if protocol not in PROTOCOLS:
-        raise unknown("protocol of the study", protocol, PROTOCOLS)
-    if preset not in PRESETS:
-        raise unknown("preset", preset, list(PRESETS))
+    require_known("protocol of the study", protocol, PROTOCOLS)
+    require_known("preset", preset, PRESETS)
     entry = player_entry(str(spec.player))
     yoked_to, digest = _yoked_to(spec.yoked_to) if protocol == YOKED else ("", "")
     return StudyTask(

@@ -287,7 +287,7 @@ def _families(cell: Entry) -> list[Entry]:
     """Return every family of icy that takes a cell, with this cell."""
     found = {}
     for entry in registry.entries(*SIDES):
-        if entry.cell is not None and entry.origin.startswith("icy."):
+        if entry.cell is not None and not entry.choices and entry.origin.startswith("icy."):
             name = f"{entry.name.partition(':')[0]}:{cell.name}"
             found[entry.kind, name] = replace(entry, name=name, cell=cell)
     return list(found.values())

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
+from icy.core.errors import InvalidSettingError, UnknownNameError, require_known, unknown
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
@@ -127,8 +127,7 @@ def check(
     checks, make = CONTRACTS[entry.kind]
     known = [name for name in inspect.signature(make).parameters if name not in ("entry", "registered")]
     for name in setting:
-        if name not in known:
-            raise unknown(f"setting of checks of a {entry.kind}", name, known)
+        require_known(f"setting of checks of a {entry.kind}", name, known)
     case = make(entry, registered=registered, **setting)
     held = entry.kind == "grammar" and not registered  # a language is made from the name of its grammar
     with registry.holding(entry) if held else contextlib.nullcontext():

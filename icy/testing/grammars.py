@@ -90,9 +90,18 @@ def check_base_messages_unchanged(case: GrammarCase) -> None:
 
 def check_other_settings(case: GrammarCase) -> None:
     """Other spaces, vocabularies and word lengths work."""
-    for space, vocab_size, word_length in (((2, 3), 4, 2), ((4, 2), 3, 2), ((2, 10), 2, 5), ((3, 3), 30, 1)):
-        case = replace(case, space=MeaningSpace(*space), vocab_size=vocab_size, word_length=word_length)
+    for space, vocab_size, word_length in (("2x3", 4, 2), ("4x2", 3, 2), ("2x10", 2, 5), ("3x3", 30, 1)):
+        case = replace(case, space=MeaningSpace.parse(space), vocab_size=vocab_size, word_length=word_length)
         check_messages(case)
+
+
+def check_attributes_of_several_sizes(case: GrammarCase) -> None:
+    """A space whose attributes have different numbers of values works, or is refused with an IncompatibleError."""
+    for space in ("5,2,3", "2,6"):
+        try:
+            check_messages(replace(case, space=MeaningSpace.parse(space)))
+        except IncompatibleError as refusal:
+            raise NotApplicable(f"the grammar is for grids only: {refusal}") from refusal
 
 
 def check_one_attribute(case: GrammarCase) -> None:

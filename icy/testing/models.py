@@ -185,9 +185,9 @@ def check_message_lengths(case: ModelCase) -> None:
 
 
 def check_other_spaces(case: ModelCase) -> None:
-    """Other meaning spaces, vocabularies and hidden sizes work; even one attribute."""
-    for space, vocab_size, hidden_size in (((2, 5), 7, 8), ((4, 3), 3, 12), ((1, 3), 2, 8)):
-        case.with_task(space=MeaningSpace(*space), vocab_size=vocab_size, hidden_size=hidden_size).check_shape(3)
+    """Other meaning spaces, vocabularies and hidden sizes work: one attribute, attributes of several sizes."""
+    for space, vocab_size, hidden_size in (("2x5", 7, 8), ("4x3", 3, 12), ("1x3", 2, 8), ("5,2,3", 4, 8)):
+        case.with_task(space=MeaningSpace.parse(space), vocab_size=vocab_size, hidden_size=hidden_size).check_shape(3)
 
 
 def check_soft_messages(case: ModelCase) -> None:

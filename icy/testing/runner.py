@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from icy.core.errors import IcyError, unknown
+from icy.core.errors import IcyError, require_known
 from icy.core.registry import Entry
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
@@ -121,8 +121,7 @@ def bind(
     """
     declared = {**getattr(entry.load(), "expected_failures", {}), **(expected or {})}
     for name in declared:
-        if name not in checks:
-            raise unknown("check", name, list(checks))
+        require_known("check", name, checks)
     if why := entry.misfit(case.task.options if isinstance(case, ModelCase) else ()):
         return [BoundCheck("signature", entry.qualified, partial(_refuse, f"{why}. No other check can run."), case)]
     return [

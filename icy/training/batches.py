@@ -7,14 +7,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from icy.core.errors import InvalidSettingError
 from icy.core.noise import counter_hash, shift
 from icy.core.streams import stream_key
+from icy.languages.frequencies import Frequencies, Weights
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.languages.splits import Split
 from icy.models.native import calls
 
-PURPOSES = ("training", "check", "report", "report on training", "noise")
+EQUALLY = "report with equal weights"
+PURPOSES = ("training", "check", "report", "report on training", EQUALLY, "noise")
 UNIFORM_BITS = 31  # bits of a draw; the bias of a number below n is at most n / 2^31
 
 
@@ -33,26 +36,34 @@ def draw_meanings(
     shape = (batches, batch_size, space.attributes)
     start = first * batch_size * space.attributes
     counter = start + torch.arange(batches * batch_size * space.attributes, device=keys.device)
-    return _uniform(keys, counter, space.values).view(len(keys), *shape)
+    below: int | Tensor = space.values
+    if not space.is_grid:
+        below = torch.tensor(space.sizes, device=keys.device, dtype=torch.int64).repeat(batches * batch_size)
+    return _uniform(keys, counter, below).view(len(keys), *shape)
 
 
 def _uniform(
     keys: Int[Tensor, " seed"], counter: Int[Tensor, " draw"], below: int | Tensor
 ) -> Int[Tensor, "seed draw"]:
-    """Draw whole numbers 0 <= n < `below`; `below` is a number for all seeds, or a number per seed [seed, 1]."""
+    """Draw whole numbers 0 <= n < `below`: a number for all, a number per seed [seed, 1], or per draw [draw]."""
     bits = shift(counter_hash(keys[:, None], counter), 64 - UNIFORM_BITS)
     return (bits * below) >> UNIFORM_BITS
 
 
 class MeaningPool:
-    """A subset of the meanings per seed, to draw from uniformly.
+    """A subset of the meanings per seed, to draw from.
 
     Args:
         numbers: for each seed, the sorted numbers of the meanings in the pool.
         device: device of the draws.
+        weights: for each seed, the weight of each of these meanings; by default all are drawn equally often. A weight
+            is rounded to a multiple of the sum / 2^31.
     """
 
-    def __init__(self, numbers: Sequence[IntArray], device: torch.device) -> None:
+    def __init__(
+        self, numbers: Sequence[IntArray], device: torch.device, weights: Sequence[Weights] | None = None
+    ) -> None:
+        self._ends = None if weights is None else torch.from_numpy(_ends(weights)).to(device)
         sizes = np.array([len(n) for n in numbers])
         self._numbers = torch.from_numpy(np.concatenate(numbers)).to(device)
         self._sizes = torch.from_numpy(sizes).to(device)[:, None]
@@ -63,8 +74,21 @@ class MeaningPool:
     ) -> Int[Tensor, "seed batches batch"]:
         """Draw indices of meanings; arguments as for `draw_meanings`."""
         counter = first * batch_size + torch.arange(batches * batch_size, device=keys.device)
-        place = self._first + _uniform(keys, counter, self._sizes)
+        if self._ends is None:
+            place = self._first + _uniform(keys, counter, self._sizes)
+        else:
+            bits = shift(counter_hash(keys[:, None], counter), 64 - UNIFORM_BITS)
+            place = self._first + torch.searchsorted(self._ends, bits.contiguous(), right=True)
         return self._numbers[place].view(len(keys), batches, batch_size)
+
+
+def _ends(weights: Sequence[Weights]) -> IntArray:
+    """Return the end of each meaning's part of the draws, for each seed, [seed, most meanings]."""
+    ends = np.full((len(weights), max(map(len, weights))), 2**UNIFORM_BITS)
+    for row, of_seed in zip(ends, weights, strict=True):
+        total = np.cumsum(of_seed)
+        row[: len(total) - 1] = np.rint(total[:-1] / total[-1] * 2**UNIFORM_BITS)
+    return ends
 
 
 class Batches:
@@ -76,10 +100,16 @@ class Batches:
         device: device of the batches.
         split: split of the meanings for each seed. Held-out meanings occur only in the report. By default none are held
             out.
+        frequencies: which meanings exist, and how often each is drawn; by default all, equally often.
     """
 
     def __init__(
-        self, languages: list[Language], seeds: list[int], device: torch.device, split: Split | None = None
+        self,
+        languages: list[Language],
+        seeds: list[int],
+        device: torch.device,
+        split: Split | None = None,
+        frequencies: Frequencies | None = None,
     ) -> None:
         self.space: MeaningSpace = languages[0].space
         self.device = device
@@ -93,13 +123,13 @@ class Batches:
         self._seed_of = torch.tensor([distinct.index(s) for s in seeds], device=device, dtype=torch.int64)
         self._tables = torch.from_numpy(np.concatenate([language.messages for language in languages])).to(device)
         self._first_row = torch.arange(len(languages), device=device) * self.space.size
-        self._place = self.space.values ** torch.arange(self.space.attributes - 1, -1, -1, device=device)
-        plain = split is None and device.type == "cpu" and self._tables.dtype == torch.uint8
-        self._native = plain and calls.available()
-        self._pools, self._every = None, torch.empty(0)
-        if split is not None:
-            self._pools = _pools(self.space, distinct, split, device)
+        self._place = torch.from_numpy(self.space.strides).to(device)
+        self._pools, self._every = None, torch.empty(0, dtype=torch.int64, device=device)
+        if split is not None or frequencies is not None:
+            self._pools = _pools(self.space, distinct, split, frequencies, device)
             self._every = torch.from_numpy(self.space.all()).to(device)
+        plain = self._pools is None and device.type == "cpu" and self._tables.dtype == torch.uint8
+        self._native = plain and calls.available()
 
     def batches(
         self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None
@@ -107,8 +137,9 @@ class Batches:
         """Return meanings [batches, replicate, batch, attr] and their messages [batches, replicate, batch, length].
 
         Args:
-            purpose: "training", "check", "report" or "report on training"; each has its own stream. If meanings are
-                held out, "report" is drawn from them, and the other purposes from the remaining meanings.
+            purpose: "training", "check", "report", "report on training" or EQUALLY; each has its own stream. If
+                meanings are held out, "report" and EQUALLY are drawn from them, and the other purposes from the
+                remaining meanings. EQUALLY ignores the weights of the meanings.
             first: index of the first batch in the stream.
             count: number of batches.
             size: number of meanings in a batch.
@@ -120,12 +151,12 @@ class Batches:
             seed_of, first_row = seed_of[index], first_row[index]
         if self._native:
             space, keys = self.space, self._keys[purpose][seed_of]
-            return calls.draw(keys, first_row, self._tables, first, count, size, space.attributes, space.values)
+            return calls.draw(keys, first_row, self._tables, first, count, size, space.size_of_each)
         if self._pools is None:
             meanings = draw_meanings(self.space, self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
             numbers = (meanings * self._place).sum(-1)
         else:
-            pool = self._pools[purpose == "report"]
+            pool = self._pools.get(purpose, self._pools["training"])
             numbers = pool.draw(self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
             meanings = self._every[numbers]
         return meanings, self._tables[numbers + first_row[:, None]].long()  # nn.Embedding does not take 8-bit tokens
@@ -142,8 +173,37 @@ class Batches:
 
 
 def _pools(
-    space: MeaningSpace, seeds: Sequence[int], split: Split, device: torch.device
-) -> tuple[MeaningPool, MeaningPool]:
-    """Return the meanings for training and the held-out meanings, per seed."""
-    trained_on, held_out = zip(*(split.parts(space, seed) for seed in seeds), strict=True)
-    return MeaningPool(trained_on, device), MeaningPool(held_out, device)
+    space: MeaningSpace,
+    seeds: Sequence[int],
+    split: Split | None,
+    frequencies: Frequencies | None,
+    device: torch.device,
+) -> dict[str, MeaningPool]:
+    """Return the meanings for training, for the report, and for the report with equal weights.
+
+    Raises:
+        InvalidSettingError: no meaning that exists is trained on, or held out.
+    """
+    parts = [_parts(space, seed, split, frequencies) for seed in seeds]
+    (trained_on, weights), (reported, of_reported) = (zip(*of_one, strict=True) for of_one in zip(*parts, strict=True))
+    if frequencies is None:
+        pools = MeaningPool(trained_on, device), MeaningPool(reported, device)
+    else:
+        pools = MeaningPool(trained_on, device, weights), MeaningPool(reported, device, of_reported)
+    return {"training": pools[0], "report": pools[1], EQUALLY: MeaningPool(reported, device)}
+
+
+def _parts(
+    space: MeaningSpace, seed: int, split: Split | None, frequencies: Frequencies | None
+) -> list[tuple[IntArray, Weights]]:
+    """Return the meanings for training and for the report of a seed, each with weights."""
+    known, weights = (Frequencies() if frequencies is None else frequencies).of_seed(space, seed)
+    if split is None:
+        return [(known, weights)] * 2
+    chosen = [np.isin(known, part) for part in split.parts(space, seed)]
+    if not all(one.any() for one in chosen):
+        raise InvalidSettingError(
+            f"With seed {seed}, no meaning that exists is {'held out' if chosen[0].any() else 'left for training'}; "
+            "hold out another share."
+        )
+    return [(known[one], weights[one]) for one in chosen]

@@ -12,7 +12,9 @@ from icy.config.specs import RunSpec, names
 from icy.config.types import PresetName, ProtocolName, RepresentationName
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.registry import SIDES
 from icy.core.text import several, words
+from icy.languages.meanings import spaces_in
 
 from .job import Job
 
@@ -22,8 +24,10 @@ NUMBERS = {  # axes of whole numbers
     "hidden": "hidden size",
     **{name: name.replace("_", " ") for name in ("rule_length", "targets", "word_size", "message_length")},
     **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most", "interaction", "population")},
+    **{f"{side}s": f"number of {side}s" for side in SIDES},
+    "replace_every": "number of updates between two replacements",
 }
-FROM_ZERO = ("distractors", "interaction")  # axes of NUMBERS that may be 0
+FROM_ZERO = ("distractors", "interaction", "replace_every")  # axes of NUMBERS that may be 0
 
 
 J = TypeVar("J", bound=Job)
@@ -61,17 +65,16 @@ def combinations(spec: S, by_model: bool = False, known: Known = KNOWN) -> list[
 
 
 def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
-    """Return the values along an axis, without repeats. Two numbers in a tuple are a single space of meanings.
+    """Return the values along an axis, without repeats.
 
     Raises:
         InvalidSettingError: the axis has no value.
 
     Example:
-        >>> along("representation", "soft,discr"), along("protocol", "all"), along("meanings", (3, 4))
-        (['soft', 'discr'], ['budget', 'acquire', 'generalise'], [(3, 4)])
+        >>> along("representation", "soft,discr"), along("protocol", "all"), along("meanings", "3x4,10,4,2")
+        (['soft', 'discr'], ['budget', 'acquire', 'generalise'], ['3x4', '10,4,2'])
     """
-    pair = isinstance(value, tuple) and len(value) == 2 and all(isinstance(n, int) for n in value)
-    values = [value] if axis == "meanings" and pair else [each for one in several(value) for each in several(one)]
+    values = spaces_in(value) if axis == "meanings" else [each for one in several(value) for each in several(one)]
     if ALL in values and axis in known:
         values = list(known[axis])
     if axis in NUMBERS and values != [None]:

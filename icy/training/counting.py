@@ -69,10 +69,10 @@ def counted_work(forward: Callable[[], object], weights: Tensor, shapes_only: bo
 
 
 def work_of_pair(task: PairTask, settings: TrainingSettings) -> Work | None:
-    """Count one update of a game: both sides one after the other."""
+    """Count one update of a game: both sides one after the other, for each pairing of a population."""
     sides = [work_of_task(task.alone(side, task.representation), settings) for side in ("sender", "receiver")]
     sender, receiver = sides
-    return None if sender is None or receiver is None else sender + receiver
+    return None if sender is None or receiver is None else (sender + receiver).times(task.population.size)
 
 
 def work_of_chain(task: Task | PairTask, settings: TrainingSettings) -> Work | None:

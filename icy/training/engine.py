@@ -19,7 +19,7 @@ from icy.core.types import State
 from icy.models.creation import create
 from icy.records.record import FAILURES
 
-from .batches import Batches
+from .batches import EQUALLY, Batches
 from .checkpoints import Checkpoints
 from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
@@ -118,7 +118,11 @@ class Run(Lockstep):
         self.seconds = dict.fromkeys(replicates, 0.0)
         self.early: list[Outcome] = []  # outcomes that wait for their baseline
         self.draws = Batches(
-            [job.language(r) for r in replicates], [r.seed for r in replicates], torch.device(job.device), job.split
+            [job.language(r) for r in replicates],
+            [r.seed for r in replicates],
+            torch.device(job.device),
+            job.split,
+            job.frequencies,
         )
         self._resume()
 
@@ -253,10 +257,13 @@ class Run(Lockstep):
         size = self.settings.evaluation_size
         stopping = None if self.settings.fresh_reading else [self.curves[self.active[i]][-1][1] for i in places]
         if not self.protocol.holds_out:
-            return [{"accuracy": a} for a in stopping or self._read("report", size, places)]
-        trained = stopping or self._read("report on training", size, places)
-        pairs = zip(self._read("report", size, places), trained, strict=True)
-        return [{"accuracy": accuracy, "train_accuracy": other} for accuracy, other in pairs]
+            read = {"accuracy": stopping or self._read("report", size, places)}
+        else:
+            trained = stopping or self._read("report on training", size, places)
+            read = {"accuracy": self._read("report", size, places), "train_accuracy": trained}
+        if self.job.frequencies is not None:
+            read["unweighted_accuracy"] = self._read(EQUALLY, size, places)
+        return [dict(zip(read, of_one, strict=True)) for of_one in zip(*read.values(), strict=True)]
 
     def _outcome(self, replicate: Replicate, reason: str, steps: int, accuracy: float, **extra: float) -> Outcome:
         curve, seconds = self.curves.pop(replicate), self.seconds.pop(replicate)

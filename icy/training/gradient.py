@@ -147,13 +147,21 @@ class GradientLearner:
         with _products(self._tf32):
             self._stack.flat_grad.zero_()
             arguments = [inputs, targets] if self._teaches else [inputs]
-            losses = self._loss(self._stack.forward(arguments, self._stacking, keys), targets, Noise(keys))
+            losses = self._loss(self._scores(arguments, keys), targets, Noise(keys))
             losses.sum().backward()  # replicates share no parameters, so each gets the gradient of its own loss
             # Detached, as the autograd graph would keep a reference to its stream.
             self._last = losses.detach()[: self._count]
             if self._clip is not None:
-                self._stack.clip(self._clip)
+                self._clip_gradient(self._clip)
             self._optimizer.step()
+
+    def _scores(self, arguments: Sequence[Tensor], keys: Tensor) -> Any:
+        """Run all models of the stack in training mode."""
+        return self._stack.forward(arguments, self._stacking, keys)
+
+    def _clip_gradient(self, limit: float) -> None:
+        """Scale the gradient of each replicate down to a norm of at most `limit`."""
+        self._stack.clip(limit)
 
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update once per batch."""
@@ -212,7 +220,7 @@ class GradientLearner:
         of_cpu, of_device = self._stack.random_state(place)
         random = {"cpu": of_cpu} if of_device is None else {"cpu": of_cpu, "device": of_device}
         steps = copy.deepcopy(self._optimizer.steps)
-        return {"weights": self.weights(place), "moments": moments, "steps": steps, "random": random}
+        return {"weights": self._stack.state(place), "moments": moments, "steps": steps, "random": random}
 
     def resume(self, states: Sequence[State]) -> None:
         """Resume from the `state` of each replicate; all states have the same number of updates."""

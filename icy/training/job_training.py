@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from icy.config.settings import ENGINES
 from icy.core import native
 from icy.core.entry import JOB, Entry
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.registry import registry
 from icy.core.types import Choices
 from icy.records.kinds import RowKey, job_kind
@@ -126,8 +126,7 @@ def check_engine(engine: str, device: str) -> None:
         InvalidSettingError: a CUDA graph without a GPU, or native cores that are not available or do not run on this
             processor.
     """
-    if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
+    require_known("engine", engine, ENGINES)
     if engine.endswith("+graph") and device == "cpu":
         raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
     why_not = native.why_not(CORES) if device == "cpu" else "they run only on a CPU" if device == "cuda" else None

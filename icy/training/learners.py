@@ -8,7 +8,7 @@ else. All give the same numbers to float tolerance.
 
 import copy
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from typing import Protocol as Interface
 
@@ -112,6 +112,7 @@ def make_learner(
     sample: Tensor,
     engine: str = "auto",
     prepare: Prepare | None = None,
+    by_gradient: Callable[..., GradientLearner] = GradientLearner,
 ) -> Learner:
     """Make the learner that suits some models.
 
@@ -126,6 +127,7 @@ def make_learner(
             are issued.
         prepare: converts inputs of the learner to inputs of the models, in every update and evaluation; by default
             they are the same.
+        by_gradient: the class of learners that PyTorch trains, or of pairs with native cores.
 
     Raises:
         IncompatibleError: there is nothing to train, or the requested engine cannot run the model.
@@ -143,7 +145,7 @@ def make_learner(
         raise IncompatibleError(f"The engine 'native' cannot run {label_of(models[0])}; choose another, or 'auto'.")
     if requested in ("auto", "native") and prepare is None:
         try:
-            return _native(models, seeds, loss, settings, device, sample)
+            return _native(by_gradient, models, seeds, loss, settings, device, sample)
         except IncompatibleError as error:
             if requested == "native":
                 raise IncompatibleError(
@@ -162,10 +164,16 @@ def make_learner(
     log.info("%s: replicates train by the engine '%s', %s.", label_of(models[0]), stacking, why)
     if device.type != "cpu":
         log.info("%s: updates are issued as '%s', %s.", label_of(models[0]), issue, why_so)
-    return GradientLearner(models, seeds, loss, settings, device, stacking, issue, prepare=prepare)
+    return by_gradient(models, seeds, loss, settings, device, stacking, issue, prepare=prepare)
 
 
-def _native(models: Sequence[nn.Module], seeds: Sequence[int], loss: Loss, *how: Any) -> Learner:
+def _native(
+    by_gradient: Callable[..., GradientLearner],
+    models: Sequence[nn.Module],
+    seeds: Sequence[int],
+    loss: Loss,
+    *how: Any,
+) -> Learner:
     """Return a learner with native cores. In a pair, native cores run both sides, and PyTorch runs the rest.
 
     Raises:
@@ -181,7 +189,7 @@ def _native(models: Sequence[nn.Module], seeds: Sequence[int], loss: Loss, *how:
             pairs = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
         except NotNativeError as error:
             raise IncompatibleError(str(error)) from None
-        learner = GradientLearner(pairs, seeds, loss, settings, device, "broadcast", name="native")
+        learner = by_gradient(pairs, seeds, loss, settings, device, "broadcast", name="native")
     log.info("%s: replicates train by the engine 'native', %s.", label_of(models[0]), WHY["native"])
     return learner
 

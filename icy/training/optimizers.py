@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,6 +57,31 @@ class Adam:
             amsgrad=False,
             maximize=False,
         )
+
+
+class AgedAdam(Adam):
+    """Adam for parameters with different numbers of steps: new parameters replace others during the training.
+
+    Attributes:
+        moments: also the number of steps of each parameter, "age".
+    """
+
+    def __init__(self, weights: Tensor, gradient: Tensor, learning_rate: float) -> None:
+        super().__init__(weights, gradient, learning_rate)
+        self.moments["age"] = torch.zeros_like(self._weights)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Update the weights by the gradient."""
+        self.steps += 1
+        mean, square, age = self.moments.values()
+        age += 1
+        mean.lerp_(self._gradient, 1 - BETAS[0])
+        square.mul_(BETAS[1]).addcmul_(self._gradient, self._gradient, value=1 - BETAS[1])
+        # 1 - beta ** age, exact also for the first steps
+        of_mean, of_square = (-torch.expm1(age * math.log(beta)) for beta in BETAS)
+        root = square.div(of_square).sqrt_().add_(EPSILON)
+        self._weights.addcdiv_(mean / of_mean, root, value=-self._learning_rate)
 
 
 class OfTorch:

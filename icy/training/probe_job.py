@@ -10,6 +10,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.core.types import Choices
 from icy.grammars import grammar_version
+from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.splits import Split
 from icy.records.record import Record, checked_accuracy, value_of
@@ -56,12 +57,14 @@ class ProbeJob(ModelJob):
         settings: training settings.
         split: the split of the meanings, if the protocol has held-out meanings.
         word_seed: seed of the words of all replicates; by default (None) the words depend on each replicate's seed.
+        frequencies: which meanings exist, and how often each is drawn; by default (None) all, equally often.
     """
 
     protocol: Protocol
     settings: TrainingSettings
     split: Split | None = None
     word_seed: int | None = None
+    frequencies: Frequencies | None = None
 
     kind = "probe"
 
@@ -83,6 +86,7 @@ class ProbeJob(ModelJob):
             **self.protocol.length,
             **({"held_out": self.split.share, "split": self.split.kind} if self.split else {}),
             **({} if self.word_seed is None else {"word_seed": self.word_seed}),
+            **({} if self.frequencies is None else self.frequencies.config),
             "settings": settings,
         }
 
@@ -94,7 +98,16 @@ class ProbeJob(ModelJob):
     @property
     def facts(self) -> dict[str, str]:
         """Settings that may distinguish rows of one model."""
-        return super().facts | ({} if self.word_seed is None else {"word seed": str(self.word_seed)})
+        of_words = {} if self.word_seed is None else {"word seed": str(self.word_seed)}
+        return super().facts | of_words | ({} if self.frequencies is None else self.frequencies.config)
+
+    def own_files(self, replicate: Replicate) -> dict[str, bytes]:
+        """Return the files of the user's language and of the meanings that exist."""
+        found = super().own_files(replicate)
+        if self.frequencies is not None and self.frequencies.file:
+            name = f"meanings/{self.frequencies.file.rpartition('@')[2]}.csv"
+            found = {**found, name: self.frequencies.to_csv(self.task.space)}
+        return found
 
     def length(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a grammar; None while concat's updates are not known."""

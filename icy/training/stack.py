@@ -1,7 +1,7 @@
 """R modules of one architecture with stacked parameters, and three ways to run them."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -21,6 +21,8 @@ from icy.models.stock import StockLayers
 # padded to start at a cache line, as matrix products require (icy.models.kernels.products).
 PADDING = 64
 Output = Any  # a tensor, or a tuple of tensors
+# Indices of replicates, by the beginning of the names of parameters that they give; "" is for all other names.
+Owners = Mapping[str, Tensor]
 RandomState = tuple[Tensor, Tensor | None]  # states of the random generators of the CPU and of the device
 
 
@@ -87,9 +89,19 @@ class Stack:
             view.fill_(not self._trainable[name])
         return mask
 
-    def clip(self, limit: float) -> None:
-        """Scale the gradient of each replicate down to a norm of at most `limit`."""
-        rows = [gradient.flatten(1) for gradient in self.gradients.values()]
+    def clip(self, limit: float, parts: Sequence[str] = ("",)) -> None:
+        """Scale the gradient of each part of each replicate down to a norm of at most `limit`.
+
+        Args:
+            limit: the norm.
+            parts: beginnings of the names of the parameters in each part; by default one part has all parameters.
+        """
+        for part in parts:
+            named = {n: gradient for n, gradient in self.gradients.items() if _part_of(n, parts) == part}
+            self._clip([gradient.flatten(1) for gradient in named.values()], limit)
+
+    def _clip(self, rows: Sequence[Tensor], limit: float) -> None:
+        """Scale gradients, each [replicate, ...], down to a common norm of at most `limit` for each replicate."""
         # A replicate's norms are a row. Sums along columns would round differently in stacks of different sizes.
         norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows], 1)
         scale = (limit / (torch.linalg.vector_norm(norms, dim=1) + 1e-6)).clamp_(max=1)
@@ -128,7 +140,12 @@ class Stack:
         self._random_states = [self._random_states[i] for i in which]
 
     def forward(
-        self, inputs: Sequence[Tensor], engine: str, keys: Tensor | None = None, which: Sequence[int] | None = None
+        self,
+        inputs: Sequence[Tensor],
+        engine: str,
+        keys: Tensor | None = None,
+        which: Sequence[int] | None = None,
+        owners: Owners | None = None,
     ) -> Output:
         """Run every replicate on its own inputs; return scores [replicate, batch, ...], or several tensors.
 
@@ -137,6 +154,8 @@ class Stack:
             engine: "broadcast", "vmap", "vmap+layers" (with `StockLayers`) or "loop".
             keys: noise key of each replicate [replicate] in training; None in evaluation.
             which: indices in the stack of the replicates of `inputs` and `keys`; by default all.
+            owners: indices in the stack of the replicates that give each part of the parameters, one index for each
+                replicate of `inputs`; by default each uses its own parameters.
         """
         if which is not None and list(which) == list(range(len(self.modules))):
             which = None
@@ -144,11 +163,13 @@ class Stack:
             module.train(keys is not None)
         one = self.modules[0]
         if engine == "loop":
-            return self._one_by_one(inputs, keys, range(len(self.modules)) if which is None else which)
+            return self._one_by_one(inputs, keys, range(len(self.modules)) if which is None else which, owners)
         values = self.parameters | self._buffers
         if which is not None:
             index = torch.tensor(which, device=self.flat.device, dtype=torch.int64)
             values = {name: value[index] for name, value in values.items()}
+        if owners is not None:
+            values = {n: value.index_select(0, owners[_part_of(n, owners)]) for n, value in values.items()}
         if engine == "broadcast":
             return _call(one, values, keys, *inputs)
         placed = (0, None if keys is None else 0, *[0] * len(inputs))
@@ -169,20 +190,30 @@ class Stack:
         for i, state in zip(places, layers.random_states, strict=True):
             self._random_states[i] = (state, self._random_states[i][1])
 
-    def _one_by_one(self, inputs: Sequence[Tensor], keys: Tensor | None, which: Sequence[int]) -> Output:
+    def _one_by_one(
+        self, inputs: Sequence[Tensor], keys: Tensor | None, which: Sequence[int], owners: Owners | None
+    ) -> Output:
         device = self.flat.device
         outputs = []
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             for at, i in enumerate(which):
                 _set_state(self._random_states[i], device)
                 # Copies, as the last bits of a product may depend on the address of the weights.
-                mine = {name: p[i].clone() for name, p in self.parameters.items()}
+                mine = {
+                    name: p[i if owners is None else int(owners[_part_of(name, owners)][at])].clone()
+                    for name, p in self.parameters.items()
+                }
                 key = None if keys is None else keys[at]
                 outputs.append(_call(self.modules[i], mine, key, *(x[at] for x in inputs)))
                 self._random_states[i] = _get_state(device)
         if isinstance(outputs[0], tuple):
             return tuple(torch.stack(of_all) for of_all in zip(*outputs, strict=True))
         return torch.stack(outputs)
+
+
+def _part_of(name: str, parts: Iterable[str]) -> str:
+    """Return the first of some beginnings of names that a name has; "" if it has none."""
+    return next((part for part in parts if part and name.startswith(part)), "")
 
 
 @contextmanager

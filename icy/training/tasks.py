@@ -9,6 +9,8 @@ from icy.core.registry import Entry
 from icy.core.types import Fields
 from icy.languages.meanings import MeaningSpace
 
+from .populations import Population
+
 
 @dataclass(frozen=True)
 class Task:
@@ -91,6 +93,7 @@ class PairTask:
         pretrain_representation: representation in pre-training.
         sender_options: further arguments of the sender.
         receiver_options: further arguments of the receiver.
+        population: the number of senders and receivers, and the schedule of their replacement.
     """
 
     entry: PairEntry
@@ -102,6 +105,7 @@ class PairTask:
     pretrain_representation: str = "soft"
     sender_options: Fields = field(default_factory=dict)
     receiver_options: Fields = field(default_factory=dict)
+    population: Population = field(default_factory=Population)
 
     side = "pair"
 

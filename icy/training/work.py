@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,10 @@ class Work:
             self.flops + other.flops,
             self.kept + other.kept,
         )
+
+    def times(self, models: int) -> Work:
+        """Return the work of an update of several models that one stack runs, so that they share calls."""
+        return replace(self, elements=self.elements * models, flops=self.flops * models, kept=self.kept * models)
 
     def units(self, replicates: int) -> tuple[float, float, float]:
         """Return the terms of the time of an update of a stack: its calls, elements and operations of products."""

@@ -1,7 +1,8 @@
 """Call the compiled code on stacks of replicates."""
 
 import ctypes
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -66,8 +67,8 @@ class Draws(ctypes.Structure):
     """`struct Draws` of program.cpp."""
 
     _fields_ = [
-        *((n, WHOLE) for n in ("batches", "replicates", "batch", "attributes", "values", "length", "first")),
-        *((n, POINTER) for n in ("keys", "rows", "tables", "meanings", "messages")),
+        *((n, WHOLE) for n in ("batches", "replicates", "batch", "attributes", "length", "first")),
+        *((n, POINTER) for n in ("sizes", "keys", "rows", "tables", "meanings", "messages")),
     ]
 
 
@@ -163,7 +164,7 @@ class Caller:
 
 def draw(
     keys: Int[Tensor, " replicate"], rows: Int[Tensor, " replicate"], tables: UInt8[Tensor, "row length"],
-    first: int, batches: int, batch: int, attributes: int, values: int,
+    first: int, batches: int, batch: int, sizes: Sequence[int],
 ) -> tuple[Int[Tensor, "batches replicate batch attr"], Int[Tensor, "batches replicate batch length"]]:  # fmt: skip
     """Draw meanings, and look up their messages.
 
@@ -173,7 +174,7 @@ def draw(
         tables: messages, 8-bit.
         first: number of the first batch in the stream.
         batches, batch: number of batches, and number of meanings in each.
-        attributes, values: number of attributes and of values of the meanings.
+        sizes: number of values of each attribute.
 
     Returns:
         Meanings [batches, replicate, batch, attr] and messages [batches, replicate, batch, length].
@@ -181,13 +182,14 @@ def draw(
     library = native.load(PACKAGE)
     assert library is not None
     function = library.function("icy_draw", None, POINTER, WHOLE)
-    replicates, (height, length) = len(keys), tables.shape
-    if int(rows.min()) < 0 or int(rows.max()) + values**attributes > height:
+    replicates, attributes, (height, length) = len(keys), len(sizes), tables.shape
+    if int(rows.min()) < 0 or int(rows.max()) + math.prod(sizes) > height:
         raise IncompatibleError(f"A table of messages has {height} rows; it needs one row per meaning.")
     meanings = torch.empty(batches, replicates, batch, attributes, dtype=torch.long, device="cpu")
     messages = torch.empty(batches, replicates, batch, length, dtype=torch.long, device="cpu")
+    values = torch.tensor(sizes, dtype=torch.long, device="cpu")
     draws = Draws(
-        batches, replicates, batch, attributes, values, length, first,
+        batches, replicates, batch, attributes, length, first, address(values, "int64", attributes, "sizes"),
         address(keys, "int64", replicates, "keys"), address(rows, "int64", replicates, "rows"),
         address(tables, "uint8", height * length, "tables"), meanings.data_ptr(), messages.data_ptr(),
     )  # fmt: skip

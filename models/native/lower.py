@@ -10,6 +10,7 @@ from torch import Tensor
 
 from icy.core.representations import without_start
 from icy.core.types import AnyFunction
+from icy.models.base import without_missing
 
 from .builder import Builder, NotNativeError, columns_of
 from .slabs import Space
@@ -252,5 +253,5 @@ SHAPED = {
 
 SEEN_OTHERWISE = {
     Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten, Tensor.flatten,
-    Tensor.unbind, Tensor.transpose, Tensor.squeeze, Tensor.repeat, TURN, without_start,
+    Tensor.unbind, Tensor.transpose, Tensor.squeeze, Tensor.repeat, TURN, without_start, without_missing,
 }  # fmt: skip

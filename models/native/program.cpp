@@ -561,7 +561,8 @@ using namespace ICY_NAMESPACE;
 
 // Draws of meanings, and their messages from tables (icy.training.batches does the same in PyTorch).
 struct Draws {
-    int64_t batches, replicates, batch, attributes, values, length, first;  // the last: number of the first batch
+    int64_t batches, replicates, batch, attributes, length, first;  // the last: number of the first batch
+    const int64_t* sizes;              // number of values of each attribute
     const int64_t *keys, *rows;        // for each replicate: its key, and its first row in the tables
     const uint8_t* tables;             // [row][length]
     int64_t *meanings, *messages;      // [batch][replicate][example] ...
@@ -577,9 +578,9 @@ ICY_EXPORT(void, icy_draw)(const Draws* d, int64_t replicate) {
             for (int64_t a = 0; a < d->attributes; a++) {
                 const uint64_t counter = ((d->first + b) * d->batch + i) * d->attributes + a;
                 const uint64_t bits = counter_hash(d->keys[replicate], counter) >> (64 - BITS);
-                const int64_t value = (int64_t)(bits * d->values >> BITS);
+                const int64_t value = (int64_t)(bits * d->sizes[a] >> BITS);
                 d->meanings[place * d->attributes + a] = value;
-                row = row * d->values + value;
+                row = row * d->sizes[a] + value;
             }
             const uint8_t* message = d->tables + (d->rows[replicate] + row) * d->length;
             for (int64_t t = 0; t < d->length; t++) d->messages[place * d->length + t] = message[t];

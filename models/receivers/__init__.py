@@ -71,6 +71,35 @@ register_receiver(
     description="Pre-norm transformer over the message, several heads, mean over positions.",
     source="Vaswani et al. 2017 (NeurIPS); pre-norm as Xiong et al. 2020 (ICML)",
 )
+_CELLED = {"encoder": ("recurrent", "hierarchy")}
+register_receiver(
+    "Composed",
+    "icy.models.receivers.composed:composed",
+    description="Encoder and head of parts, chosen by options in the name.",
+    source="icy",
+    takes_cell=True,
+    choices={
+        "encoder": ("recurrent", "hierarchy", "linear", "convolution", "transformer", "mean"),
+        "direction": ("forward", "both"),
+        "boundary": ("learned", "fixed"),
+        "cell": ("GRU",),
+        "layers": (1, 2, 3),
+        "positions": ("sinusoid", "learned", "none"),
+        "embedding": ("shared", "positional"),
+        "head": ("linear", "perceptron"),
+        "norm": ("none", "layer"),
+        "width": (1, 2, 4),
+    },
+    conditions={
+        "direction": [{"encoder": ("recurrent",)}],
+        "boundary": [{"encoder": ("hierarchy",)}],
+        "cell": [_CELLED],
+        "layers": [{"encoder": ("recurrent", "transformer")}],
+        "positions": [{"encoder": ("transformer",)}],
+        "embedding": [{"encoder": ("linear",)}],
+        "norm": [{"encoder": ("recurrent", "hierarchy", "linear", "convolution", "mean")}],
+    },
+)
 register_receiver(
     "Hashtable",
     "icy.models.receivers.lookup:Hashtable",

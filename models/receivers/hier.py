@@ -3,7 +3,7 @@
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MeaningScores, Receiver
 from icy.models.cells import State
-from icy.models.hierarchy import Stop, StopGate, damp, mix
+from icy.models.hierarchy import Stop, StopGate, WordEnds, damp, mix
 from icy.models.layers import Linear, Message, SymbolEmbedding
 from icy.models.recurrent import CellFactory
 from icy.models.symbols import message_gates
@@ -39,28 +39,31 @@ class Hier(Receiver):
         self.embed = SymbolEmbedding(self.symbols, hidden_size)
         self.lower = cell(hidden_size, hidden_size)
         self.upper = cell(hidden_size, hidden_size)
-        self.stop = StopGate(hidden_size)
+        self.stop: StopGate | WordEnds = StopGate(hidden_size)
         self.out = Linear(hidden_size, self.answers)
         self.shared_gate = shared_gate
 
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()
 
-    def gate(self, lower: State) -> Stop:
-        """Return s [..., batch, 1].
+    def gate(self, lower: State, step: int) -> Stop:
+        """Return s [..., batch, 1] after a step, or whether a word ends there.
 
         The mistake of `shared_gate` is an index that is correct for a pair of states, so the LSTM is not affected.
         """
-        s: Stop = self.stop(lower)
-        return s[..., :1, :].expand_as(s) if self.shared_gate and len(lower) == 1 else s
+        s: Stop = self.stop(lower, step)
+        if isinstance(s, bool) or not self.shared_gate or len(lower) != 1:
+            return s
+        return s[..., :1, :].expand_as(s)
 
     def forward(self, message: Message) -> MeaningScores:
         gates = message_gates(message, self.embed, self.lower, self.symbols)
         nothing = gates[0].new_zeros(*gates[0].shape[:-1], self.hidden_size)
         lower, upper = self.lower.start(nothing), self.upper.start(nothing)
         stop = None
-        for symbol in gates:
+        for step, symbol in enumerate(gates):
             lower = self.lower.step(symbol, lower if stop is None else damp(lower, stop))
-            stop = self.gate(lower)
-            upper = mix(upper, self.upper.step(self.upper.project(lower[0]), upper), stop)
+            stop = self.gate(lower, step)
+            if stop is not False:
+                upper = mix(upper, self.upper.step(self.upper.project(lower[0]), upper), stop)
         return self.shaped(self.out(upper[0]))

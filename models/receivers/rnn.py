@@ -50,8 +50,14 @@ class RNN(Receiver):
 
     def stepped(self, message: Message) -> Float[Tensor, "*stack batch hidden"]:
         """Return the last output, computed step by step."""
-        gates = message_gates(message, self.embed, self.net.first, self.symbols)
-        states = self.net.start(gates[0].new_zeros(*gates[0].shape[:-1], self.hidden_size))
-        for gate in gates:
-            states = self.net.step(gate, states)
+        return self.last_output(message, self.net)
+
+    def last_output(
+        self, message: Message, net: Recurrent, backward: bool = False
+    ) -> Float[Tensor, "*stack batch hidden"]:
+        """Return the last output of a net over the message, or over its reverse, computed step by step."""
+        gates = message_gates(message, self.embed, net.first, self.symbols)
+        states = net.start(gates[0].new_zeros(*gates[0].shape[:-1], self.hidden_size))
+        for gate in reversed(gates) if backward else gates:
+            states = net.step(gate, states)
         return states[-1][0]

@@ -3,7 +3,7 @@
 from torch import nn
 
 from icy.languages.meanings import MeaningSpace
-from icy.models.attention import pre_norm_layers, sinusoids
+from icy.models.attention import Positions, Sinusoids, at_positions, pre_norm_layers
 from icy.models.base import MeaningScores, Receiver
 from icy.models.layer_norm import LayerNorm
 from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
@@ -33,13 +33,14 @@ class Transformer(Receiver):
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.embed = SymbolEmbedding(self.symbols, hidden_size)
+        self.positions: Positions = Sinusoids()
         self.layers = nn.ModuleList(pre_norm_layers(hidden_size, layers, heads))
         self.norm = LayerNorm(hidden_size)
         self.out = Linear(hidden_size, self.answers)
 
     def forward(self, message: Message) -> MeaningScores:
         x = self.embed(as_symbol_weights(message, self.symbols, self.embed.weight.dtype))
-        x = x + sinusoids(x.shape[-2], x)
+        x = at_positions(x, self.positions(x.shape[-2], x))
         for layer in self.layers:
             x = layer(x)
         return self.shaped(self.out(self.norm(x).mean(-2)))

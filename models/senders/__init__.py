@@ -84,6 +84,44 @@ register_sender(
     description="Pre-norm transformer after the embedded meaning, several heads, teacher forcing on request.",
     source="Vaswani et al. 2017 (NeurIPS); pre-norm as Xiong et al. 2020 (ICML)",
 )
+_CELLED, _ATTENTIVE = {"decoder": ("recurrent", "hierarchy")}, {"decoder": ("transdec", "transformer")}
+_ENCODED, _EMBEDDED = {"encoder": ("perceptron", "attention")}, {"embedding": ("sum", "joined")}
+register_sender(
+    "Composed",
+    "icy.models.senders.composed:composed",
+    description="Encoder and decoder of parts, chosen by options in the name.",
+    source="icy",
+    takes_cell=True,
+    choices={
+        "decoder": ("recurrent", "hierarchy", "linear", "transdec", "transformer"),
+        "feedback": (False, True),
+        "boundary": ("learned", "fixed"),
+        "cell": ("GRU",),
+        "layers": (1, 2, 3),
+        "positions": ("sinusoid", "learned", "none"),
+        "encoder": ("none", "perceptron", "attention"),
+        "embedding": ("sum", "joined", "onehot"),
+        "depth": (1, 2, 3),
+        "norm": ("none", "layer"),
+        "tied": (False, True),
+        "width": (1, 2, 4),
+    },
+    conditions={
+        "feedback": [_CELLED],
+        "boundary": [{"decoder": ("hierarchy",)}],
+        "cell": [_CELLED],
+        "layers": [{"decoder": ("recurrent", "transdec", "transformer")}],
+        "positions": [_ATTENTIVE],
+        "embedding": [{"encoder": ("none", "perceptron")}],
+        "depth": [_ENCODED],
+        "norm": [_CELLED, *({"decoder": ("linear",), **one} for one in (_ENCODED, _EMBEDDED))],
+        "tied": [{"feedback": (True,)}, _ATTENTIVE],
+        "width": [  # FC1L does not depend on E
+            {"decoder": ("recurrent", "hierarchy", "transdec", "transformer")},
+            *(_ENCODED, _EMBEDDED),
+        ],
+    },
+)
 register_sender(
     "Hashtable",
     "icy.models.senders.hashtable:Hashtable",

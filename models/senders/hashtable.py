@@ -21,7 +21,7 @@ class Hashtable(Sender, MemoryModel):
         self.register_buffer("seen", torch.zeros(space.size, dtype=torch.bool))
 
     def _index(self, meanings: Tensor) -> Tensor:
-        place = self.space.values ** torch.arange(self.space.attributes - 1, -1, -1, device=meanings.device)
+        place = torch.from_numpy(self.space.strides).to(meanings.device)
         return (meanings.long() * place).sum(-1)
 
     def observe(self, inputs: Meanings, targets: Integer[Tensor, "batch length"]) -> None:

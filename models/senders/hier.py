@@ -6,7 +6,7 @@ from icy.core.representations import DISCRETE, SOFT, Representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Meanings, MessageScores, Sender, time_last
 from icy.models.cells import State, Unfed
-from icy.models.hierarchy import Stop, StopGate, mix
+from icy.models.hierarchy import Stop, StopGate, WordEnds, mix
 from icy.models.layers import Linear, MeaningEmbedding
 from icy.models.recurrent import CellFactory
 from icy.models.symbols import SampledFeedback, SymbolFeedback, apply_folded
@@ -28,11 +28,13 @@ class _HierSender(Sender):
         self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
         self.upper = cell(UNFED_INPUT, hidden_size, fed=False)
         self.upper.keep_state_only()
-        self.stop = StopGate(hidden_size)
+        self.stop: StopGate | WordEnds = StopGate(hidden_size)
         self.out = Linear(hidden_size, self.symbols)
 
     def before_lower(self, unfed: Unfed, upper: State, lower: State | None, stop: Stop | None) -> tuple[State, State]:
         """Return the new upper state, and the state for the step of the lower cell; at the first step s = 1."""
+        if stop is False and lower is not None:
+            return upper, lower
         stepped = self.upper.step(unfed, upper)
         if stop is None or lower is None:
             return stepped, stepped
@@ -58,10 +60,10 @@ class HierZero(_HierSender):
         upper, lower, stop = self.upper.start(self.embed(meanings)), None, None
         unfed_upper, unfed_lower = self.upper.unfed(), self.lower.unfed()
         outputs = []
-        for _ in range(self.message_length):
+        for step in range(self.message_length):
             upper, mixed = self.before_lower(unfed_upper, upper, lower, stop)
             lower = self.lower.step(unfed_lower, mixed)
-            stop = self.stop(lower)
+            stop = self.stop(lower, step)
             outputs.append(lower[0])
         scores: Tensor = self.out(time_last(outputs))
         return scores
@@ -105,7 +107,7 @@ class HierAutoReg(_HierSender):
                 fed_back = self.feedback.seen(scores[-1], step - 1)
             upper, mixed = self.before_lower(unfed, upper, lower, stop)
             lower = self.lower.step(apply_folded(fed_back, folded), mixed)
-            stop = self.stop(lower)
+            stop = self.stop(lower, step)
             scores.append(self.out(lower[0]))
         return time_last(scores)
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from icy.core.representations import DISCRETE, SOFT, Representation, largest, one_hot
 from icy.languages.meanings import MeaningSpace
-from icy.models.attention import Cache, PreNormLayer, pre_norm_layers, sinusoids
+from icy.models.attention import Cache, Positions, PreNormLayer, Sinusoids, at_positions, pre_norm_layers
 from icy.models.base import Meanings, MessageScores, Sender, time_last
 from icy.models.decoder import DecoderLayer
 from icy.models.layer_norm import LayerNorm
@@ -40,6 +40,7 @@ class _TransDec(Sender):
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
+        self.positions: Positions = Sinusoids()
         first = DecoderLayer(hidden_size)
         # PyTorch clones one layer, with its weights.
         self.layers = nn.ModuleList(first if i == 0 else copy.deepcopy(first) for i in range(layers))
@@ -56,7 +57,7 @@ class _TransDec(Sender):
         """Return the embedded symbols followed by the positions, [..., V + 1 + L, E]."""
         embed = self.feedback.embed
         symbols = embed.weight.mT if isinstance(embed, Linear) else embed.weight
-        positions = sinusoids(length, symbols)
+        positions = self.positions(length, symbols)
         if isinstance(embed, Linear):
             positions = positions + embed.bias.unsqueeze(-2)
         return torch.cat([symbols, positions.expand(*symbols.shape[:-2], *positions.shape[-2:])], -2)
@@ -129,6 +130,7 @@ class Transformer(Sender):
         self.teacher_forcing = teacher_forcing
         self.representation = representation
         self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
+        self.positions: Positions = Sinusoids()
         self.symbol_embed = SymbolEmbedding(self.symbols, hidden_size)
         self.layers = nn.ModuleList(pre_norm_layers(hidden_size, layers, heads))
         self.norm = LayerNorm(hidden_size)
@@ -138,7 +140,7 @@ class Transformer(Sender):
         self, meanings: Meanings, messages: Integer[Tensor, "*stack batch length"] | None = None
     ) -> MessageScores:
         prefix = self.embed(meanings)
-        positions = sinusoids(self.message_length, prefix)
+        positions = self.positions(self.message_length, prefix)
         if self.teacher_forcing and self.training and messages is not None:
             return self._parallel(prefix, positions, messages)
         return self._decoded(prefix, positions)
@@ -146,7 +148,7 @@ class Transformer(Sender):
     def _parallel(self, prefix: Tensor, positions: Tensor, messages: Tensor) -> Tensor:
         """Return the scores after each symbol of `messages`."""
         earlier = self.symbol_embed(one_hot(messages[..., :-1], self.symbols, prefix.dtype))
-        x = torch.cat([prefix.unsqueeze(-2), earlier], -2) + positions
+        x = at_positions(torch.cat([prefix.unsqueeze(-2), earlier], -2), positions)
         for layer in self.layers:
             x = layer(x, causal=True)
         scores: Tensor = self.out(self.norm(x))
@@ -156,7 +158,8 @@ class Transformer(Sender):
         layers: list[PreNormLayer] = list(self.layers)  # type: ignore[arg-type]
         caches = [Cache(self.message_length) for _ in layers]
         scores: list[Tensor] = []
-        for step, position in enumerate(positions):
+        for step in range(self.message_length):
+            position = positions[..., step : step + 1, :]
             x = position + (self.symbol_embed(self._read(scores[-1], step - 1)) if scores else prefix)
             for layer, cache in zip(layers, caches, strict=True):
                 x = layer.step(x, cache)

@@ -54,14 +54,10 @@ def page(results: Results) -> str:
             continue
         parts += ["", f"## {TITLES[name]}", ""]
         parts += [f"![{TITLES[name]}](games-{name}.png)", ""] if name in DRAWN else []
-        parts += [result.table("markdown", SPREAD).strip(), "", *FURTHER.get(name, _no_lines)(result)]
+        parts += [result.table("markdown", SPREAD).strip(), "", *(FURTHER[name](result) if name in FURTHER else [])]
         parts += [_time(result)]
     sweeps = "\n".join([*parts, *_claims(results)])
     return fill_template(HERE / "games.md", records=describe_packs(RECORDS.pack), sweeps=sweeps)
-
-
-def _no_lines(result: ProbeResult) -> list[str]:
-    return []
 
 
 def _time(result: ProbeResult) -> str:

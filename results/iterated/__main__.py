@@ -21,13 +21,13 @@ from icy.analysis.chains import generations, with_noise
 from icy.analysis.correlations import WithinOrder, across_models, rank_correlation, within_model_order
 from icy.analysis.emergence import probed_senders, sender_bias
 from icy.analysis.plots.chain_plots import chain_curves, chain_paths
-from icy.analysis.tables.by_setting import options_of
 from icy.core.errors import IncompatibleError
 from icy.core.text import listed, markdown_table
 from icy.experiments.results import ProbeResult
 from icy.grammars import make_language
 from icy.metrics import nearest_grammar
 from icy.records.load import long_of
+from icy.records.long_table import options_of
 from results.estimates import print_estimate, student_interval
 from results.pages import RecordFolder, describe_packs, describe_version, fill_template, run_sweeps
 

@@ -17,8 +17,8 @@ import pandas as pd
 import scipy
 
 from icy.analysis import style
-from icy.analysis.literature.people import PEOPLE, published_people
-from icy.analysis.people import NORMAL, exact_interval
+from icy.analysis.literature.people import PEOPLE, published_draws, published_people
+from icy.analysis.people import exact_interval
 from icy.core.text import listed, markdown_table
 from icy.study.rows import rows_of_long
 from results.estimates import Values, percentile_interval, print_estimate, student_interval
@@ -69,12 +69,8 @@ def people(dataset: str) -> Agent:
     """Return the published people, with draws from beta distributions of the printed mean and standard error."""
     rows = published_people()
     own = rows[(rows["dataset"] == dataset) & (rows["metric"] == "exact")].set_index("grammar").loc[list(GRAMMARS)]
-    rng = np.random.default_rng(0)
-    means = own["value"].to_numpy(float)
-    errors = [float(str(text).partition("±")[2]) / NORMAL for text in own["printed"]]
-    sizes = [mean * (1 - mean) / error**2 - 1 for mean, error in zip(means, errors, strict=True)]
-    draws = [rng.beta(m * n, (1 - m) * n, RESAMPLES) for m, n in zip(means, sizes, strict=True)]
-    return Agent(PEOPLE, "people", means, np.stack(draws, 1))
+    draws = published_draws(own, RESAMPLES, np.random.default_rng(0))
+    return Agent(PEOPLE, "people", own["value"].to_numpy(float), draws)
 
 
 def agents(rows: pd.DataFrame, dataset: str) -> list[Agent]:

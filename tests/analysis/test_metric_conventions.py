@@ -26,7 +26,7 @@ from icy.analysis.plots.metric_bars import plot_metrics
 from icy.analysis.plots.translation import plot_translation
 from icy.analysis.tables.e2e import end_to_end_table
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
-from icy.analysis.tables.metrics import metrics_table
+from icy.analysis.tables.metrics import metrics_table, table_of_scores
 from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
 from icy.config.specs import EndToEndSpec
@@ -60,7 +60,7 @@ PLAIN = ("unique_messages", "message_entropy")  # metrics without conventions by
 WITHOUT = {
     *("bias.bias_table", "bias.difference_table", "s2b.evaluation_table", "s2b.recall_table"),
     *("study.report_table", "study.simulated_table"),
-    *("chain_plots.chain_curves", "chain_plots.chain_paths"),
+    *("chain_plots.chain_curves", "chain_plots.chain_paths", "pairing_map.pairings"),
     *("bar_panels.bars", "heat_map.heat", "learning_curves.curves", "parameter_counts.parameters"),
     *("ratio_dots.ratios", "tradeoff_front.tradeoff", "differences.differences", "stimuli.plot_stimuli"),
     *("study.draw_study", "study.draw_course", "study.draw_design", "worlds.plot_looks", "worlds.plot_vectors"),
@@ -129,6 +129,7 @@ TABLES = {  # every table of metrics
         disentanglement(episodes=1, rows=32, metrics="mig").assign(stimuli="32"), "stimuli", ["mig"]
     ),
     "metrics.metrics_table": lambda: metrics_table(scores(), NAMES),
+    "metrics.table_of_scores": lambda: table_of_scores(scores(), ["name"], [(["a"], scores())], NAMES, "sd", ""),
 }
 PLOTS = {  # every plot of metrics
     "e2e_curves.e2e": lambda: e2e(to_long_curves(pairs())),

@@ -184,3 +184,15 @@ def test_wildcards_leave_sampling_senders_out_and_say_so(tmp_path: Path, caplog:
     caplog.clear()
     assert planned("discr") == under_soft | {"RNNSampling:GRU", "RNNSampling2L:GRU"}
     assert not caplog.records
+
+
+def test_wildcards_leave_families_with_options_out(tmp_path: Path) -> None:
+    def planned(models: str) -> list[str]:
+        return [row.job.task.entry.qualified for row in make_plan(ProbeSpec(models, "perm", out=tmp_path)).rows]
+
+    assert "sender/FC2L" in planned("sender/*")
+    assert not [name for name in planned("sender/*") if "Composed" in name]
+    assert planned("receiver/Comp*") == ["receiver/Composed"]
+    assert planned("sender/composed[LAYERS=2,cell=rnn],sender/Composed[cell=RNN,layers=2,depth=3]") == [
+        "sender/Composed[cell=RNN,layers=2]"
+    ]

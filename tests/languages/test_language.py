@@ -49,7 +49,7 @@ def test_refusals(space: str, messages: object, vocab_size: int, sentence: str) 
 
 
 def test_value_names_must_fit() -> None:
-    with pytest.raises(InvalidSettingError, match="2 names for each of 2 attributes"):
+    with pytest.raises(InvalidSettingError, match="a list of names for each attribute, with 2 names"):
         dataclasses.replace(small(), value_names=(("a", "b"),))
 
 

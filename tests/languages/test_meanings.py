@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError
-from icy.languages.meanings import MeaningSpace
+from icy.languages.meanings import MeaningSpace, spaces_in
 
 spaces = st.builds(MeaningSpace, st.integers(1, 6), st.integers(1, 9))
 
@@ -42,7 +42,7 @@ def test_of() -> None:
     assert MeaningSpace.of("2x3") == MeaningSpace.of((2, 3)) == MeaningSpace.of((np.int64(2), 3)) == space
 
 
-@pytest.mark.parametrize("bad", [5, (1, 2, 3), None, (2.5, 3), (0, 3), (2, -1), ("2", "3")])
+@pytest.mark.parametrize("bad", [5, (1, 2, 0), None, (2.5, 3), (0, 3), (2, -1), ("2", "3")])
 def test_of_refuses(bad: object) -> None:
     with pytest.raises(InvalidSettingError):
         MeaningSpace.of(bad)  # type: ignore[arg-type]
@@ -105,3 +105,62 @@ def test_check_fits_compares_with_available_memory(monkeypatch: pytest.MonkeyPat
 def test_more_meanings_than_numbers() -> None:
     with pytest.raises(InvalidSettingError, match="more than can be numbered"):
         MeaningSpace(40, 10).index([0] * 40)
+
+
+# -- attributes with different numbers of values -----------------------------------------------------------------------
+
+unequal = st.lists(st.integers(1, 6), min_size=1, max_size=4).map(lambda sizes: MeaningSpace.of_sizes(*sizes))
+
+
+def test_sizes_are_read_and_written() -> None:
+    space = MeaningSpace.parse(" 10, 4,2 ")
+    assert (str(space), space.attributes, space.values, space.size) == ("10,4,2", 3, 10, 80)
+    assert space == MeaningSpace.of((10, 4, 2)) == MeaningSpace.of_sizes(10, 4, 2) != MeaningSpace(3, 10)
+    assert space.size_of_each == (10, 4, 2)
+    assert not space.is_grid
+    assert space.chance == pytest.approx((0.1 + 0.25 + 0.5) / 3)
+    assert space.existing.sum(1).tolist() == [10, 4, 2]
+
+
+@given(st.integers(1, 4), st.integers(1, 6))
+def test_equal_sizes_are_a_grid(attributes: int, values: int) -> None:
+    space = MeaningSpace.of_sizes(*[values] * attributes)
+    assert space == MeaningSpace(attributes, values)
+    assert str(space) == f"{attributes}x{values}"
+    assert space.is_grid
+    assert space.existing.all()
+
+
+@given(unequal)
+def test_meanings_of_every_size_are_numbered_in_lexicographic_order(space: MeaningSpace) -> None:
+    meanings = space.all()
+    assert meanings.tolist() == [list(m) for m in itertools.product(*map(range, space.size_of_each))]
+    assert space.index(meanings).tolist() == list(range(space.size))
+    assert (meanings @ space.strides).tolist() == list(range(space.size))
+
+
+def test_a_value_that_an_attribute_lacks_is_refused() -> None:
+    with pytest.raises(InvalidSettingError, match=r"Attribute 1 of 10,4,2 .* 0 to 3; found 4"):
+        MeaningSpace.parse("10,4,2").index([[9, 3, 1], [0, 4, 0]])
+
+
+def test_sizes_must_fit() -> None:
+    with pytest.raises(InvalidSettingError, match=r"of_sizes\(10, 4\)"):
+        MeaningSpace(3, 10, (10, 4))
+
+
+@pytest.mark.parametrize(
+    ("given", "spaces"),
+    [
+        ("5x10", ["5x10"]),
+        ("3x4,5x10", ["3x4", "5x10"]),
+        ("10,4,2", ["10,4,2"]),
+        ("3x4, 10,4,2 ,5x10", ["3x4", "10,4,2", "5x10"]),
+        ("10,4;4,2", ["10,4", "4,2"]),
+        (["10,4,2", (3, 4)], ["10,4,2", (3, 4)]),
+        ((3, 4), [(3, 4)]),
+        (MeaningSpace(3, 4), [MeaningSpace(3, 4)]),
+    ],
+)
+def test_several_spaces(given: object, spaces: list[object]) -> None:
+    assert spaces_in(given) == spaces

@@ -115,3 +115,16 @@ def test_a_share_that_cannot_be(share: Any) -> None:
 def test_an_unknown_kind() -> None:
     with pytest.raises(UnknownNameError, match="combinations"):
         Split("combination")
+
+
+@given(st.lists(st.integers(2, 5), min_size=2, max_size=3), st.sampled_from(list(SPLITS)), st.integers(0, 50))
+def test_attributes_of_several_sizes_keep_every_value_too(sizes: list[int], kind: str, seed: int) -> None:
+    space, split = MeaningSpace.of_sizes(*sizes), Split(kind, 0.2)
+    try:
+        held_out = split.held_out(space, seed)
+    except InvalidSettingError:
+        return
+    left = space.meanings(rest(space, held_out))
+    assert 0 < len(held_out) < space.size
+    for attribute, size in enumerate(space.size_of_each):
+        assert set(left[:, attribute].tolist()) == set(range(size))

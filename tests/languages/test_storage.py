@@ -154,7 +154,7 @@ def test_own_file_comes_back_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("m0,m1,message\n0,0,a\n0,1,b\n0,2,a\n", "m0 has 1, m1 has 3"),
+        ("m0,m1,message\n0,0,a\n0,1,b\n1,2,a\n", "3 meanings are missing"),
         ("m0,message\n0,ab\n1,a\n", "same length.*found lengths 1, 2"),
         ("m0,message\n0,ab\n0,ab\n1,bb\n", "0 meanings are missing and 1 row repeats"),
         ("m0,message\n", "no rows"),

@@ -32,7 +32,10 @@ LONG = (
 )
 LONGEST = ("compile", "export", "distributed")  # take minutes: `contract` for COMPILED, `stress` for the others
 COMPILED = ("sender/FC2L", "sender/HierZero:GRU", "receiver/RNN1L:GRU", "cell/GRU", "perception/conv4")
-SIBLINGS = ("core/DCEM", "core/ESBN-strict", "core/LSTM-512")  # much like another core
+SIBLINGS = (  # much like another core or model
+    *("core/DCEM", "core/ESBN-strict", "core/LSTM-512"),
+    *("sender/Composed", "receiver/Composed"),
+)
 NOT_SUPPORTED = {("receiver/Transformer", "second_derivatives"), ("receiver/Hashtable", "export")}
 
 MODELS = ["sender/*", "receiver/*"]

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from icy.core.errors import InvalidSettingError
 from icy.core.streams import stream_key
 from icy.grammars import make_language
+from icy.languages.frequencies import Frequencies
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import SPLITS, Split
-from icy.training.batches import PURPOSES, Batches, MeaningPool, draw_meanings
+from icy.training.batches import EQUALLY, PURPOSES, Batches, MeaningPool, draw_meanings
 from tests.cores import needs_native
 from tests.training.helpers import CPU, SMALL, SPACE
 
@@ -105,6 +107,66 @@ def test_meanings_are_uniform_and_independent(values: int) -> None:
     agreement = (drawn[0] == drawn[1]).double().mean().item()
     assert agreement == pytest.approx(1 / values, abs=0.02)
     assert (drawn[0, 0, 1:] == drawn[0, 0, :-1]).double().mean().item() == pytest.approx(1 / values, abs=0.02)
+
+
+@needs_native
+def test_native_draws_of_attributes_of_several_sizes_equal_pytorchs() -> None:
+    space = MeaningSpace.parse("10,4,2")
+    languages = [make_language("concat", space, 4, 2, seed) for seed in (7, 8)]
+    of = Batches(languages, [7, 8], CPU)
+    found = {}
+    for of._native in (True, False):
+        found[of._native] = of.batches("training", 3, 50, 16)
+    for native, plain in zip(*found.values(), strict=True):
+        assert torch.equal(native, plain)
+    meanings, messages = found[True]
+    assert meanings.amax((0, 1, 2)).tolist() == [9, 3, 1]
+    expected = languages[1].messages[space.index(meanings[:, 1].numpy())]
+    np.testing.assert_array_equal(messages[:, 1].numpy(), expected)
+
+
+# -- frequencies -------------------------------------------------------------------------------------------------------
+
+
+def shares(of: Batches, purpose: str, place: int = 0) -> np.ndarray:
+    meanings, _ = of.batches(purpose, 0, 40, 1000)
+    numbers = of.space.index(meanings[:, place].flatten(0, 1).numpy())
+    return np.bincount(numbers, minlength=of.space.size) / len(numbers)
+
+
+def test_meanings_are_drawn_by_their_weights() -> None:
+    frequencies, languages = Frequencies("zipf:1"), [make_language("concat", "3,2", 4, 2, seed) for seed in (7, 8)]
+    of = Batches(languages, [7, 8], CPU, frequencies=frequencies)
+    for place, seed in enumerate((7, 8)):
+        _, weights = frequencies.of_seed(of.space, seed)
+        for purpose in ("training", "check", "report"):
+            np.testing.assert_allclose(shares(of, purpose, place), weights, atol=0.015)
+        np.testing.assert_allclose(shares(of, EQUALLY, place), 1 / 6, atol=0.015)
+    alone = Batches(languages[1:], [8], CPU, frequencies=frequencies)
+    assert torch.equal(alone.batches("training", 3, 2, 8)[0][:, 0], of.batches("training", 3, 2, 8)[0][:, 1])
+
+
+def test_meanings_that_do_not_exist_are_never_drawn() -> None:
+    frequencies = Frequencies("", "some", np.array([1, 4]), np.array([3.0, 1.0]))
+    of = Batches([make_language("concat", "3,2", 4, 2, 7)], [7], CPU, frequencies=frequencies)
+    np.testing.assert_allclose(shares(of, "training"), [0, 0.75, 0, 0, 0.25, 0], atol=0.015)
+    np.testing.assert_allclose(shares(of, EQUALLY), [0, 0.5, 0, 0, 0.5, 0], atol=0.015)
+
+
+def test_held_out_meanings_keep_their_weights() -> None:
+    frequencies, split = Frequencies("zipf:2"), Split("random", 0.4)
+    of = Batches([make_language("concat", SMALL, 4, 2, 7)], [7], CPU, split, frequencies)
+    _, weights = frequencies.of_seed(SMALL, 7)
+    for purpose, part in zip(("training", "report"), split.parts(SMALL, 7), strict=True):
+        expected = np.zeros(SMALL.size)
+        expected[part] = weights[part] / weights[part].sum()
+        np.testing.assert_allclose(shares(of, purpose), expected, atol=0.015)
+
+
+def test_a_split_without_meanings_that_exist_is_refused() -> None:
+    one = Frequencies("", "one", np.array([0]), np.array([1.0]))
+    with pytest.raises(InvalidSettingError, match="no meaning that exists is"):
+        Batches([make_language("concat", SMALL, 4, 2, 7)], [7], CPU, Split("random", 0.4), one)
 
 
 # -- held-out meanings -------------------------------------------------------------------------------------------------

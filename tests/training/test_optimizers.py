@@ -17,7 +17,7 @@ from icy.core.noise import Noise
 from icy.core.representations import SOFT
 from icy.training.engine import make_model
 from icy.training.learners import supervised_loss
-from icy.training.optimizers import Adam, OfTorch
+from icy.training.optimizers import Adam, AgedAdam, OfTorch
 from tests.cores import needs_native
 from tests.training.helpers import SEEDS, SETTINGS, batches, stacked, step, task, weights
 
@@ -46,6 +46,30 @@ def test_adam_gives_the_bits_of_pytorchs(size: int) -> None:
     assert torch.equal(adam.steps, state["step"])
     assert all(torch.equal(moment, state[name]) for name, moment in adam.moments.items())
     assert not torch.equal(mine, start)
+
+
+def test_parameters_of_different_ages_step_as_if_alone() -> None:
+    """Some parameters are new after a few steps: their optimizer begins again."""
+    start, again = torch.randn(2, 64, generator=torch.Generator().manual_seed(1))
+    weights, gradient, drawn = start.clone(), torch.zeros(64), gradients(64, 20)
+    adam = AgedAdam(weights, gradient, 0.003)
+
+    def alone(first: Tensor, some: Tensor) -> Tensor:
+        theirs = nn.Parameter(first.clone())
+        reference = torch.optim.Adam([theirs], lr=0.003)
+        for theirs.grad in some:
+            reference.step()
+        return theirs.detach()
+
+    for update, one in enumerate(drawn):
+        if update == 5:
+            weights[:32] = again[:32]
+            for moment in adam.moments.values():
+                moment[:32] = 0
+        gradient.copy_(one)
+        adam.step()
+    torch.testing.assert_close(weights[32:], alone(start, drawn)[32:])
+    torch.testing.assert_close(weights[:32], alone(again, drawn[5:])[:32])
 
 
 def test_a_stack_that_shrinks_goes_on_with_the_bits_of_pytorchs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import click
 
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
-from icy.cli.options import Assignment, Assignments, choice_of, plot_option, selection
+from icy.cli.options import Assignment, Selection, plot_option, selection
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
@@ -82,10 +82,7 @@ class Place:
 def compare_command(
     a: str,
     b: str,
-    model: tuple[str, ...],
-    grammar: tuple[str, ...],
-    where: Assignments,
-    measure: str | None,
+    selected: Selection,
     seeds: bool,
     plot: str | None,
     save: str | None,
@@ -95,7 +92,7 @@ def compare_command(
     """Show the differences between the results A and B, seed by seed: ratios or differences, intervals and tests."""
     drawn = None if plot is None else checked_plot(plot)
     saved = None if save is None else checked_file(save, [".md"], "Differences are")
-    found = _compared(Place.read(a), Place.read(b), measure, model, grammar, choice_of(where))
+    found = _compared(Place.read(a), Place.read(b), selected)
     if saved is not None:
         write_atomically(saved, (found.markdown() + "\n").encode(), "--save")
         note(f"Written: {saved}.")
@@ -108,20 +105,13 @@ def compare_command(
     return FAILED if exit_code and differs else DONE
 
 
-def _compared(
-    first: Place,
-    second: Place,
-    measure: str | None,
-    model: tuple[str, ...],
-    grammar: tuple[str, ...],
-    where: dict[str, Any],
-) -> ResultsComparison:
+def _compared(first: Place, second: Place, selected: Selection) -> ResultsComparison:
     from icy.analysis import compare
     from icy.records.load import long_of
     from icy.records.long_table import column_of
     from icy.records.select import select
 
-    tables = [long_of(place.results(measure)) for place in (first, second)]
+    tables = [long_of(place.results(selected.measure)) for place in (first, second)]
     first, second = (
         replace(place, where={column_of(name, long): value for name, value in place.where.items()})
         for place, long in zip((first, second), tables, strict=True)
@@ -132,9 +122,9 @@ def _compared(
         own = dict(place.where)
         models, grammars = (
             [str(own.pop(name))] if name in own else list(others)
-            for name, others in (("model", model), ("grammar", grammar))
+            for name, others in (("model", selected.model), ("grammar", selected.grammar))
         )
-        return long_of(select(long, models, grammars, {**where, **own}))
+        return long_of(select(long, models, grammars, {**selected.where, **own}))
 
     one, other = (chosen(place, long) for place, long in zip((first, second), tables, strict=True))
     return compare(one, other, _names(first, second, differing), sorted(differing))

@@ -12,16 +12,17 @@ import click
 from icy.cli.groups import command
 from icy.cli.options import plugin_option
 from icy.cli.output import format_option, print_rows
+from icy.core.choices import as_text
 from icy.core.errors import UnknownNameError, unknown
-from icy.core.listing import kind_in
-from icy.core.registry import CORE, PERCEPTION, PLAYERS, READER, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
+from icy.core.listing import KINDS, kind_in
+from icy.core.registry import PLAYERS, SIDES, Entry, registry
 from icy.core.text import listed
 
 Lines = tuple[list[str], list[list[str]]]
 
 LIST_KINDS = (
-    "models", "grammars", "metrics", "players", "text-models", "cores", "worlds", "perceptions", "study-players",
-    "readers", "protocols", "cells",
+    "models", "options", "grammars", "metrics", "players", "text-models", "cores", "worlds", "perceptions",
+    "study-players", "readers", "protocols", "cells",
     "presets", "jobs", "published",
 )  # fmt: skip
 PARTS = {"senders": "models", "receivers": "models", "speakers": "players", "listeners": "players"}
@@ -71,8 +72,9 @@ class ListKind(click.Choice[str]):
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, format_: str) -> None:
-    """List models, grammars, metrics, players, text models, cores, worlds, perceptions, players of the study,
-    readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published tables.
+    """List models, options in names of models, grammars, metrics, players, text models, cores, worlds, perceptions,
+    players of the study, readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published
+    tables.
 
     PATTERN is a name, a part of a name, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
@@ -82,12 +84,37 @@ def list_command(kind: str, pattern: str | None, format_: str) -> None:
 
 def _described(entry: Entry) -> str:
     also = f" Also called {' or '.join(entry.aliases)}." if entry.aliases else ""
-    return entry.description + also
+    options = f" `icy list options {entry.qualified.partition('[')[0]}` shows its options." if entry.choices else ""
+    return entry.description + also + options
 
 
-def _models(pattern: str | None, kinds: tuple[str, ...] = SIDES) -> Lines:
-    rows = [[e.qualified, _described(e), e.source] for e in _entries(pattern, *kinds)]
-    return ["model", "description", "source"], rows
+def _parts(pattern: str | None, kind: str) -> Lines:
+    """Return names, descriptions and sources of a kind of `icy.core.listing.KINDS`."""
+    qualified = KINDS[kind][0] in (*SIDES, *PLAYERS)
+    rows = [[e.qualified if qualified else e.name, _described(e), e.source] for e in _entries(pattern, *KINDS[kind])]
+    heading = PARTS.get(kind, kind).removeprefix("study-").removesuffix("s").replace("-", " ")
+    return [heading, "description", "source"], rows
+
+
+def _options(pattern: str | None) -> Lines:
+    entries = _entries(pattern, *SIDES)
+    rows = [
+        [entry.qualified.partition("[")[0], option, listed([*map(as_text, values)], "or"), _condition(entry, option)]
+        for entry in entries
+        for option, values in entry.choices.items()
+    ]
+    if not rows:
+        raise UnknownNameError(f"{entries[0].qualified} has no options in its name.")
+    return ["model", "option", "values, the default first", "has an effect with"], rows
+
+
+def _condition(entry: Entry, option: str) -> str:
+    """Return when an option has an effect, as text; "" for always."""
+    alternatives = [
+        " and ".join(f"{other}={'|'.join(map(as_text, values))}" for other, values in one.items())
+        for one in entry.conditions.get(option, ())
+    ]
+    return " or ".join(alternatives)
 
 
 def _grammars(pattern: str | None) -> Lines:
@@ -98,47 +125,6 @@ def _grammars(pattern: str | None) -> Lines:
         sides = grammar_sides(entry.name)
         rows.append([entry.name, "both" if sides == SIDES else " ".join(sides), _described(entry), entry.source])
     return ["grammar", "for", "description", "source"], rows
-
-
-def _metrics(pattern: str | None) -> Lines:
-    rows = [[e.name, _described(e), e.source] for e in _entries(pattern, "metric")]
-    return ["metric", "description", "source"], rows
-
-
-def _players(pattern: str | None, kinds: tuple[str, ...] = PLAYERS) -> Lines:
-    rows = [[e.qualified, e.description, e.source] for e in _entries(pattern, *kinds)]
-    return ["player", "description", "source"], rows
-
-
-def _text_models(pattern: str | None) -> Lines:
-    rows = [[e.name, e.description, e.source] for e in _entries(pattern, TEXT_MODEL)]
-    return ["text model", "description", "source"], rows
-
-
-def _cores(pattern: str | None) -> Lines:
-    return ["core", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, CORE)]
-
-
-def _worlds(pattern: str | None) -> Lines:
-    return ["world", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, WORLD)]
-
-
-def _perceptions(pattern: str | None) -> Lines:
-    rows = [[e.name, e.description, e.source] for e in _entries(pattern, PERCEPTION)]
-    return ["perception", "description", "source"], rows
-
-
-def _study_players(pattern: str | None) -> Lines:
-    rows = [[e.name, e.description, e.source] for e in _entries(pattern, STUDY_PLAYER)]
-    return ["player", "description", "source"], rows
-
-
-def _readers(pattern: str | None) -> Lines:
-    return ["reader", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, READER)]
-
-
-def _cells(pattern: str | None) -> Lines:
-    return ["cell", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, "cell")]
 
 
 def _entries(pattern: str | None, *kinds: str) -> list[Entry]:
@@ -211,20 +197,10 @@ def _containing(what: str, pattern: str | None, rows: list[list[str]]) -> list[l
 
 
 LISTS: dict[str, Callable[[str | None], Lines]] = {
-    "models": _models,
-    **{f"{side}s": partial(_models, kinds=(side,)) for side in SIDES},
-    **{f"{role}s": partial(_players, kinds=(role,)) for role in PLAYERS},
+    "options": _options,
+    **{kind: partial(_parts, kind=kind) for kind in KINDS},
     "grammars": _grammars,
     "protocols": _protocols,
-    "metrics": _metrics,
-    "players": _players,
-    "text-models": _text_models,
-    "cores": _cores,
-    "worlds": _worlds,
-    "perceptions": _perceptions,
-    "study-players": _study_players,
-    "readers": _readers,
-    "cells": _cells,
     "presets": _presets,
     "jobs": _jobs,
     "published": _published,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ from icy.core.registry import registry
 from icy.core.text import listed
 from icy.languages.rule import MISSING
 from icy.metrics import Table, evaluate
-from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, values_by_chance
+from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, Conventions, values_by_chance
 from icy.metrics.topographic.topsim import PAIRS
 
 if TYPE_CHECKING:
@@ -233,21 +233,7 @@ def metrics_command(
         return
     values = _Values(names)
     try:
-        with metric_progress(names, len(todo), quiet) as (told, pairs_done, permutations_done):
-            for source in todo:
-                table = source.table()
-                own = _with_pairs(chosen, names, pairs, table, pairs_done)
-                row = evaluate(
-                    table,
-                    metrics=names,
-                    conventions=own,
-                    errors=errors,
-                    resamples=resamples,
-                    permutations=permutations,
-                    told=told,
-                    progress=permutations_done,
-                )
-                values.add(source, table, row, own, by_chance=permutations is None)  # permutations show the same
+        values.measure(todo, chosen, pairs, quiet, errors=errors, resamples=resamples, permutations=permutations)
     except KeyboardInterrupt:
         if values.rows:
             print_table(values.table(spread), format_)
@@ -274,7 +260,7 @@ def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str
 
 
 def _with_pairs(
-    chosen: Mapping[str, Mapping[str, object]], names: Sequence[str], pairs: str, table: Table, progress: Any
+    chosen: Conventions, names: Sequence[str], pairs: str, table: Table, progress: Any
 ) -> dict[str, dict[str, object]]:
     """Return the conventions, including the pairs of topsim and the concepts of CBM, which depend on the table."""
     own = {metric: dict(of_one) for metric, of_one in chosen.items()}
@@ -311,21 +297,20 @@ class _Values:
     by_chance: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     started: bool = False
 
-    def add(
-        self,
-        source: MetricSource,
-        table: Table,
-        row: pd.DataFrame,
-        conventions: Mapping[str, Mapping[str, object]],
-        by_chance: bool,
-    ) -> None:
-        """Add the values of a table, and if `by_chance` is true those with messages assigned at random."""
-        self.rows.append(row.assign(name=source.name, seed=source.seed))
-        self.started |= has_start(source.record, table)
-        if by_chance:
-            for name, value in values_by_chance(table, self.names, conventions).items():
-                if row[name][0] != value:  # if equal, it is so for any meanings of the messages, as a note says
-                    self.by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
+    def measure(self, todo: Sequence[MetricSource], chosen: Conventions, pairs: str, quiet: bool, **how: Any) -> None:
+        """Measure languages with the conventions `chosen`; `how` has further arguments of `icy.metrics.evaluate`."""
+        with metric_progress(self.names, len(todo), quiet) as (told, pairs_done, permutations_done):
+            for source in todo:
+                table = source.table()
+                own = _with_pairs(chosen, self.names, pairs, table, pairs_done)
+                row = evaluate(table, metrics=self.names, conventions=own, told=told, progress=permutations_done, **how)
+                self.rows.append(row.assign(name=source.name, seed=source.seed))
+                self.started |= has_start(source.record, table)
+                # Permutations show the bias too.
+                chance = {} if how["permutations"] else values_by_chance(table, self.names, own)
+                for name, value in chance.items():
+                    if row[name][0] != value:  # if equal, it is so for any meanings of the messages, as a note says
+                        self.by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
 
     def bias(self) -> list[str]:
         """Return one sentence per metric that is biased on these small tables, with its bias on each."""

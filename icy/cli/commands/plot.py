@@ -11,7 +11,7 @@ import click
 from icy.analysis.plots import KINDS, plot_function, plot_style
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import SPREADS, Assignments, choice_of, selection, style_option
+from icy.cli.options import SPREADS, Selection, selection, style_option
 from icy.cli.output import checked_plot, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 from icy.core.text import words
@@ -54,14 +54,12 @@ def plot_command(
     list_: bool,
     save: str | None,
     style: str | None,
-    model: Sequence[str],
-    grammar: Sequence[str],
-    where: Assignments,
-    measure: str | None,
+    selected: Selection,
     quiet: bool,
     **look: Any,
 ) -> None:
-    """Plot RESULTS; KIND is heat, bars, curves, ratios, tradeoff, parameters, e2e, chain_curves or chain_paths."""
+    """Plot RESULTS; KIND is heat, bars, curves, ratios, tradeoff, parameters, e2e, pairings, chain_curves or
+    chain_paths."""
     if list_:
         print_rows(["plot", "what it shows"], [[name, shows] for name, (_, shows) in KINDS.items()])
         return
@@ -73,14 +71,12 @@ def plot_command(
     path = checked_plot(save or f"{kind}.{'pdf' if style == 'paper' else 'png'}")
     options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
     from icy.analysis.order import models_in_order
-    from icy.experiments.results import read_results
     from icy.records.load import long_of
-    from icy.records.select import select
 
-    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where))
+    chosen = selected.read(results)
     if long_of(chosen)["failed"].astype(bool).all():
         raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
-    order = map(str, long_of(chosen)["model"]) if model else ()
+    order = map(str, long_of(chosen)["model"]) if selected.model else ()
     with plot_style(style), models_in_order(order):
         figure = function(chosen, **options)
         save_figure(figure, path, quiet)

@@ -9,7 +9,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import Assignments, choice_of, selection
+from icy.cli.options import Selection, selection
 from icy.cli.output import format_option, print_rows
 from icy.core.escapes import csv_table, in_a_line
 
@@ -52,19 +52,14 @@ def power_command(
     power: float,
     alpha: float,
     effect: float | None,
-    model: tuple[str, ...],
-    grammar: tuple[str, ...],
-    where: Assignments,
-    measure: str | None,
+    selected: Selection,
     format_: str,
 ) -> int:
     """Compute the number of seeds that distinguishes two models, from a pilot of both."""
     from icy.analysis.tables.paired import seeds_needed, two_models
-    from icy.experiments.results import read_results
     from icy.records.load import long_of
-    from icy.records.select import select
 
-    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where)))
+    long = long_of(selected.read(results))
     table = seeds_needed(long, power=power, alpha=alpha, effect=effect)
     if format_ == "json":
         click.echo(table.to_json(orient="records", indent=1))

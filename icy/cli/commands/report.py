@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import SPREADS, Assignments, choice_of, selection
+from icy.cli.options import SPREADS, Selection, selection
 from icy.cli.output import checked_file, note
 
 EPILOG = """\b
@@ -37,18 +37,13 @@ def report_command(
     title: str,
     spread: str,
     compare: str | None,
-    model: tuple[str, ...],
-    grammar: tuple[str, ...],
-    where: Assignments,
-    measure: str | None,
+    selected: Selection,
 ) -> None:
     """Write RESULTS as one HTML file: tables, pictures, curves, settings, failures and versions."""
     path = checked_file(out, [".html", ".htm"], "A report is")
     from icy.analysis.tables.references import compared_with
     from icy.experiments.report import report
-    from icy.experiments.results import read_results
-    from icy.records.select import select
 
-    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where))
+    chosen = selected.read(results)
     report(chosen, path, title, spread, compared_with(compare)[0])
     note(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB).")

@@ -10,7 +10,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, Assignments, Several, choice_of, selection
+from icy.cli.options import FORMATS, SPREADS, Selection, Several, selection
 from icy.cli.output import checked_file, for_paper, note, paper_options, print_table
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
@@ -76,23 +76,18 @@ def table_command(
     no_marks: bool,
     format_: str,
     save: str | None,
-    model: tuple[str, ...],
-    grammar: tuple[str, ...],
-    where: Assignments,
-    measure: str | None,
+    selected: Selection,
 ) -> int:
     """Print results as a bias table: one row per model, one column per grammar."""
     from icy.analysis.tables.printed_table import SUFFIXES, format_of
-    from icy.experiments.results import read_results
     from icy.records.load import long_of
-    from icy.records.select import select
 
     path = None if save is None else checked_file(save, SUFFIXES, "A table is")
     if diff and compare:
         raise InvalidSettingError(
             "--compare shows two numbers side by side, and --diff subtracts them; give only one of these options."
         )
-    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where)))
+    long = long_of(selected.read(results))
     look = {"by": by, "sort": sort, "decimals": decimals}
     if diff is not None:
         tables = _differences(long, diff, spread, look)

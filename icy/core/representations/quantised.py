@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.noise import Noise
 from icy.core.tracing import traceable
 
@@ -43,8 +43,7 @@ class Quantised(WithoutParameters, Answering):
     def __post_init__(self) -> None:
         if self.levels < 2:
             raise InvalidSettingError(f"A digit needs at least 2 levels, not {self.levels}.")
-        if self.normalise not in NORMALISATIONS:
-            raise unknown("normalisation", self.normalise, NORMALISATIONS)
+        require_known("normalisation", self.normalise, NORMALISATIONS)
 
     def feed_back(self, scores: StepScores, step: int = 0, training: bool = True) -> StepScores:
         """Return the digits of a step's word, in training and in evaluation."""

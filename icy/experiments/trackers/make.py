@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.text import words
 from icy.experiments.watcher import Watcher, Watchers
 
@@ -53,6 +53,5 @@ def make_tracker(name: str, folder: str | Path) -> Tracker:
 
 
 def _class_of(name: str) -> type[Tracker]:
-    if name not in TRACKERS:
-        raise unknown("tracker", name, list(TRACKERS))
+    require_known("tracker", name, TRACKERS)
     return TRACKERS[name]

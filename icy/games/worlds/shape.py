@@ -5,7 +5,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from icy.core.checks import real_number, whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.noise import counter_hash, shift
 
 from .render import BORDER, Figures, radius, render, window_for
@@ -55,8 +55,7 @@ class Shape(World):
     """
 
     def __init__(self, canvas: int = CANVAS, sizes: str = "clear", positions: int = 3, noise: float = NOISE) -> None:
-        if sizes not in SIZES:
-            raise unknown("sizes of figures", sizes, tuple(SIZES))
+        require_known("sizes of figures", sizes, SIZES)
         self.canvas = whole_number("canvas", canvas, least=FEWEST_PIXELS, most=MOST_PIXELS)
         self.positions = whole_number("number of positions", positions, least=0)
         self.noise = real_number("noise of colors", noise, most=0.1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from icy.core.checks import whole_number
 from icy.core.devices import resolve_device
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known, unknown
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.codes import count_varying
@@ -134,12 +134,9 @@ def _check(composition: Composition, distance: TensorDistance, derivations: str,
         raise unknown("composition", composition, COMPOSITIONS)
     if isinstance(distance, str) and distance not in DISTANCES:
         raise unknown("distance", distance, DISTANCES)
-    if derivations not in DERIVATIONS:
-        raise unknown("kind of derivations", derivations, DERIVATIONS)
-    if preset not in PRESETS:
-        raise unknown("preset", preset, PRESETS)
-    if optimiser not in OPTIMISERS:
-        raise unknown("optimiser", optimiser, OPTIMISERS)
+    require_known("kind of derivations", derivations, DERIVATIONS)
+    require_known("preset", preset, PRESETS)
+    require_known("optimiser", optimiser, OPTIMISERS)
     if derivations == "left" and isinstance(composition, str):
         raise InvalidSettingError("Derivations from the left need a composition that is a function of two vectors.")
     if composition == "permutation" and distance != "l1":

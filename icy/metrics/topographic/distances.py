@@ -14,7 +14,7 @@ from jaxtyping import Float32, Float64, Int32, Int64, Real, UInt, UInt8, UInt16
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.errors import InvalidSettingError, quoted, require_known, unknown
 from icy.languages.codes import Codes, number
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
@@ -115,8 +115,7 @@ def message_distance(table: Table, distance: str | RowDistance, padded: bool, no
     Raises:
         UnknownNameError: an unknown name or normalisation.
     """
-    if normalise not in NORMALISED:
-        raise unknown("normalisation", normalise, NORMALISED)
+    require_known("normalisation", normalise, NORMALISED)
     if callable(distance):
         return FunctionDistance([row[:n] for row, n in zip(table.messages, table.lengths, strict=True)], distance)
     if distance == "levenshtein":

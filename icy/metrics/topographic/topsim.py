@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.devices import resolve_device
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.core.types import Options
@@ -96,8 +96,7 @@ def topsim(
         >>> topsim([[0, 0], [0, 1], [1, 0], [1, 1]], ["ac", "ad", "bc", "bd"]).value
         1.0
     """
-    if correlation not in CORRELATIONS:
-        raise unknown("correlation", correlation, CORRELATIONS)
+    require_known("correlation", correlation, CORRELATIONS)
     table = Table.of(meanings, messages, eos=eos)
     given, weights, table = len(table), *_weighted(table, pairs)
     by_meaning, by_message = meaning_distance(table, meaning), message_distance(table, message, padded, normalise)
@@ -165,8 +164,7 @@ def which_pairs(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None
         pairs = PUBLISHED_PAIRS if rows**2 > PUBLISHED_PAIRS else "ordered"
         ordered = True
     elif isinstance(pairs, str):
-        if pairs not in PAIRS:
-            raise unknown("choice of pairs", pairs, PAIRS, "A number draws that many pairs.")
+        require_known("choice of pairs", pairs, PAIRS, "A number draws that many pairs.")
         ordered = pairs == "ordered"
     else:
         whole_number("number of pairs", pairs)

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from icy.config.settings import TrainingSettings
 from icy.core.checks import real_number, whole_number
-from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, unknown
+from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, require_known
 from icy.core.noise import Noise
 from icy.core.representations import one_hot
 from icy.core.streams import stream_key
@@ -73,8 +73,7 @@ class AcquisitionSettings:
     ratio: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.loss not in LOSSES:
-            raise unknown("loss", str(self.loss), LOSSES)
+        require_known("loss", self.loss, LOSSES)
         for name in ("epochs", "batch", "width", "hidden"):
             whole_number(f"setting {name}", getattr(self, name))
         if not 0 < self.ratio < 1:

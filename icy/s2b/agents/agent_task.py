@@ -8,7 +8,7 @@ import torch
 
 from icy.config.presets import OLD_PRESETS
 from icy.core.entry import CORE
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known, unknown
 from icy.core.fields import changed_fields, checked
 from icy.core.registry import SPEAKER, registry
 from icy.core.streams import stream_key
@@ -73,8 +73,7 @@ class LearningMethod:
         cls = self.settings_class(core)
         defaults = cls.usual(game) if hasattr(cls, "usual") else cls()
         presets = {"default": defaults, **self.presets}
-        if preset not in presets:
-            raise unknown("preset of this learner", preset, list(presets))
+        require_known("preset of this learner", preset, presets)
         own = checked(cls, options, "setting of the learner", {*self.fixed, *self.hidden})
         return replace(presets[preset], **self.fixed, **own)
 
@@ -265,8 +264,7 @@ def find_learner(name: str) -> LearningMethod:
     Raises:
         UnknownNameError: no learner has this name.
     """
-    if name not in LEARNERS:
-        raise unknown("learner", name, list(LEARNERS))
+    require_known("learner", name, LEARNERS)
     return LEARNERS[name]
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from icy.config.specs import names
 from icy.core.checks import true_or_false
-from icy.core.errors import IcyError, unknown
+from icy.core.errors import IcyError, require_known, unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.s2b.channel import Array
 from icy.s2b.game import BatchedGame
@@ -65,8 +65,7 @@ def settings_of(
     own = [name for name in signature(environment).parameters if name != "given"]
     known = [*own, *names(kind), "compat"]
     for name in given:
-        if name not in known:
-            raise unknown("option of the environment", name, known)
+        require_known("option of the environment", name, known)
     return kind.of(settings, **given)
 
 
@@ -105,8 +104,7 @@ class GameAdapter:
     ) -> None:
         checked_mode(render_mode)
         true_or_false("latents", latents)
-        if messages not in MESSAGES:
-            raise unknown("way to observe messages", str(messages), MESSAGES)
+        require_known("way to observe messages", messages, MESSAGES)
         self.settings, self.latents, self.messages = settings, latents, messages
         self.game = BatchedGame(settings, episodes=episodes, autoreset=autoreset)
         self.actions = {player: ActionForm(settings, player, form) for player in PLAYERS}

@@ -104,7 +104,7 @@ from jaxtyping import Float32
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from icy.core.errors import IcyError, InvalidSettingError, quoted, unknown
+from icy.core.errors import IcyError, InvalidSettingError, quoted, require_known
 from icy.core.registry import LISTENER, PLAYERS
 from icy.s2b.episode_streams import checked_seed
 from icy.s2b.options import GameOptions, ParallelOptions
@@ -248,8 +248,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
 
 
 def _agent(name: object) -> str:
-    if name not in PLAYERS:
-        raise unknown("agent", str(name), PLAYERS)
+    require_known("agent", name, PLAYERS)
     return str(name)
 
 

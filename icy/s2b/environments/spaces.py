@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float32, Int8, Int64, Shaped
 from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import true_or_false
-from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import END, sentence_count, sentences
 from icy.s2b.episode_streams import Wholes
@@ -124,8 +124,7 @@ class ObservationForm:
     """
 
     def __init__(self, features: spaces.Dict, choices: int, observations: str, observe_mask: bool) -> None:
-        if observations not in OBSERVATIONS:
-            raise unknown("form of observations", str(observations), OBSERVATIONS)
+        require_known("form of observations", observations, OBSERVATIONS)
         self.features, self.box = features, observations == "box"
         self.observe_mask = true_or_false("observe_mask", observe_mask)
         self.space: Space = flat_space(features) if self.box else features
@@ -205,8 +204,7 @@ class ActionForm:
     """
 
     def __init__(self, settings: GameSettings, player: str, form: str) -> None:
-        if form not in FORMS:
-            raise unknown("form of actions", str(form), FORMS)
+        require_known("form of actions", form, FORMS)
         self.settings, self.player, self.form = settings, player, form
         if form == "flat" and sentence_count(settings.vocab_size, settings.length) > MOST_SENTENCES:
             raise InvalidSettingError(

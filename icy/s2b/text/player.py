@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from icy.core.checks import whole_number
-from icy.core.errors import IncompatibleError, PluginError, unknown
+from icy.core.errors import IncompatibleError, PluginError, require_known
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
 from icy.s2b.channel import END, regular
@@ -102,8 +102,7 @@ class TextPlayer(Player):
         replied: RepliedCallback | None = None,
         prompt: str = "icy",
     ) -> None:
-        if prompt not in FORMS:
-            raise unknown("form of prompts", str(prompt), list(FORMS))
+        require_known("form of prompts", prompt, FORMS)
         self.prompt = prompt
         self.model, self.privileged = model, model.privileged
         self.max_tokens = whole_number("max_tokens", max_tokens)

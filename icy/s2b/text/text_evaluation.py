@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from icy.core.checks import seed_list
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.surroundings import standard_state
 from icy.s2b.episode_streams import Reals, Wholes
@@ -130,8 +130,7 @@ def evaluate_text(
         [1.0, 1.0]
     """
     made = keeping(text_model(model, text_settings) if isinstance(model, str) else model, cache)
-    if role not in PLAYERS:
-        raise unknown("role", str(role), PLAYERS)
+    require_known("role", role, PLAYERS)
     text = (TextListener if role == LISTENER else TextSpeaker)(made, max_tokens, replied=told, prompt=prompt)
     game = GameSettings.of(settings, **(game_of_prompt(prompt, given) if settings is None else given))
     players: tuple[str | Player, str | Player] = (speaker, text) if role == LISTENER else (text, listener)

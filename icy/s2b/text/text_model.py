@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, PluginError, unknown
+from icy.core.errors import InvalidSettingError, PluginError, require_known
 from icy.core.registry import TEXT_MODEL, Entry, registry
 from icy.s2b.players.interface import Seat
 
@@ -60,8 +60,7 @@ class TextSettings:
     concurrency: int = 16
 
     def __post_init__(self) -> None:
-        if self.constrain not in CONSTRAINTS:
-            raise unknown("way to constrain answers", str(self.constrain), list(CONSTRAINTS))
+        require_known("way to constrain answers", self.constrain, CONSTRAINTS)
         whole_number("number of retries", self.retries, least=0, most=100)
         whole_number("concurrency", self.concurrency, most=1000)
         if self.top_k is not None:

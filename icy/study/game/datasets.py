@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.languages.language import LETTERS
 from icy.languages.meanings import MeaningSpace
 
@@ -107,6 +107,5 @@ def dataset(name: str) -> Dataset:
     Raises:
         UnknownNameError: no dataset has this name.
     """
-    if name not in DATASETS:
-        raise unknown("dataset", str(name), list(DATASETS))
+    require_known("dataset", name, DATASETS)
     return DATASETS[name]

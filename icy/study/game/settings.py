@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from icy.config.presets import Departure
 from icy.core.checks import real_number, whole_number
-from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unknown
+from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, require_known, unknown
 from icy.grammars import canonical_name
 
 from .datasets import Dataset, dataset
@@ -147,12 +147,10 @@ class StudyGameSettings:
             UnknownNameError: the preset or a setting is unknown.
             InvalidSettingError, IncompatibleError: settings that are not accepted, or cannot be combined.
         """
-        if preset not in PRESETS:
-            raise unknown("preset", str(preset), list(PRESETS))
+        require_known("preset", preset, PRESETS)
         known = [one.name for one in fields(cls)]
         for name in changes:
-            if name not in known:
-                raise unknown("setting of the game", str(name), known)
+            require_known("setting of the game", name, known)
         usual = {name: value for departure in PRESETS[preset].values() for name, value in departure.settings.items()}
         return cls(**{**usual, **changes})
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 
 Phase = Literal["new", "open", "closed"]
 Tab = Literal["test", "train"]
@@ -38,8 +38,7 @@ class Event:
     at: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in EVENT_KINDS:
-            raise unknown("event", str(self.kind), EVENT_KINDS)
+        require_known("event", self.kind, EVENT_KINDS)
 
     def to_json(self) -> dict[str, object]:
         """Return the event as a dictionary for JSON, without empty entries."""

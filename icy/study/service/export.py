@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 from icy.study.game import GameState, StudyGame
@@ -209,8 +209,7 @@ def export(
     Raises:
         StoreError: a file cannot be written.
     """
-    if format_ not in FORMATS:
-        raise unknown("format of an export", format_, FORMATS)
+    require_known("format of an export", format_, FORMATS)
     files = _files(study, format_, pilot, with_ids)
     if target.suffix == ".zip":
         archive = io.BytesIO()

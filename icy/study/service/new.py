@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from icy.core.errors import InvalidSettingError, StoreError, unknown
+from icy.core.errors import InvalidSettingError, StoreError, require_known, unknown
 from icy.core.files import write_atomically
 
 from .plan import checked_name, read_plan
@@ -34,8 +34,7 @@ def new_study(study: str | Path, platform: str = "link", language: str = "en") -
     path = Path(study)
     path = path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
     name = checked_name(path.stem)
-    if platform not in PLATFORMS:
-        raise unknown("platform", platform, list(PLATFORMS))
+    require_known("platform", platform, PLATFORMS)
     if language not in languages():
         raise unknown("language of the texts", language, languages())
     if not path.absolute().parent.is_dir():

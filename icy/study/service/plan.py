@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from icy.core.checks import real_number, whole_number
-from icy.core.errors import InvalidSettingError, StoreError, quoted, unknown
+from icy.core.errors import InvalidSettingError, StoreError, quoted, require_known, unknown
 from icy.core.text import listed
 from icy.study.game import StudyGameSettings
 from icy.study.stimuli import PALETTES
@@ -65,8 +65,7 @@ class Conditions:
                 "A study needs at least one condition, each named once: set dataset and grammar in [conditions]."
             )
         for name, quota in self.quotas.items():
-            if name not in known:
-                raise unknown("condition", name, known)
+            require_known("condition", name, known)
             whole_number(f"quota of {name}", quota, least=0)
 
     @cached_property
@@ -114,8 +113,7 @@ class People:
         for name in ("base_cents", "most_bonus_cents", "ids_days"):
             whole_number(f"setting {name}", getattr(self, name), least=0)
         for device in self.devices:
-            if device not in DEVICES:
-                raise unknown("kind of device", device, DEVICES)
+            require_known("kind of device", device, DEVICES)
 
     @property
     def missing(self) -> list[str]:
@@ -163,8 +161,7 @@ class Display:
     sound: bool = True
 
     def __post_init__(self) -> None:
-        if self.palette not in PALETTES:
-            raise unknown("palette", self.palette, list(PALETTES))
+        require_known("palette", self.palette, PALETTES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,12 +187,10 @@ class Recruiting:
     codes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.name not in PLATFORMS:
-            raise unknown("platform", self.name, list(PLATFORMS))
+        require_known("platform", self.name, PLATFORMS)
         outcomes = ("complete", "declined", "failed_check", "withdrawn", "full", "device")
         for name, code in self.codes.items():
-            if name not in outcomes:
-                raise unknown("outcome with a code", name, outcomes)
+            require_known("outcome with a code", name, outcomes)
             if not isinstance(code, str):
                 raise InvalidSettingError(f"The code of {name} must be a text, not {quoted(code)}.")
         if self.return_to:
@@ -266,8 +261,7 @@ class StudyPlan:
 
     def __post_init__(self) -> None:
         checked_name(self.name)
-        if self.state not in STATES:
-            raise unknown("state of a study", str(self.state), STATES)
+        require_known("state of a study", self.state, STATES)
         if self.name in self.exclude:
             raise InvalidSettingError(f"The study '{self.name}' cannot exclude its own participants.")
 
@@ -424,8 +418,7 @@ def _checked(kind: type, settings: Mapping[str, Any], where: str, known: list[st
     """
     hints = get_type_hints(kind)
     for name, value in settings.items():
-        if name not in known:
-            raise unknown(f"setting in {where}", name, known)
+        require_known(f"setting in {where}", name, known)
         if get_origin(hints[name]) is Literal and value not in get_args(hints[name]):
             raise unknown(f"{name} in {where}", str(value), get_args(hints[name]))
         try:

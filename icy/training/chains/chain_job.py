@@ -9,7 +9,7 @@ import numpy as np
 from icy.config.protocols import checked_target
 from icy.config.settings import TrainingSettings, with_budget
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
 from icy.languages.meanings import IntArray, MeaningSpace
@@ -69,10 +69,8 @@ class ChainProtocol:
         object.__setattr__(
             self, "interaction", whole_number("number of updates of the interaction", self.interaction, 0)
         )
-        if self.transmission not in TRANSMISSIONS:
-            raise unknown("transmission", str(self.transmission), TRANSMISSIONS)
-        if self.replacement not in REPLACEMENTS:
-            raise unknown("replacement", str(self.replacement), REPLACEMENTS)
+        require_known("transmission", self.transmission, TRANSMISSIONS)
+        require_known("replacement", self.replacement, REPLACEMENTS)
         if self.target is not None:
             checked_target(self.target)
 

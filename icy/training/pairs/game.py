@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +23,7 @@ from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
-from icy.records.record import LANGUAGES, Record
+from icy.records.record import Record, spoken_file
 from icy.training.batches import Batches, draw_meanings
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
@@ -124,10 +123,9 @@ class PairStack(Lockstep):
         self.job, self.players, self.settings = job, players, job.settings
         make_current(job.device)
         device = torch.device(job.device)
-        seeds = [p.replicate.seed for p in players]
-        self.draws = Batches([_language(job, p.replicate) for p in players], seeds, device)
+        self.draws = self._make_draws(device)
         self.link = link_of(job.task, job.settings)
-        self.tally = _Tally(self.link, len(players))
+        self.tally = _Tally(self.link, len(self._rows()))
         self._resume()
 
     @classmethod
@@ -140,11 +138,23 @@ class PairStack(Lockstep):
         game = cls(job, [PlayingPair(r, 0, pair) for r, pair in zip(job.replicates, pairs, strict=True)], checkpoints)
         return game if game.updates else None
 
-    def _make_learner(self) -> GradientLearner:
+    def _rows(self) -> list[Replicate]:
+        """Return the replicate of each row of the stack."""
+        return [player.replicate for player in self.players]
+
+    def _make_draws(self, device: torch.device) -> Batches:
+        rows = self._rows()
+        return Batches([_language(self.job, row) for row in rows], [row.seed for row in rows], device)
+
+    def _models(self) -> list[Pair]:
+        """Return the pair of each row before the game."""
+        return [player.pair for player in self.players]
+
+    def _make_learner(self, by_gradient: Callable[..., GradientLearner] = GradientLearner) -> GradientLearner:
         sample, _ = self.draws.batches("check", FAR, 1, 2)
-        models, seeds = [p.pair for p in self.players], [p.replicate.seed for p in self.players]
+        models, seeds = self._models(), [row.seed for row in self._rows()]
         how = self.settings, torch.device(self.job.device), sample[0], self.job.engine
-        return cast(GradientLearner, make_learner(models, seeds, self.tally, *how))
+        return cast(GradientLearner, make_learner(models, seeds, self.tally, *how, by_gradient=by_gradient))
 
     def play(self, report: Report | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every pair has made its updates."""
@@ -201,7 +211,7 @@ class PairStack(Lockstep):
         seen, said = meanings[0], words
         if self.settings.training_readings and self.tally.updates:
             right, seen, said = self.tally.accuracy(), self.tally.meanings, self.tally.messages
-        similarities = [_topsim(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
+        similarities = [topsim_of(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
         rows = zip(right.tolist(), loss.tolist(), similarities, of_sender.tolist(), of_receiver.tolist(), strict=True)
         taught = [p.replicate.condition != SCRATCH for p in self.players]
         return [
@@ -227,28 +237,32 @@ class PairStack(Lockstep):
         staying = [i for i in range(len(self.players)) if i not in ended]
         self.players = [self.players[i] for i in staying]
         if staying:
-            self.learner.keep(staying)
-            self.draws.keep(staying)
-            self.tally.keep(staying)
+            self._keep(staying)
         yield from outcomes
+
+    def _keep(self, staying: list[int]) -> None:
+        """Keep only these pairs in the stack."""
+        self.learner.keep(staying)
+        self.draws.keep(staying)
+        self.tally.keep(staying)
 
     def _outcome(self, player: PlayingPair, final: Row, diverged: bool, language: Language) -> Outcome:
         _, accuracy, loss, rho, of_sender, of_receiver = final
-        place = Path(LANGUAGES) / f"{self.job.key(player.replicate)}.npz"
+        place = spoken_file(self.job.key(player.replicate))
         extra = {
             **player.before,
             "end_to_end_accuracy": accuracy,
-            "end_to_end_loss": _finite(loss),
-            "topsim": _finite(rho),
+            "end_to_end_loss": finite(loss),
+            "topsim": finite(rho),
             "sender_accuracy": of_sender,
             "receiver_accuracy": of_receiver,
-            "language": str(place),
+            "language": place,
         }
-        files = {str(place): language.to_bytes()}
+        files = {place: language.to_bytes()}
         if self.job.keep_models and not diverged:
             weights = self.learner.weights(self.players.index(player))
             files[self.job.model_file(player.replicate)] = pack_weights(weights)
-        curve: Any = [[_finite(value) for value in row] for row in player.curve]
+        curve: Any = [[finite(value) for value in row] for row in player.curve]
         reading = accuracy if of_sender is None else of_sender
         assert reading is not None
         return Outcome(
@@ -266,17 +280,22 @@ class PairStack(Lockstep):
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:
         """Return the greedy messages of some pairs' senders for every meaning."""
+        words, rows = self._greedy_words(which), self._rows()
+        count = self.link.word_count(self.job.task.vocab_size)
+        return {i: emerged(self.job.task, rows[i], words[n], count) for n, i in enumerate(which)}
+
+    def _greedy_words(self, rows: Sequence[int]) -> list[np.ndarray[Any, Any]]:
+        """Return the greedy words of the senders in some rows of the stack, [meaning, place] for each row."""
         task, device = self.job.task, torch.device(self.job.device)
         table = torch.from_numpy(task.space.meanings(np.arange(task.space.size))).to(device)
         count = self.link.word_count(task.vocab_size)
         small = torch.uint8 if count < 256 else torch.int32 if count < LARGEST_NUMBER else torch.int64
         greedy: list[Tensor] = []
-        whole = table.expand(len(self.players), *table.shape)
+        whole = table.expand(len(self._rows()), *table.shape)
         for some in whole.split(examples_at_once(whole), 1):
             sent = self.learner.run(some)[0]
-            greedy.append(self.link.greedy_words(sent[list(which)]).to(small).cpu())
-        words = torch.cat(greedy, 1).numpy()
-        return {i: _emerged(task, self.players[i].replicate, words[n], count) for n, i in enumerate(which)}
+            greedy.append(self.link.greedy_words(sent[list(rows)]).to(small).cpu())
+        return list(torch.cat(greedy, 1).numpy())
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
@@ -307,14 +326,14 @@ def _language(job: PairJob, replicate: Replicate) -> Language:
     return job.language(replicate)
 
 
-def _emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:
+def emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:
     """Return the messages of a pair's sender as a language with `count` words."""
     origin = "from scratch" if replicate.condition == SCRATCH else f"after {replicate.condition}"
     name = f"{task.entry.name} {task.representation} {origin}"
     return Language.spoken(task.space, words, count, name=name, seed=replicate.seed)
 
 
-def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:
+def topsim_of(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:
     """Return the topographic similarity of some messages; except in published readings, each meaning counts once."""
     if settings.training_readings:
         table = Table.of(meanings.numpy(), messages.numpy(), one_hot="no", argmax=False)
@@ -341,9 +360,9 @@ def reported_meanings(record: Record) -> IntArray:
     keys = torch.tensor([key], dtype=torch.int64, device="cpu")
     drawn = draw_meanings(space, keys, FAR + record["steps"], 1, settings.evaluation_size)[0, 0]
     distinct = np.unique(drawn.numpy()[:MEANINGS_COMPARED], axis=0)
-    numbers: IntArray = distinct @ space.values ** np.arange(space.attributes - 1, -1, -1)
+    numbers: IntArray = space.index(distinct)
     return numbers
 
 
-def _finite(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     return value if value is None or math.isfinite(value) else None

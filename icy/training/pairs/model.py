@@ -18,6 +18,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.models.native.module import NativeModule
 from icy.records.record import Record
 from icy.training.engine import make_model
+from icy.training.populations import Population
 from icy.training.probabilities import warn_of_probabilities
 from icy.training.tasks import PairEntry, PairTask
 from icy.training.weights import require_version, restore
@@ -114,7 +115,11 @@ def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
 
 
 def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
-    """Return the trained pair of a record as a `Pair`. Errors as for `restore`."""
+    """Return the trained pair of a record as a `Pair`. Errors as for `restore`.
+
+    A population is a ModuleList of pairs: pair k has sender k and receiver k, and the smaller side repeats from its
+    first agent.
+    """
     config, sides = record["config"], record["model"].split("+")
     options = {side: _options_of(config["options"], side) for side in SIDES}
     task = PairTask(
@@ -126,10 +131,12 @@ def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
         config["representation"],
         sender_options=options["sender"],
         receiver_options=options["receiver"],
+        population=Population.of(config),
     )
     require_version(record, "model", task.entry.full_version)
-    pair = make_pair(task, record["seed"], TrainingSettings(**config["settings"]))
-    return restore(pair, weights, record["model"])
+    settings = TrainingSettings(**config["settings"])
+    pairs = [make_pair(task, record["seed"], settings) for _ in range(task.population.size)]
+    return restore(pairs[0] if task.population.is_pair else nn.ModuleList(pairs), weights, record["model"])
 
 
 def _options_of(options: Fields, side: str) -> Choices:

@@ -77,6 +77,11 @@ class PairJob(LanguageJob):
         mine = {place: side for place, side in self.saved_sides.items() if place[1] in self.replicates}
         object.__setattr__(self, "saved_sides", mine)  # a part of the job has only its own models
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """The settings that distinguish rows with the same name."""
+        return {**super().facts, **self.task.population.facts()}
+
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a pair."""
         task, scratch = self.task, replicate.condition == SCRATCH
@@ -84,6 +89,7 @@ class PairJob(LanguageJob):
         before |= {"pretrained": self.pretrained} if self.pretrained and not scratch else {}
         return {
             **self.task_config(replicate),
+            **task.population.config(),
             "protocol": self.protocol.name,
             **self.protocol.config(scratch),
             **before,
@@ -142,6 +148,8 @@ class PairJob(LanguageJob):
         """Return the result of a pair in a few words."""
         sender = record["sender_accuracy"]
         drift = "" if sender is None else f", sender on its language {sender:.3f}"
+        if (worst := record.get("worst_accuracy")) is not None:
+            drift = f", worst pairing {worst:.3f}"
         return f"end to end {record['end_to_end_accuracy']:.3f}{drift} after {counted(record['steps'], 'step')}"
 
     def explain(self, outcome: Outcome) -> str:

@@ -16,6 +16,7 @@ from icy.training.weights import unpack_weights
 from .game import PairStack, PlayingPair
 from .model import make_pair, taught_pair
 from .pair_job import LEARNING_ORDER, PairJob
+from .population_game import PopulationStack
 from .pretraining import PretrainedSide, measured_baselines, pretrain
 
 
@@ -34,10 +35,11 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
 
 def _trained(job: PairJob, checkpoints: Checkpoints, report: Report | None) -> Iterator[Outcome]:
     """Resume games that have checkpoints; else pre-train and play."""
-    game = PairStack.from_checkpoints(job, checkpoints)
+    stack = PairStack if job.task.population.is_pair else PopulationStack
+    game = stack.from_checkpoints(job, checkpoints)
     if game is None:
         players = yield from _players(job, report)
-        game = PairStack(job, players, checkpoints) if players else None
+        game = stack(job, players, checkpoints) if players else None
     if game is not None:
         yield from game.play(report)
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from icy.models import layers
+from icy.models import base, layers
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, demands, lowers
 from icy.models.native.slabs import Code, Slab
@@ -81,6 +81,14 @@ def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Va
                     build.emit(Code.COPY, x.rows, columns, grads[p], to[p], 1.0, add, back=True)
 
     return out
+
+
+@lowers(base.without_missing)
+def _without_missing(low: Lowering, node: Node, parts: int, scores: Value, penalty: Value) -> Value:
+    if isinstance(scores, Steps):
+        raise NotNativeError("a receiver that computes the scores of each attribute apart, in a space without a grid")
+    found: Value = added(low, node, parts, scores, penalty)
+    return found
 
 
 def _over_positions(a: Value, b: Value) -> tuple[list[Value], list[Value]]:

@@ -17,6 +17,7 @@ from icy.experiments.results import ProbeResult
 from icy.records.select import select
 from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, overlapping, record, sized, texts, written
 from tests.analysis.plots.test_e2e_curves import played
+from tests.analysis.plots.test_pairing_map import populations
 
 
 def few_chains(folder: Path) -> ProbeResult:
@@ -32,12 +33,14 @@ SINGLE = {  # a kind, and results that it draws in one panel
     "ratios": acquire,
     "tradeoff": budget,
     "parameters": lambda: select(sized(), grammars=["rot"]),
+    "pairings": lambda: populations(1),
 }
 TWICE = {  # the same in two panels
     **{kind: lambda: budget() + budget(representation="gumb") for kind in ("heat", "bars", "tradeoff")},
     "curves": budget,
     "ratios": lambda: acquire() + acquire(["receiver/CNN"]),
     "parameters": sized,
+    "pairings": populations,
 }
 
 
@@ -74,7 +77,7 @@ def test_too_many_rows_are_an_error_that_suggests_filters(kind: str, count: int)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in SINGLE if kind != "curves"])
+@pytest.mark.parametrize("kind", [kind for kind in SINGLE if kind not in ("curves", "pairings")])
 def test_a_long_table_does_as_well(kind: str, tmp_path: Path) -> None:
     result, draw = SINGLE[kind](), plots.plot_function(kind)
     file = tmp_path / "results.csv"

@@ -37,6 +37,26 @@ def test_list_knows_plugins(plugin: str) -> None:
     assert "sender/CliGood  A sum of embeddings." in run("list", "models", "CliG", "--plugin", plugin).stdout
 
 
+def test_options_in_names_are_listed_with_their_conditions() -> None:
+    rows = list(csv.DictReader(io.StringIO(run("list", "options", "--format", "csv").stdout)))
+    assert [row["option"] for row in rows if row["model"] == "receiver/Composed"][:3] == [
+        *("encoder", "direction", "boundary")
+    ]
+    (layers,) = (row for row in rows if (row["model"], row["option"]) == ("receiver/Composed", "layers"))
+    assert (layers["values, the default first"], layers["has an effect with"]) == (
+        "1, 2 or 3",
+        "encoder=recurrent|transformer",
+    )
+    assert len(run("list", "option", "sender/composed[layers=2]").stdout.splitlines()) == 13
+    assert run("list", "senders", "Comp*").stdout.count("sender/Composed ") == 1
+    assert "`icy list options sender/Composed` shows its options" in run("list", "senders", "Comp*").stdout
+
+
+def test_models_without_options_are_refused() -> None:
+    result = CliRunner().invoke(main, ["list", "options", "sender/FC2L"])
+    assert (result.exit_code, result.output) == (2, "Error: sender/FC2L has no options in its name.\n")
+
+
 def test_players_are_listed() -> None:
     result = CliRunner().invoke(main, ["list", "players", "--format", "json"])
     names = [row["player"] for row in json.loads(result.stdout)]

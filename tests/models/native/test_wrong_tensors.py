@@ -165,7 +165,7 @@ def test_a_module_of_another_precision(dtype: torch.dtype) -> None:
         module(inputs_of("receiver"))
 
 
-DRAWN = 3, 2, 7, 2, 3  # first batch, batches, meanings in each, attributes, values
+DRAWN = 3, 2, 7, (3, 3)  # first batch, batches, meanings in each, values of each attribute
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -85,10 +85,6 @@ def eval_command(
             found.append(with_deaf(rows, floors(game, episodes, tuple(numbers))))
 
 
-def _names(names: Sequence[str], kind: str) -> list[str]:
-    return [entry.name for entry in registry.match(list(names), kind)]
-
-
 def _evaluated(
     speaker: ChosenPlayer,
     listener: ChosenPlayer,
@@ -160,7 +156,7 @@ def language_command(
     from icy.s2b.language_probe import LANGUAGE, probe_language
 
     target = checked_rows_file(out)
-    metrics = _names(metric or LANGUAGE, "metric")
+    metrics = [entry.name for entry in registry.match(list(metric or LANGUAGE), "metric")]
     tables = tables_of([(one,) for one in players_of(speaker, SPEAKER, where)], settings_of(ctx, given), quiet)
     further = varying(tables)
     found = []

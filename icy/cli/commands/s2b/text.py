@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -180,24 +181,20 @@ def _check_name(name: str) -> None:
         registry.get(name.partition("#")[0], TEXT_MODEL)
 
 
+@dataclass
 class _Run:
     """The rows measured so far, and their costs."""
 
-    def __init__(
-        self,
-        role: str,
-        partner: str,
-        prompt: str,
-        episodes: int,
-        seeds: Sequence[int],
-        max_tokens: int,
-        prices: tuple[float, float],
-    ) -> None:
-        self.role, self.partner, self.prompt = role, partner, prompt
-        self.episodes, self.seeds, self.max_tokens, self.prices = episodes, seeds, max_tokens, prices
-        self.rows: list[pd.DataFrame] = []
-        self.found: list[TextEvaluation] = []
-        self.models: list[TextModel] = []
+    role: str
+    partner: str
+    prompt: str
+    episodes: int
+    seeds: Sequence[int]
+    max_tokens: int
+    prices: tuple[float, float]
+    rows: list[pd.DataFrame] = field(default_factory=list)
+    found: list[TextEvaluation] = field(default_factory=list)
+    models: list[TextModel] = field(default_factory=list)
 
     def all(self, models: Sequence[TextModel], games: Sequence[GameSettings], quiet: bool) -> None:
         """Evaluate every model in every game."""

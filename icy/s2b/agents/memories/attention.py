@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.checks import whole_number
-from icy.core.errors import IncompatibleError, unknown
+from icy.core.errors import IncompatibleError, require_known
 from icy.s2b.agents.dealt import DealtGames
 from icy.s2b.settings import GameSettings
 
@@ -51,8 +51,7 @@ class MemorySettings:
     deaf: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise unknown("kind of memory", str(self.kind), KINDS)
+        require_known("kind of memory", self.kind, KINDS)
         for name in ("heads", "width", "hidden"):
             whole_number(f"setting {name}", getattr(self, name), least=1)
         if self.aligned and self.kind == "joint":

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.checks import real_number, whole_number
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.streams import stream_key
 from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_games, decide
 from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
@@ -66,8 +66,7 @@ class DealtLearningSettings:
     query: Query | None = None
 
     def __post_init__(self) -> None:
-        if self.learner not in LEARNERS:
-            raise unknown("learner", self.learner, LEARNERS)
+        require_known("learner", self.learner, LEARNERS)
         for name in ("updates", "episodes", "epochs", "minibatch"):
             whole_number(f"setting {name}", getattr(self, name), least=1)
         whole_number("setting warm_up", self.warm_up, least=0)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.checks import LARGEST_SEED, real_number, whole_number
-from icy.core.errors import IncompatibleError, unknown
+from icy.core.errors import IncompatibleError, require_known
 from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_silent, decide
 from icy.s2b.agents.rewards import (
     accuracies,
@@ -84,8 +84,7 @@ class PairSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.estimator not in ESTIMATORS:
-            raise unknown("estimator", self.estimator, ESTIMATORS)
+        require_known("estimator", self.estimator, ESTIMATORS)
         whole_number("seed", self.seed, least=0, most=LARGEST_SEED)
         whole_number("number of episodes", self.episodes, least=2)
         whole_number("number of updates", self.updates)

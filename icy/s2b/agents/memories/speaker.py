@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.checks import real_number, whole_number
-from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
+from icy.core.errors import IncompatibleError, InvalidSettingError, require_known
 from icy.s2b.settings import GameSettings
 
 from .attention import NUMBER, features
@@ -65,8 +65,7 @@ class SpeakerSettings:
             ("attention", self.attention, ATTENTIONS),
             ("alignment", self.alignment, ALIGNMENTS),
         ):
-            if value not in accepted:
-                raise unknown(name, str(value), accepted)
+            require_known(name, value, accepted)
         for name in ("heads", "width", "hidden"):
             whole_number(f"setting {name} of the speaker", getattr(self, name))
         real_number("setting scale of the speaker", self.scale)

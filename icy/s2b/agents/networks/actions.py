@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.registry import LISTENER
 from icy.s2b.channel import Array, regular, sentence_count, sentences
 from icy.s2b.settings import GameSettings
@@ -44,8 +44,7 @@ class Actions:
     form: Form = "decision"
 
     def __post_init__(self) -> None:
-        if self.form not in FORMS:
-            raise unknown("form of actions", str(self.form), FORMS)
+        require_known("form of actions", self.form, FORMS)
 
     @classmethod
     def of_role(cls, game: GameSettings, role: str) -> Self:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icy.core.checks import real_number
-from icy.core.errors import IncompatibleError, unknown
+from icy.core.errors import IncompatibleError, require_known
 from icy.s2b.agents.dealt import DealtGames
 from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Sampled
 from icy.s2b.agents.rewards import generalised_advantages, log_of, normalised, rewards
@@ -39,8 +39,7 @@ class CoreLearningSettings(DealtLearningSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.baseline not in BASELINES:
-            raise unknown("baseline", self.baseline, BASELINES)
+        require_known("baseline", self.baseline, BASELINES)
         for name in ("discount", "trace"):
             real_number(f"setting {name}", getattr(self, name), most=1)
         real_number("setting value_weight", self.value_weight)

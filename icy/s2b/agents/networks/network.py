@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from icy.core.checks import whole_number
-from icy.core.errors import IncompatibleError, unknown
+from icy.core.errors import IncompatibleError, require_known
 from icy.core.registry import CORE, registry
 from icy.s2b.agents.cores.core import CAPACITY, Core, Device, Parts, State, made_of, takes
 
@@ -58,8 +58,7 @@ class NetworkSettings:
     def __post_init__(self) -> None:
         registry.get(self.core, CORE)
         for name, value, accepted in (("place of the mask", self.mask, MASKS), ("head", self.head, HEADS)):
-            if value not in accepted:
-                raise unknown(name, str(value), accepted)
+            require_known(name, value, accepted)
         for name in ("stimulus", "message", "joint"):
             for size in getattr(self, name):
                 whole_number(f"size of a layer of `{name}`", size)
@@ -79,8 +78,7 @@ class NetworkSettings:
         Raises:
             UnknownNameError: no preset has this name.
         """
-        if name not in PRESETS:
-            raise unknown("preset of networks", name, list(PRESETS))
+        require_known("preset of networks", name, PRESETS)
         return replace(PRESETS[name], **changes)
 
 

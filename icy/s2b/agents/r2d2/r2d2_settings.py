@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from icy.core.checks import real_number, whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
@@ -99,8 +99,7 @@ class R2D2Settings:
             ("greedy option", self.greedy, GREEDY),
             ("tail of sequences", self.tail, TAILS),
         ):
-            if value not in accepted:
-                raise unknown(name, str(value), accepted)
+            require_known(name, value, accepted)
         if self.players == LISTENER:
             registry.get(self.speaker, SPEAKER)
             if self.sad:
@@ -138,8 +137,7 @@ class R2D2Settings:
             >>> later.length, later.burn_in, later.steps, later.network.core
             (40, 20, 7, 'LSTM-512')
         """
-        if name not in PRESETS:
-            raise unknown("preset of R2D2", name, list(PRESETS))
+        require_known("preset of R2D2", name, PRESETS)
         return replace(PRESETS[name], **changes)
 
     @property

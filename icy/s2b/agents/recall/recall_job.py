@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from torch import nn
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.fields import changed_fields
 from icy.core.text import counted
 from icy.core.types import Choices
@@ -86,8 +86,7 @@ def recall_jobs(spec: RecallSpec) -> list[RecallJob]:
 def _jobs(spec: RecallSpec) -> list[RecallJob]:
     """Return the job of a spec with one value per option."""
     stimuli = str(spec.stimuli)
-    if stimuli not in REPRESENTATIONS:
-        raise unknown("representation of stimuli", stimuli, REPRESENTATIONS)
+    require_known("representation of stimuli", stimuli, REPRESENTATIONS)
     core, learner = core_and_learner(str(spec.core))
     game = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
     how, preset = LEARNERS[learner], SAME_PRESETS.get(spec.preset, spec.preset)

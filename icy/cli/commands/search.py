@@ -1,0 +1,100 @@
+"""`icy search`: search a space of models for those with wanted biases."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from icy.cli.dry_run import print_plan
+from icy.cli.exit_codes import DONE, FAILED, Interrupted
+from icy.cli.groups import command
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
+from icy.cli.output import note, print_rows
+from icy.cli.session import OutputOptions, same_command
+from icy.config.specs import SearchSpec
+from icy.core.signals import interrupt_text
+from icy.core.text import counted
+from icy.experiments.search.result import MOST_SHOWN, SearchResult
+from icy.experiments.search.search import first_plan, read_search, run_search, search_spec
+from icy.experiments.search.setup import SearchSetup, set_up
+from icy.experiments.trackers.make import watching
+
+EPILOG = """\b
+Examples:
+  icy search -m 'sender/RNN*:GRU' --minimize ratio:shufdet --trials 10 -o found
+  icy search -m FC2L --side sender --hidden 32,64,128 --minimize ratio:perm --minimize parameters -o found
+  icy search search.toml --dry-run
+  icy search search.toml
+
+\b
+A file in TOML (or YAML) holds the same options by name; each [[rungs]] has settings of its own:
+  model = "sender/*:GRU"
+  minimize = "ratio:shufdet"
+  maximize = "ratio:hol"
+  [[rungs]]
+  meanings = "3x4"
+  seeds = 1
+  [[rungs]]
+  meanings = "5x10"
+  seeds = 3
+
+\b
+An objective is ratio:GRAMMAR, accuracy:GRAMMAR, updates, seconds, parameters or people, or a difference such as
+"ratio:hol - ratio:shufdet". After Ctrl-C or a crash, the same command continues with the same trials. The report is in
+search.md of the results folder, and the best model in winner.py, for --plugin.
+"""
+
+FIRST = ("model", "side", "space", "minimize", "maximize", "trials", "sampler", "sampler_seed", "batch", "keep")
+SECOND = ("finalists", "new_seeds", "larger", "baselines", "people", "instances", "winner")
+
+
+@command("search", epilog=EPILOG)
+@click.argument("file", required=False, type=click.Path())
+@spec_options(SearchSpec, (*FIRST, *SECOND), without=("rungs",), hidden="hidden size E, or several to choose from.")
+@OUTPUT_OPTIONS
+@click.pass_context
+def search_command(ctx: click.Context, /, file: str | None, **given: object) -> int:
+    """Search a space of models for those with wanted biases.
+
+    Takes the options of `icy probe`, which hold for every trial. The command line overrides FILE.
+    """
+    output = OutputOptions.take(given)
+    setup = set_up(search_spec(**{**(read_search(file) if file else {}), **given_by_user(ctx, given)}))
+    if output.dry_run:
+        return _dry_run(setup, output)
+    started = time.time()
+    try:
+        result = run_search(setup, lambda: watching(output.watcher(), setup.spec.track, setup.spec.out))
+    except KeyboardInterrupt as error:
+        kept = interrupt_text(error) or f"the results of {time.time() - started:.0f} s are kept in {setup.spec.out}"
+        raise Interrupted(f"{kept}. To continue, run the same command again: {same_command(ctx)}") from None
+    _show(result, output)
+    return DONE if any(trial.last.known for trial in result.trials) else FAILED
+
+
+def _dry_run(setup: SearchSetup, output: OutputOptions) -> int:
+    plan, trials = first_plan(setup)
+    print_plan(plan, output.format_, output.quiet)
+    if not output.quiet:
+        rest = (
+            f"These are the first {trials} of {counted(setup.trials, 'trial')}"
+            if trials < setup.trials
+            else "All trials"
+        )
+        note(f"{rest}, from a space of {counted(setup.space.size, 'combination')}.")
+    return DONE
+
+
+def _show(result: SearchResult, output: OutputOptions) -> None:
+    whole = output.format_ in ("csv", "json")
+    print_rows(*result.trial_table(None if whole else MOST_SHOWN), output.format_)
+    if whole:
+        return
+    tables = [result.importance_table()] if any(result.importances) else []
+    tables += [result.finalist_table()] if result.finalists else []
+    for table in tables:
+        click.echo()
+        print_rows(*table, output.format_)
+    if not output.quiet:
+        note(f"Written: {', '.join(str(path) for path in result.paths)}.")

@@ -1,0 +1,146 @@
+"""Options in the name of a model, as in `Composed[cell=GRU,layers=2]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from .errors import IcyError, UnknownNameError
+from .text import listed, words
+
+Choice = str | int | bool
+Choices = Mapping[str, Sequence[Choice]]  # the values of each option; the first value is the default
+Conditions = Mapping[str, Sequence[Choices]]  # see Entry
+
+BRACKETS = re.compile(r"([^\[\]]+)\[([^\[\]]*)\]")
+PLAIN = re.compile(r"[\w.-]+")  # characters of options and values in names
+
+
+class UnknownChoiceError(UnknownNameError):
+    """A name with an option or a value that its model does not have.
+
+    Attributes:
+        understood: number of the given options that the model has.
+    """
+
+    def __init__(self, sentence: str, understood: int) -> None:
+        super().__init__(sentence)
+        self.understood = understood
+
+
+def as_text(value: object) -> str:
+    """Return a value as in a name.
+
+    Example:
+        >>> as_text(True), as_text(2), as_text("GRU")
+        ('true', '2', 'GRU')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def name_with(family: str, chosen: Mapping[str, Choice]) -> str:
+    """Return the name of a family with options.
+
+    Example:
+        >>> name_with("Composed", {"cell": "GRU", "layers": 2}), name_with("Composed", {})
+        ('Composed[cell=GRU,layers=2]', 'Composed')
+    """
+    inner = ",".join(f"{option}={as_text(value)}" for option, value in chosen.items())
+    return f"{family}[{inner}]" if inner else family
+
+
+def split_name(name: str) -> tuple[str, dict[str, str] | None]:
+    """Split a name into the name of its family and the options in its brackets.
+
+    The options are None if the name does not end with brackets, or if they are part of a shell pattern, which has no
+    `=` between them.
+
+    Raises:
+        UnknownChoiceError: an option has no value, or two values.
+
+    Example:
+        >>> split_name("Composed[cell=GRU, layers=2]"), split_name("?o[tl]"), split_name("FC2L")
+        (('Composed', {'cell': 'GRU', 'layers': '2'}), ('?o[tl]', None), ('FC2L', None))
+    """
+    found = BRACKETS.fullmatch(name.strip())
+    if found is None or ("=" not in found[2] and found[2].strip()):
+        return name, None
+    chosen: dict[str, str] = {}
+    for part in words(found[2]):
+        option, equals, value = (text.strip() for text in part.partition("="))
+        if not (option and equals and value):
+            raise UnknownChoiceError(f"'{part}' in '{name}' is not an option; write option=value.", 0)
+        if option.lower() in map(str.lower, chosen):
+            raise UnknownChoiceError(f"'{name}' has two values of the option {option}; keep one.", 0)
+        chosen[option] = value
+    return found[1].strip(), chosen
+
+
+def effective(owner: str, choices: Choices, conditions: Conditions, given: Mapping[str, object]) -> dict[str, Choice]:
+    """Return the value of every option that has an effect, in the declared order.
+
+    Args:
+        owner: name of the model, for errors.
+        choices, conditions: see Entry.
+        given: values or their text, in any case. Other options take their default.
+
+    Raises:
+        UnknownChoiceError: the model does not have an option or a value.
+
+    Example:
+        >>> choices, conditions = {"net": ("flat", "deep"), "layers": (1, 2)}, {"layers": [{"net": ("deep",)}]}
+        >>> effective("Mine", choices, conditions, {"layers": 2})
+        {'net': 'flat'}
+        >>> effective("Mine", choices, conditions, {"Layers": "2", "net": "DEEP"})
+        {'net': 'deep', 'layers': 2}
+    """
+    by_lower = {option.lower(): option for option in choices}
+    understood = sum(option.lower() in by_lower for option in given)
+    values: dict[str, Choice] = {}
+    for option, value in given.items():
+        own = by_lower.get(option.lower())
+        if own is None:
+            known = listed([*choices])
+            raise UnknownChoiceError(f"{owner} has no option '{option}'; its options: {known}.", understood)
+        fits = [one for one in choices[own] if as_text(one).lower() == as_text(value).lower()]
+        if not fits:
+            known = listed([as_text(one) for one in choices[own]], "or")
+            raise UnknownChoiceError(
+                f"The option {own} of {owner} cannot be '{as_text(value)}'; it is {known}.", understood
+            )
+        values[own] = fits[0]
+    found: dict[str, Choice] = {}
+    for option, allowed in choices.items():
+        if any(_holds(one, found) for one in conditions.get(option, [{}])):
+            found[option] = values.get(option, allowed[0])
+    return found
+
+
+def _holds(condition: Choices, values: Mapping[str, Choice]) -> bool:
+    return all(values.get(option) in accepted for option, accepted in condition.items())
+
+
+def check_choices(owner: str, choices: Choices, conditions: Conditions) -> None:
+    """Check the declared options of a model.
+
+    Raises:
+        IcyError: an option has no values, or a name or value that cannot be part of a name, or a condition depends on
+            an option that is not declared before it.
+    """
+    before: list[str] = []
+    for option, values in choices.items():
+        texts = [as_text(value).lower() for value in values]
+        if not (option.isidentifier() and texts and all(map(PLAIN.fullmatch, texts)) and len({*texts}) == len(texts)):
+            raise IcyError(
+                f"The option '{option}' of {owner} needs a name like a Python argument and distinct values of letters, "
+                f"digits, '_', '-' and '.', not {tuple(values)!r}."
+            )
+        for other, accepted in (pair for one in conditions.get(option, ()) for pair in one.items()):
+            if other not in before or not {*accepted} <= {*choices[other]}:
+                raise IcyError(
+                    f"The condition of the option '{option}' of {owner} needs an option declared before it and values "
+                    f"of this option, not {other}={tuple(accepted)!r}."
+                )
+        before.append(option)
+    if extra := [option for option in conditions if option not in choices]:
+        raise IcyError(f"{owner} has a condition for '{extra[0]}', which is not one of its choices.")

@@ -1,0 +1,248 @@
+"""Objectives of a search, and their values in the records of a trial.
+
+An objective is a measure, or the difference of two measures that have a value per seed:
+
+=================== ====================================================================================
+`ratio:GRAMMAR`     updates to the target, divided by concat's (protocol acquire); geometric mean
+`accuracy:GRAMMAR`  accuracy at the end (budget), or on held-out meanings (generalise)
+`updates:GRAMMAR`   updates to the target; without a grammar, the sum over all grammars of the trial
+`seconds:GRAMMAR`   time of training in seconds; without a grammar, the sum
+`parameters`        number of trained parameters
+`people`            distance to the held-out accuracies of people; `people:DATASET` for one dataset
+=================== ====================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from icy.analysis.people_distance import PeopleAccuracies, people_distance
+from icy.analysis.statistics import log_summary, student
+from icy.config.specs import SearchSpec
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.text import listed, words
+from icy.grammars import canonical_name
+from icy.records.kinds import kind_of
+from icy.records.record import Record, value_of
+
+RATIO, ACCURACY, PEOPLE = "ratio", "accuracy", "people"
+NEEDS_GRAMMAR = (RATIO, ACCURACY)
+MEASURES = (RATIO, ACCURACY, "updates", "seconds", "parameters", PEOPLE)
+DIFFERENCE = " - "
+CUT = "cap"  # reason of a training that did not reach the target
+
+Direction = Literal["minimize", "maximize"]
+BySeed = dict[int, tuple[float, bool]]  # value of each seed, and whether its training was cut
+
+
+@dataclass(frozen=True)
+class Value:
+    """The value of an objective.
+
+    Attributes:
+        value: the value; NaN if a replicate has no result.
+        low: lower end of its 95 % interval; NaN if unknown.
+        high: upper end of the interval.
+        bound: ">" or "<" if trainings were cut, so that the true value is larger or smaller; "?" if it may be either.
+    """
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    bound: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a value."""
+        return math.isfinite(self.value)
+
+    def text(self, interval: bool = False) -> str:
+        """Return the value as text, with its bound, and with its interval if it is known."""
+        if not self.known:
+            return "failed"
+        shown = f"{self.bound} {short(self.value)}".strip()
+        if not interval or not self.low < self.high:
+            return shown
+        return f"{shown} ({short(self.low)} to {short(self.high)})"
+
+
+def short(value: float) -> str:
+    """Return a number with two decimals; from 100, whole numbers as such, and from 1000 all numbers.
+
+    Example:
+        >>> short(1.266), short(12345.6), short(310.0)
+        ('1.27', '12346', '310')
+    """
+    return f"{value:.0f}" if abs(value) >= 1000 or (value.is_integer() and abs(value) >= 100) else f"{value:.2f}"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A measure, with its grammar or dataset if it has one."""
+
+    measure: str
+    of: str = ""
+
+    def by_seed(self, records: Sequence[Record]) -> BySeed:
+        """Return the value of each seed in the records of a trial's probe; NaN where a replicate failed."""
+        own = [r for r in records if not self.of or r["grammar"] == self.of]
+        found: BySeed = {}
+        for record in own:
+            value, cut = found.get(record["seed"], (0.0, False))
+            value = value + self._number(record) if self.measure in ("updates", "seconds") else self._number(record)
+            found[record["seed"]] = value, cut or (record["reason"] == CUT and self.measure in (RATIO, "updates"))
+        return found
+
+    def _number(self, record: Record) -> float:
+        return math.nan if record["failed"] else NUMBERS[self.measure](record)
+
+
+NUMBERS: Mapping[str, Callable[[Record], float]] = {
+    RATIO: value_of,
+    ACCURACY: lambda record: float(record["accuracy"] or 0.0),
+    "updates": lambda record: float(record.get("crossing", record["steps"])),
+    "seconds": lambda record: float(record["seconds"]),
+    "parameters": lambda record: float(record["parameters"]["true"]),
+}
+
+
+@dataclass(frozen=True)
+class Objective:
+    """An objective.
+
+    Attributes:
+        text: the objective in the words of the user.
+        terms: one measure, or two; then the difference of both counts.
+        maximize: whether large values are better.
+    """
+
+    text: str
+    terms: tuple[Term, ...]
+    maximize: bool = False
+
+    @property
+    def direction(self) -> Direction:
+        """The direction in Optuna's words."""
+        return "maximize" if self.maximize else "minimize"
+
+    @property
+    def of_people(self) -> bool:
+        """Whether this is the distance to people."""
+        return self.terms[0].measure == PEOPLE
+
+    @property
+    def grammars(self) -> list[str]:
+        """Grammars that it needs in a probe."""
+        return [] if self.of_people else [term.of for term in self.terms if term.of]
+
+    def value(self, records: Sequence[Record], people: PeopleAccuracies | None) -> Value:
+        """Return the value in the records of a trial."""
+        if self.of_people:
+            assert people is not None
+            own = people.part(self.terms[0].of) if self.terms[0].of else people
+            return distance_of(records, own)
+        probes = [record for record in records if kind_of(record).name == "probe"]
+        parts = [term.by_seed(probes or records) for term in self.terms]
+        seeds = sorted(set.intersection(*map(set, parts)))
+        cuts = [np.array([part[seed][1] for seed in seeds], bool) for part in parts]
+        values = [np.array([part[seed][0] for seed in seeds], float) for part in parts]
+        if not seeds or any(np.isnan(one).any() for one in values):
+            return Value(math.nan)
+        if self.terms[0].measure == RATIO and len(parts) == 1:
+            summary = log_summary(values[0], cuts[0])
+            low, high = (math.nan, math.nan) if summary.bound else summary.interval
+            return Value(summary.centre, low, high, ">" if cuts[0].any() else "")
+        whole = values[0] if len(parts) == 1 else values[0] - values[1]
+        return Value(*_student(whole), _bound(*(bool(cut.any()) for cut in cuts)))
+
+
+def _student(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, float, float]:
+    """Return the mean of values and the ends of its 95 % interval by Student's t, NaN for a single value."""
+    mean, count = float(values.mean()), len(values)
+    half = student(count - 1) * float(values.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
+    return mean, mean - half, mean + half
+
+
+def _bound(cut: bool, subtracted: bool = False) -> str:
+    return {(True, False): ">", (False, True): "<", (True, True): "?"}.get((cut, subtracted), "")
+
+
+def distance_of(records: Iterable[Record], people: PeopleAccuracies) -> Value:
+    """Return the distance of a network to people, from the records of its games (kind of job "study")."""
+    own = [record for record in records if kind_of(record).name == "study"]
+    cells = {(r["config"]["dataset"], r["grammar"], r["seed"]): r for r in own}
+    instances = sorted({record["seed"] for record in own})
+    columns = [[cells.get((*condition, number)) for condition in people.conditions] for number in instances]
+    if not instances or any(record is None or record["failed"] for row in columns for record in row):
+        return Value(math.nan)
+    accuracies = np.array([[record["accuracy"] for record in row if record is not None] for row in columns], float)
+    found = people_distance(accuracies, people)
+    return Value(found.value, found.low, found.high)
+
+
+# -- from text ---------------------------------------------------------------------------------------------------------
+
+
+def objectives_of(spec: SearchSpec) -> list[Objective]:
+    """Return the objectives of a search: first those to minimize.
+
+    Raises:
+        InvalidSettingError: no objective, the same one twice, or one that the protocol does not measure.
+        UnknownNameError: an unknown measure or grammar.
+    """
+    found = [parse(text) for text in words(spec.minimize)]
+    found += [parse(text, maximize=True) for text in words(spec.maximize)]
+    if not found:
+        raise InvalidSettingError('A search needs an objective, as in minimize="ratio:shufdet" (--minimize).')
+    texts = [one.text for one in found]
+    if twice := [text for text in texts if texts.count(text) > 1]:
+        raise InvalidSettingError(f"The objective '{twice[0]}' is given twice.")
+    wrong = {"acquire": ACCURACY, "budget": RATIO, "generalise": RATIO}.get(str(spec.protocol))
+    for one in found:
+        if wrong in [term.measure for term in one.terms] and not (wrong == ACCURACY and spec.max_updates is not None):
+            right = "acquire" if wrong == RATIO else "budget or generalise"
+            raise InvalidSettingError(f"The objective '{one.text}' needs the protocol {right}, not {spec.protocol}.")
+    return found
+
+
+def parse(text: str, maximize: bool = False) -> Objective:
+    """Return the objective of a text.
+
+    Raises:
+        InvalidSettingError: the text is not an objective.
+        UnknownNameError: an unknown measure or grammar.
+
+    Example:
+        >>> [(term.measure, term.of) for term in parse("ratio:hol - ratio:comp").terms]
+        [('ratio', 'hol'), ('ratio', 'concat')]
+    """
+    terms = tuple(map(_term, text.split(DIFFERENCE)))
+    if len(terms) > 2:
+        raise InvalidSettingError(f"An objective is one measure or the difference of two, not '{text}'.")
+    if len(terms) == 2 and PEOPLE in (term.measure for term in terms):
+        raise InvalidSettingError(f"'{text}' cannot be an objective: people have no value per seed to subtract.")
+    shown = DIFFERENCE.join(f"{term.measure}:{term.of}" if term.of else term.measure for term in terms)
+    return Objective(shown, terms, maximize)
+
+
+def _term(text: str) -> Term:
+    found = re.fullmatch(r"\s*(\w+)(?:\s*:\s*(\S+))?\s*", text)
+    if found is None:
+        raise InvalidSettingError(
+            f"'{text}' is not an objective; an objective is {listed(MEASURES, 'or')}, most of them of a grammar, as in "
+            "ratio:shufdet, or a difference, as in ratio:hol - ratio:shufdet."
+        )
+    measure, of = found[1], found[2] or ""
+    if measure not in MEASURES:
+        raise unknown("objective", measure, MEASURES)
+    if measure in NEEDS_GRAMMAR and not of:
+        raise InvalidSettingError(f"The objective '{measure}' needs a grammar, as in {measure}:shufdet.")
+    if measure == "parameters" and of:
+        raise InvalidSettingError("The objective 'parameters' has no grammar.")
+    return Term(measure, of if measure == PEOPLE or not of else canonical_name(of))

@@ -1,0 +1,258 @@
+"""The report of a search: search.md, its figure as search.png and search.svg, and the best model as winner.py."""
+
+from __future__ import annotations
+
+import html
+import io
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icy.analysis import style
+from icy.analysis.plots.labels import place_labels
+from icy.core.files import write_atomically
+from icy.core.text import counted, listed, markdown_table
+from icy.version import __version__
+
+from .objectives import Objective
+from .result import SearchResult, SearchTrial
+from .setup import SearchSetup
+from .space import HIDDEN, Point
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAGE, FIGURE, HOVER, WINNER = "search.md", "search.png", "search.svg", "winner.py"
+HEIGHT = 3.4  # of the figure, in inches
+DPI = 200
+
+PLUGIN = '''\
+"""The best model of a search with icy {version}: {name}.
+
+{about}
+"""
+
+import icy
+
+
+@icy.register_{side}("{winner}", source="icy search"{representations})
+def winner(space, message_length, vocab_size, hidden_size, **options):
+    """{description}"""
+    own = {options}
+    return icy.create_{side}("{model}", space, message_length, vocab_size, hidden_size, **{{**own, **options}})
+'''
+
+
+def write_report(result: SearchResult) -> list[Path]:
+    """Write the report of a search into its results folder, and return the files."""
+    files = {PAGE: page(result).encode()}
+    if known := [trial for trial in result.trials if trial.last.known]:
+        figure = picture(result.objectives, known, result.front)
+        files |= {FIGURE: _saved(figure, "png"), HOVER: with_tooltips(_saved(figure, "svg"), result.objectives, known)}
+    if best := winner_of(result):
+        files[WINNER] = plugin(result.setup, best).encode()
+    folder = result.folder or Path()
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+    return [folder / name for name in files]
+
+
+def winner_of(result: SearchResult) -> Point | None:
+    """Return the best model: the first finalist, or without finalists the first trial; None if all trials failed."""
+    return next((trial.last.point for trial in result.ranked if trial.last.known), None)
+
+
+# -- page --------------------------------------------------------------------------------------------------------------
+
+
+def page(result: SearchResult) -> str:
+    """Return the text of search.md."""
+    parts = ["# Search", _about(result), "## Trials", _about_trials(result), _markdown(result.trial_table())]
+    parts += _problems(result)
+    if any(result.importances):
+        parts += ["## Importance of the options", ABOUT_IMPORTANCE, _markdown(result.importance_table())]
+    if any(trial.last.known for trial in result.trials):
+        parts += ["## Picture", f"![{_caption(result.objectives)}]({FIGURE})", HOVERS, _front_text(result)]
+    if result.finalists:
+        parts += ["## Finalists, measured again", _about_finalists(result), _markdown(result.finalist_table())]
+    if result.setup.people is not None:
+        parts.append(_about_people(result))
+    if best := winner_of(result):
+        parts += ["## Winner", _about_winner(result.setup, best)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+HOVERS = f"In a browser, [{HOVER}]({HOVER}) shows the model and the values of a trial under the mouse."
+ABOUT_IMPORTANCE = (
+    "Share of the variance of the values at the first rung that an option explains (fANOVA; Hutter, Hoos and "
+    "Leyton-Brown 2014), over all trials with a value. Few trials give rough shares."
+)
+
+
+def _markdown(table: tuple[list[str], list[list[str]]]) -> str:
+    return markdown_table(*table)
+
+
+def _about(result: SearchResult) -> str:
+    setup = result.setup
+    parts = [
+        f"{verb} {listed([f'`{one.text}`' for one in setup.objectives if one.maximize == high])}"
+        for verb, high in (("minimizes", False), ("maximizes", True))
+        if any(one.maximize == high for one in setup.objectives)
+    ]
+    space = "; ".join(
+        f"`{name}`: {listed([str(v) for v in values], 'or')}" for name, values in setup.space.values.items()
+    )
+    return (
+        f"This search with icy {__version__} {listed(parts)}. Sampler: {setup.spec.sampler}, seed "
+        f"{setup.spec.sampler_seed}, {counted(len(result.trials), 'trial')} in batches of {setup.spec.batch}. "
+        f"The space has {counted(setup.space.size, 'combination')} of these values: {space}."
+    )
+
+
+def _about_trials(result: SearchResult) -> str:
+    setup, rungs = result.setup, []
+    for number, changes in enumerate(setup.rungs, 1):
+        reached = sum(len(trial.rungs) >= number for trial in result.trials)
+        shown = ", ".join(f"{name} {value}" for name, value in changes.items()) or "the settings of the search"
+        rungs.append(f"rung {number}: {counted(reached, 'trial')} with {shown}")
+    said = [f"The best first. {'. '.join(one[0].upper() + one[1:] for one in rungs)}."]
+    if any(value.bound for trial in result.trials for one in trial.rungs for value in one.values):
+        said.append(
+            "`>`: a training did not reach the target within its cap, so the true value is larger (`<`: smaller)."
+        )
+    return " ".join(said)
+
+
+def _problems(result: SearchResult) -> list[str]:
+    found = dict.fromkeys(f"Trial {t.number} has no value: {t.last.problem}" for t in result.trials if t.last.problem)
+    return ["\n".join(f"- {sentence}" for sentence in found)] if found else []
+
+
+def _front_text(result: SearchResult) -> str:
+    if len(result.objectives) == 1:
+        return ""
+    names = listed([f"trial {trial.number} ({trial.name})" for trial in result.front])
+    return f"No other trial of the last rung is better in one objective and as good in the others than {names}."
+
+
+def _about_finalists(result: SearchResult) -> str:
+    setup = result.setup
+    seeds = setup.again()["seeds"]
+    said = (
+        "The best of many trials owes a part of its value to luck. So the finalists and the baselines were measured "
+        f"again with the settings of the last rung and new seeds, {seeds[0]} to {seeds[-1]}, which give new words. "
+        "*Shrinkage*: the new value minus the value in the search. Intervals of 95 % are over seeds, of `people` over "
+        "games and people."
+    )
+    if setup.spec.larger:
+        shown = ", ".join(f"{name} {value}" for name, value in setup.spec.larger.items() if name != "seeds")
+        count = len(setup.again(larger=True)["seeds"])
+        said += f" *Larger*: with {shown or 'the same settings'} and {count} new seeds."
+    return said
+
+
+def _about_people(result: SearchResult) -> str:
+    assert result.setup.people is not None
+    lines = []
+    for objective in result.objectives:
+        if objective.of_people:
+            of = objective.terms[0].of
+            own = result.setup.people.part(of) if of else result.setup.people
+            found = own.ceiling()
+            lines.append(
+                f"`{objective.text}` is the root mean square difference between the accuracies of a network and of "
+                f"people on held-out items, over {counted(len(own.conditions), 'combination')} of dataset and grammar. "
+                f"The distance between two halves of the people is {found.value:.2f} ({found.low:.2f} to "
+                f"{found.high:.2f}): a network cannot be expected to be nearer than people are to one another."
+            )
+    return "\n\n".join(lines)
+
+
+def _about_winner(setup: SearchSetup, best: Point) -> str:
+    name = setup.spec.winner
+    sizes = f" Its hidden size in the search is {best.hidden}." if HIDDEN in best.params else ""
+    return (
+        f"The first trial of the table, {best.name}, is in the plug-in file [{WINNER}]({WINNER}) as `{name}`."
+        f"{sizes}\n\n```sh\nicy check --plugin {WINNER} {name}\n```"
+    )
+
+
+# -- picture -----------------------------------------------------------------------------------------------------------
+
+
+def _caption(objectives: Sequence[Objective]) -> str:
+    names = [one.text for one in objectives]
+    return f"{names[0]} of each trial" if len(names) == 1 else f"{names[1]} against {names[0]}"
+
+
+def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], front: Sequence[SearchTrial]) -> Figure:
+    """Draw the first two objectives with the Pareto front, or the values of one objective by trial."""
+    figure = style.figure(None, HEIGHT)
+    axes = figure.add_subplot()
+    rungs = max(len(trial.rungs) for trial in trials)
+    for rung in range(1, rungs + 1):
+        colour = style.COLOURS[0] if rung == rungs else style.GREY
+        axes.plot([], [], "o", color=colour, markersize=4, label=f"rung {rung}" if rungs > 1 else "trials")
+        for trial in (trial for trial in trials if len(trial.rungs) == rung):
+            x, y = _place(trial)
+            axes.plot([x], [y], "o", color=colour, markersize=4, gid=_mark(trial))
+    if len(objectives) == 1:
+        axes.set(xlabel="trial", ylabel=objectives[0].text)
+    else:
+        best = sorted(map(_place, front))
+        axes.plot(*zip(*best, strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
+        axes.set(xlabel=objectives[0].text, ylabel=objectives[1].text)
+    style.tidy(axes, "both")
+    axes.legend(fontsize=style.SMALL, frameon=False)
+    place_labels(axes, [*map(_place, front)], [f"trial {trial.number}" for trial in front], [])
+    return figure
+
+
+def _mark(trial: SearchTrial) -> str:
+    return f"trial-{trial.number}"
+
+
+def _saved(figure: Figure, format_: str) -> bytes:
+    file = io.BytesIO()
+    about = {"Date": None} if format_ == "svg" else None
+    figure.savefig(file, format=format_, dpi=DPI, facecolor="white", metadata=about)
+    return file.getvalue()
+
+
+def with_tooltips(svg: bytes, objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> bytes:
+    """Return an SVG of `picture` with a title for the mark of each trial, which browsers show under the mouse."""
+    text = svg.decode()
+    for trial in trials:
+        pairs = zip(objectives, trial.last.values, strict=True)
+        said = "; ".join([trial.name, *(f"{objective.text} {value.text()}" for objective, value in pairs)])
+        text = text.replace(f'<g id="{_mark(trial)}">', f'<g id="{_mark(trial)}"><title>{html.escape(said)}</title>')
+    return text.encode()
+
+
+def _place(trial: SearchTrial) -> tuple[float, float]:
+    values = [value.value for value in trial.last.values]
+    return (float(trial.number), values[0]) if len(values) == 1 else (values[0], values[1])
+
+
+# -- winner ------------------------------------------------------------------------------------------------------------
+
+
+def plugin(setup: SearchSetup, best: Point) -> str:
+    """Return the source of a plug-in file that registers a point of the space as a model of its own."""
+    entry, name = best.entry, setup.spec.winner
+    needs = "It needs the plug-in that registers its family." if setup.spec.plugin else "It needs only icy."
+    about = f"The hidden size in the search was {best.hidden}. {needs}"
+    limited = f", representations={tuple(entry.representations)!r}" if entry.representations else ""
+    return PLUGIN.format(
+        version=__version__,
+        name=best.name,
+        about=textwrap.fill(about, 100),
+        side=entry.kind,
+        winner=name,
+        representations=limited,
+        description=f"The {entry.kind} {best.name}.",
+        options=repr(dict(best.options)),
+        model=entry.name,
+    )

@@ -1,0 +1,217 @@
+"""The trials of a search in Optuna: which point each has, and its values, in a SQLite file of the results folder.
+
+The point of a trial depends only on the trials of earlier batches and on the number of the trial: every trial has a
+separate sampler, and its seed comes from the seed of the search and from the number. So a search that was stopped
+continues with the same trials. The file holds only trials that have ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.streams import stream_key
+from icy.core.types import Choices, Fields
+
+from .objectives import Direction
+from .setup import SearchSetup
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import BaseSampler
+    from optuna.storages import RDBStorage
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+INSTALL = 'A search needs the package optuna: pip install "icy-toolkit[search]". Nothing was trained.'
+DATABASE = "search.sqlite"
+MODEL = "model"  # attribute of a trial with the name of its model
+STARTUP = 10  # trials at random before the model of TPE
+REDRAWS = 50  # draws of a point that no trial has, before the first free point is taken
+SEEDS = 2**31  # seeds of Optuna's samplers are below
+
+
+def require_optuna() -> None:
+    """Raise if Optuna is not installed.
+
+    Raises:
+        InvalidSettingError: it is not.
+    """
+    try:
+        import optuna  # noqa: F401
+    except ImportError as error:
+        raise InvalidSettingError(INSTALL) from error
+
+
+@contextlib.contextmanager
+def quiet_optuna() -> Iterator[None]:
+    """Silence Optuna's own messages, one per trial, within the block."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+class Trials:
+    """The trials of a search that have ended, in its database.
+
+    Args:
+        setup: the search.
+        folder: results folder, which exists; None keeps the trials in memory.
+
+    Raises:
+        StoreError: the database cannot be opened.
+    """
+
+    def __init__(self, setup: SearchSetup, folder: Path | None) -> None:
+        from optuna.distributions import CategoricalDistribution
+
+        self._setup = setup
+        self._distributions: dict[str, BaseDistribution] = {
+            name: CategoricalDistribution(v) for name, v in setup.space.values.items()
+        }
+        self._directions = [one.direction for one in setup.objectives]
+        self._storage: RDBStorage | None = None
+        self.study = self._open(folder)
+
+    def _open(self, folder: Path | None) -> Study:
+        import optuna
+        from sqlalchemy.exc import SQLAlchemyError
+
+        if folder is None:
+            return optuna.create_study(directions=self._directions)
+        path = folder / DATABASE
+        try:
+            self._storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+            return optuna.create_study(
+                storage=self._storage, study_name=self._setup.name, directions=self._directions, load_if_exists=True
+            )
+        except (SQLAlchemyError, optuna.exceptions.OptunaError) as error:
+            what = str(error).partition("\n")[0]
+            raise StoreError(f"The trials of the search in '{path}' cannot be read: {what}.") from error
+
+    def close(self) -> None:
+        """Close the database."""
+        if self._storage is not None:
+            self._storage.remove_session()
+            self._storage.engine.dispose()
+
+    def ended(self) -> list[FrozenTrial]:
+        """Return the trials that have ended, by number."""
+        return sorted(self.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
+
+    def batch(self, first: int, count: int) -> list[Choices]:
+        """Return the dimensions of the points of some trials: of ended trials as they are, of others drawn now.
+
+        There are fewer if the space has no more points.
+
+        Args:
+            first: number of the first trial; all trials before it have ended.
+            count: number of trials.
+        """
+        ended = self.ended()
+        history, found = ended[:first], [dict(trial.params) for trial in ended[first : first + count]]
+        identity = self._setup.space.identity
+        seen = [*(identity(trial.params) for trial in history), *map(identity, found)]
+        for number in range(first + len(found), first + count):
+            params = self._draw(number, history, seen)
+            if params is None:
+                break
+            seen.append(identity(params))
+            found.append(params)
+        return found
+
+    def _draw(self, number: int, history: Sequence[FrozenTrial], seen: Sequence[Fields]) -> Choices | None:
+        """Return a point that no trial has; None if there is none."""
+        import optuna
+
+        study = optuna.create_study(directions=self._directions)
+        study.add_trials(history)
+        for attempt in range(REDRAWS):
+            seed = stream_key(self._setup.spec.sampler_seed, "search", number, attempt) % SEEDS
+            study.sampler = self._sampler(seed)
+            params = dict(study.ask(self._distributions).params)
+            if self._setup.space.identity(params) not in seen:
+                return params
+        every = map(self._setup.space.nth, range(self._setup.space.size))
+        return next((one for one in every if self._setup.space.identity(one) not in seen), None)
+
+    def _sampler(self, seed: int) -> BaseSampler:
+        import optuna
+
+        if self._setup.spec.sampler == "random":
+            return optuna.samplers.RandomSampler(seed=seed)
+        return optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP, multivariate=False, constant_liar=False)
+
+    def add(self, params: Fields, values: Sequence[float] | None, about: Fields) -> None:
+        """Save a trial that has ended.
+
+        Args:
+            params: dimensions of its point.
+            values: values of the objectives; None if it failed.
+            about: further facts, for Optuna's attributes.
+        """
+        import optuna
+
+        state = optuna.trial.TrialState.FAIL if values is None else optuna.trial.TrialState.COMPLETE
+        arguments: dict[str, Any] = {"values": None if values is None else list(values), "user_attrs": dict(about)}
+        self.study.add_trial(
+            optuna.trial.create_trial(state=state, params=dict(params), distributions=self._distributions, **arguments)
+        )
+
+    def importances(self) -> list[dict[str, float]]:
+        """Return the importance of each dimension for each objective (fANOVA; Hutter et al. 2014), the largest first.
+
+        It is empty for an objective with one value in all trials, and if fewer than two trials have values.
+        """
+        import optuna
+
+        complete = self.study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+        found: list[dict[str, float]] = []
+        for place in range(len(self._directions)):
+            if len({trial.values[place] for trial in complete}) < 2:
+                found.append({})
+                continue
+            shares = optuna.importance.get_param_importances(
+                self.study,
+                evaluator=optuna.importance.FanovaImportanceEvaluator(seed=0),
+                target=lambda trial, place=place: trial.values[place],  # type: ignore[misc]
+            )
+            found.append({name: float(share) for name, share in shares.items()})
+        return found
+
+
+def fronts(directions: Sequence[Direction], values: Sequence[Sequence[float]]) -> list[list[int]]:
+    """Return the places of some values in fronts: the best first, each front without values that another dominates.
+
+    Args:
+        directions: "minimize" or "maximize", per objective.
+        values: values of the objectives, per trial.
+
+    Example:
+        >>> fronts(["minimize", "minimize"], [(1, 2), (2, 1), (2, 2), (3, 3)])
+        [[0, 1], [2], [3]]
+    """
+    import optuna
+
+    with quiet_optuna():
+        left, found = list(range(len(values))), []
+        while left:
+            study = optuna.create_study(directions=list(directions))
+            study.add_trials([optuna.trial.create_trial(values=list(values[place])) for place in left])
+            if len(directions) == 1:
+                best = study.best_value
+                front = [place for place in left if values[place][0] == best]
+            else:
+                front = [left[trial.number] for trial in study.best_trials]
+            found.append(sorted(front))
+            left = [place for place in left if place not in front]
+        return found

@@ -1,0 +1,187 @@
+"""`icy.search`: search a space of models for those with wanted biases.
+
+Every trial is made of ordinary records in the results folder, so a search resumes, and never trains a replicate twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Unpack
+
+from filelock import FileLock, Timeout
+
+from icy.config.options import SearchOptions
+from icy.config.specs import RETRIES, SearchSpec, spell_out
+from icy.core.errors import StoreError
+from icy.core.surroundings import standard_state
+from icy.experiments.display import with_progress
+from icy.experiments.plan import Plan, store_of
+from icy.experiments.sweep_file import read_search as read_search
+from icy.experiments.trackers.make import watching
+from icy.experiments.user_models import Models, with_model_names
+from icy.experiments.watcher import Watcher
+
+from .measuring import Measured, Measuring, about
+from .page import write_report
+from .result import Finalist, SearchResult, SearchTrial, ranked
+from .sampling import Trials, quiet_optuna, require_optuna
+from .setup import SearchSetup, set_up
+from .space import HIDDEN
+
+LOCK = "search.lock"
+
+
+@standard_state()
+def search(
+    model: Models = (),
+    *,
+    file: str | Path | None = None,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[SearchOptions],
+) -> SearchResult:
+    """Search a space of models for those with wanted biases.
+
+    It needs the extra `search`. The same call continues an interrupted search with the same trials.
+
+    Args:
+        model: names or wildcards of models: the search chooses one. Or a single model: the search chooses its options.
+            Or a class or function that makes a model.
+        file: a search in TOML or YAML; the other arguments override its options.
+        watcher: callbacks that observe each run.
+        progress: whether to show the progress of each run; see `icy.probe`.
+        **options: the other fields of SearchSpec.
+
+    Returns:
+        The trials, and the finalists with their second measurement. The report is in search.md of the results folder,
+        and the best model in winner.py.
+
+    Raises:
+        IcyError: invalid arguments, such as an unknown name, or a folder that cannot be written.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept. If it is not caught, the script ends with a sentence
+            instead of a traceback.
+
+    Example:
+        >>> import icy, tempfile
+        >>> result = icy.search(["sender/FC1L", "sender/FC2L"], minimize="ratio:perm", quick=True, seeds=1, finalists=0,
+        ...                     workers=1, out=tempfile.mkdtemp())
+        >>> sorted(trial.name for trial in result.trials)
+        ['FC1L', 'FC2L']
+    """
+    given = {**({"model": model} if model else {}), **options}
+    spec = search_spec(**{**(read_search(file) if file is not None else {}), **given})
+    spec = with_model_names(spec, "model")
+    return run_search(set_up(spec), lambda: watching(with_progress(watcher, progress), spec.track, spec.out))
+
+
+spell_out(search, SearchSpec, SearchResult)
+
+
+def search_spec(**given: object) -> SearchSpec:
+    """Return the spec of a search.
+
+    Raises:
+        UnknownNameError: an unknown argument.
+    """
+    return SearchSpec.asked(**given)
+
+
+def first_plan(setup: SearchSetup) -> tuple[Plan, int]:
+    """Return the plan of the first batch of trials, and the number of these trials, without training."""
+    require_optuna()
+    with quiet_optuna():
+        points = [*map(setup.space.point, Trials(setup, None).batch(0, min(setup.spec.batch, setup.trials)))]
+        return Measuring(setup, lambda: None).plan(points, setup.rungs[0])[0], len(points)
+
+
+def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> SearchResult:
+    """Run a search, and write its report.
+
+    Args:
+        setup: the search.
+        watcher: makes the callbacks of a run.
+    """
+    require_optuna()
+    store = store_of(setup.spec)
+    store.prepare()
+    with _alone(store.folder), quiet_optuna(), contextlib.closing(Trials(setup, store.folder)) as ended:
+        measuring = Measuring(setup, watcher, RETRIES)
+        trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
+        finalists, baselines = _again(setup, measuring, trials)
+        result = SearchResult(trials, finalists, baselines, ended.importances(), store.folder, setup=setup)
+        return replace(result, paths=write_report(result))
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the lock of the searches in a folder.
+
+    Raises:
+        StoreError: another process runs a search in this folder.
+    """
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            yield
+    except Timeout as error:
+        raise StoreError(
+            f"Another search runs in the folder '{folder}'; wait for its end, or use another one."
+        ) from error
+
+
+def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list[SearchTrial]:
+    """Return all trials, measured at the first rung, batch by batch."""
+    found: list[SearchTrial] = []
+    while len(found) < setup.trials:
+        batch = ended.batch(len(found), min(setup.spec.batch, setup.trials - len(found)))
+        if not batch:
+            break
+        saved = len(ended.ended()) - len(found)
+        measured = measuring.measure([*map(setup.space.point, batch)], setup.rungs[0])
+        for place, (params, one) in enumerate(zip(batch, measured, strict=True)):
+            if place >= saved:
+                ended.add(params, [value.value for value in one.values] if one.known else None, about(one))
+            found.append(SearchTrial(len(found), params, (one,)))
+    return found
+
+
+def _halve(setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTrial]) -> list[SearchTrial]:
+    """Measure the best share of the trials of each rung at the next (successive halving)."""
+    found = list(trials)
+    for rung, changes in enumerate(setup.rungs[1:], 1):
+        own = [one for one in ranked(setup.objectives, found) if len(one.rungs) == rung and one.last.known]
+        best = sorted(one.number for one in own[: math.ceil(setup.spec.keep * len(own))])
+        if not best:
+            break
+        measured = measuring.measure([found[number].last.point for number in best], changes)
+        for number, one in zip(best, measured, strict=True):
+            found[number] = replace(found[number], rungs=(*found[number].rungs, one))
+    return found
+
+
+def _again(
+    setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTrial]
+) -> tuple[list[Finalist], list[Finalist]]:
+    """Measure the best trials and the baselines again, with new seeds and words.
+
+    Baselines have the hidden size of the best trial.
+    """
+    best = [one for one in ranked(setup.objectives, trials) if one.last.known][: setup.spec.finalists]
+    if not best:
+        return [], []
+    first = best[0].last.point
+    size = {HIDDEN: first.hidden} if HIDDEN in first.params else {}
+    baselines = [replace(point, hidden=first.hidden, params=size) for point in setup.baselines]
+    points = [*(one.last.point for one in best), *baselines]
+    again = measuring.measure(points, setup.again())
+    larger: Sequence[Measured | None] = [None] * len(points)
+    if setup.spec.larger:
+        larger = measuring.measure(points, setup.again(larger=True))
+    found = [
+        Finalist(point.name, best[place].last if place < len(best) else None, again[place], larger[place])
+        for place, point in enumerate(points)
+    ]
+    return found[: len(best)], found[len(best) :]

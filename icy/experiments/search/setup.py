@@ -1,0 +1,213 @@
+"""The setup of a search, from its spec: the space, the objectives, the rungs, and the jobs of each point."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import get_args
+
+from icy.analysis.people_distance import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
+from icy.config.specs import ProbeSpec, RunSpec, SearchSpec, names
+from icy.config.types import SamplerName
+from icy.core.checks import LARGEST_SEED, real_number, seed_list, whole_number
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.registry import registry
+from icy.core.text import several, words
+from icy.core.types import Choices, Fields
+from icy.grammars import canonical_name
+from icy.records.record import config_text
+from icy.study.rows import read_rows
+from icy.study.spec import StudySpec
+
+from .objectives import PEOPLE, Objective, objectives_of
+from .space import Point, Space, space_of
+
+ICY22 = "icy22"
+CONVERGED = "converged"  # protocol of the games for the comparison with people
+GAMES = ("instances", "list_seed")  # settings of these games
+BASELINES = {"sender": ("HierZero:dgsend", "FC2L", "RNNAutoReg:LSTM"), "receiver": ("Hier:GRU", "FC2L")}
+IN_A_RUNG = (
+    *("meanings", "vocab_size", "word_length", "seeds", "target", "cap", "max_updates", "held_out", "split"),
+    *("representation", "symbols", "preset", "settings"),
+)
+LATER = 1000  # the list of instances of the games that measure finalists again: other languages
+
+
+@dataclass(frozen=True)
+class SearchSetup:
+    """A search with its settings checked.
+
+    Attributes:
+        spec: the request of the user.
+        space: the points to choose from.
+        objectives: the objectives, first all to minimize.
+        people: the people of the objective "people", if it is one.
+        baselines: models that are measured with the finalists.
+    """
+
+    spec: SearchSpec
+    space: Space
+    objectives: tuple[Objective, ...]
+    people: PeopleAccuracies | None
+    baselines: tuple[Point, ...]
+
+    @property
+    def rungs(self) -> list[Fields]:
+        """The settings of each rung, by name."""
+        return [by_field(rung) for rung in self.spec.rungs] or [{}]
+
+    @property
+    def trials(self) -> int:
+        """Number of trials: at most one per point of the space."""
+        return min(self.spec.trials, self.space.size)
+
+    @property
+    def grammars(self) -> list[str]:
+        """Grammars of a trial's probe: of the objectives, and further ones; none if only people count."""
+        own = [name for one in self.objectives for name in one.grammars]
+        own += [canonical_name(name) for name in words(self.spec.grammar)]
+        only_people = any(one.of_people for one in self.objectives) and "updates" not in self._measures
+        return list(dict.fromkeys(own or ([] if only_people else ["concat"])))
+
+    @property
+    def _measures(self) -> list[str]:
+        return [term.measure for one in self.objectives for term in one.terms]
+
+    @property
+    def name(self) -> str:
+        """The name of this search in its database: it depends on all that determines the trials."""
+        spec = {name: getattr(self.spec, name) for name in IN_A_RUNG}
+        own = {"people": str(self.spec.people), "instances": self.spec.instances} if PEOPLE in self._measures else {}
+        what: Choices = {
+            "space": self.space.to_json(),
+            "objectives": [[o.text, o.direction] for o in self.objectives],
+            "sampler": self.spec.sampler,
+            "sampler_seed": self.spec.sampler_seed,
+            "batch": self.spec.batch,
+            "rung": self.rungs[0],
+            "spec": {k: v if isinstance(v, dict) else str(v) for k, v in spec.items()},
+            "grammars": self.grammars,
+            "protocol": str(self.spec.protocol),
+            **own,
+        }
+        return hashlib.sha256(config_text(what).encode()).hexdigest()[:12]
+
+    def new_seeds(self, count: int) -> list[int]:
+        """Return seeds that no rung of the search uses, so that the words are new, too."""
+        used = [seed for rung in self.rungs for seed in seed_list(rung.get("seeds", self.spec.seeds))]
+        first = max(used) + 1
+        if first + count > LARGEST_SEED:
+            raise InvalidSettingError(f"There are no {count} new seeds above {max(used)}: choose smaller seeds.")
+        return list(range(first, first + count))
+
+    def again(self, larger: bool = False) -> Choices:
+        """Return the settings of the second measurement: of the last rung, or larger ones, with new seeds."""
+        changes = {**self.rungs[-1], **(by_field(self.spec.larger) if larger else {})}
+        count = changes["seeds"] if larger and "seeds" in self.spec.larger else self.spec.new_seeds
+        seeds = self.new_seeds(count) if isinstance(count, int) else seed_list(count)
+        return {**changes, "seeds": seeds, "list_seed": LATER}
+
+    def specs_of(self, point: Point, changes: Fields) -> list[RunSpec]:
+        """Return the specs of the jobs that measure a point.
+
+        Args:
+            point: the point.
+            changes: settings that replace settings of the search, as of a rung.
+        """
+        shared = {f.name: getattr(self.spec, f.name) for f in fields(RunSpec)} | {"quick": False}
+        found: list[RunSpec] = []
+        if self.grammars:
+            own = {name: getattr(self.spec, name) for name in names(ProbeSpec)} | shared
+            own |= {"model": [point.entry.qualified], "grammar": self.grammars, "hidden": point.hidden}
+            own |= {"options": dict(point.options)} | {n: v for n, v in changes.items() if n in IN_A_RUNG}
+            found.append(ProbeSpec(**own).with_given({*self.spec.given, *changes} & set(own)))
+        if self.people is not None:
+            games = {"instances": self.spec.instances} | {n: v for n, v in changes.items() if n in GAMES}
+            found.append(StudySpec(**self._games(point), **{**shared, "keep_models": False}, **games))
+        return found
+
+    def _games(self, point: Point) -> Choices:
+        assert self.people is not None
+        by_dataset = grammars_of(self.people)
+        asked = [term.of for one in self.objectives if one.of_people for term in one.terms]
+        datasets = list(by_dataset) if "" in asked else list(dict.fromkeys(asked))
+        return {
+            "player": [point.entry.name],
+            "dataset": datasets,
+            "grammar": list(dict.fromkeys(name for dataset in datasets for name in by_dataset[dataset])),
+            "protocol": CONVERGED,
+            "hidden": point.hidden,
+            "representation": self.spec.representation,
+            "options": dict(point.options),
+        }
+
+
+def by_field(options: Fields) -> Choices:
+    """Return options by the names of their fields."""
+    return {name.replace("-", "_"): value for name, value in options.items()}
+
+
+def set_up(spec: SearchSpec) -> SearchSetup:
+    """Return the setup of a search.
+
+    Raises:
+        IcyError: as for `icy.search`.
+    """
+    registry.load_files(spec.plugin)
+    _check_numbers(spec)
+    objectives, space = objectives_of(spec), space_of(spec)
+    people = _people(spec) if any(one.of_people for one in objectives) else None
+    if people is not None:
+        if space.side != "sender":
+            raise InvalidSettingError("The distance to people is for senders, which answer with words as people do.")
+        for one in objectives:
+            if one.of_people and one.terms[0].of:
+                people.part(one.terms[0].of)  # raises for an unknown dataset
+    names_of_baselines = BASELINES[space.side] if spec.baselines is None else words(spec.baselines)
+    baselines = [entry for name in names_of_baselines for entry in registry.match(name, space.side)]
+    points = tuple(Point(entry, space.hidden) for entry in baselines)
+    setup = SearchSetup(spec, space, tuple(objectives), people, points)
+    _check_new_seeds(setup)
+    return setup
+
+
+def _people(spec: SearchSpec) -> PeopleAccuracies:
+    if str(spec.people).lower() == ICY22:
+        return published_accuracies()
+    return study_accuracies(read_rows(Path(spec.people)))
+
+
+def _check_numbers(spec: SearchSpec) -> None:
+    """Raise if a setting of the search is not accepted."""
+    if spec.sampler not in get_args(SamplerName):
+        raise unknown("sampler", str(spec.sampler), get_args(SamplerName))
+    for name, least in (("trials", 1), ("batch", 1), ("finalists", 0), ("new_seeds", 2), ("instances", 1)):
+        whole_number(name, getattr(spec, name), least=least)
+    whole_number("sampler_seed", spec.sampler_seed, least=0)
+    if not 0 < real_number("keep", spec.keep) <= 1:
+        raise InvalidSettingError(
+            f"keep is the share of trials that go to the next rung, above 0 to 1, not {spec.keep}."
+        )
+    if not spec.winner.isidentifier():
+        raise InvalidSettingError(f"The name of the winner consists of letters, digits and '_', not '{spec.winner}'.")
+    for axis in (name for name in spec.axes if name != "hidden"):
+        if len(several(getattr(spec, axis))) != 1 or getattr(spec, axis) == "all":
+            raise InvalidSettingError(f"A search has one value of {axis}; only models, their options and hidden vary.")
+    for what, tables in (("rungs", spec.rungs), ("larger", [spec.larger])):
+        for table in tables if isinstance(tables, (list, tuple)) else [tables]:
+            if not isinstance(table, Mapping):
+                raise InvalidSettingError(f"{what} needs tables of settings, each under [[rungs]] in TOML.")
+            for name in by_field(table):
+                if name not in (*IN_A_RUNG, "instances"):
+                    raise unknown(f"setting in {what}", name, [*IN_A_RUNG, "instances"])
+
+
+def _check_new_seeds(setup: SearchSetup) -> None:
+    """Raise if the larger measurement would use seeds of the search."""
+    used = {seed for rung in setup.rungs for seed in seed_list(rung.get("seeds", setup.spec.seeds))}
+    if both := used & set(setup.again(larger=True)["seeds"]):
+        raise InvalidSettingError(
+            f"The seed {min(both)} of `larger` was used in the search; give a number of seeds, or others."
+        )

@@ -1,0 +1,146 @@
+"""The space of a search: the models, hidden sizes and options to choose from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from icy.config.specs import SearchSpec
+from icy.core.checks import hidden_list
+from icy.core.entry import Entry
+from icy.core.errors import InvalidSettingError, quoted
+from icy.core.registry import SIDES
+from icy.core.text import several, words
+from icy.core.types import Choices, Fields
+from icy.experiments.probe import usable_models
+
+MODEL, HIDDEN = "model", "hidden"  # dimensions other than options
+SCALARS = (str, int, float, bool, type(None))  # types of values that Optuna stores
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the space: a model with its hidden size and options.
+
+    Attributes:
+        entry: registry entry of the model, with the options that it declares.
+        hidden: hidden size.
+        options: other arguments of the model.
+        params: the value of each dimension.
+    """
+
+    entry: Entry
+    hidden: int
+    options: Fields = field(default_factory=dict)
+    params: Fields = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the model, with its options, and its hidden size if that is a dimension."""
+        shown = {**self.options, **({HIDDEN: self.hidden} if HIDDEN in self.params else {})}
+        return " ".join([self.entry.name, *(f"{name}={value}" for name, value in shown.items())])
+
+
+@dataclass(frozen=True)
+class Space:
+    """The space of a search.
+
+    Attributes:
+        values: values of each dimension.
+        entries: models by name.
+        hidden: hidden size, unless it is a dimension.
+        options: arguments that all models get.
+    """
+
+    values: Mapping[str, tuple[Any, ...]]
+    entries: Mapping[str, Entry]
+    hidden: int
+    options: Fields
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return math.prod(map(len, self.values.values()))
+
+    @property
+    def side(self) -> str:
+        """Side of the models."""
+        return next(iter(self.entries.values())).kind
+
+    def point(self, params: Fields) -> Point:
+        """Return the point with these values of the dimensions."""
+        entry = self.entries[params.get(MODEL, next(iter(self.entries)))]
+        own = {name: value for name, value in params.items() if name not in (MODEL, HIDDEN)}
+        if entry.choices:
+            entry, own = entry.with_choices({**entry.chosen, **own}), {}
+        return Point(entry, params.get(HIDDEN, self.hidden), {**self.options, **own}, params)
+
+    def identity(self, params: Fields) -> Choices:
+        """Return facts that are equal for equal models: options without effect are left out."""
+        point = self.point(params)
+        return {MODEL: point.entry.qualified, HIDDEN: point.hidden, **point.options}
+
+    def nth(self, place: int) -> Choices:
+        """Return the dimensions of the point with this number; the last dimension varies fastest."""
+        found: Choices = {}
+        for name, values in reversed([*self.values.items()]):
+            place, at = divmod(place, len(values))
+            found[name] = values[at]
+        return {name: found[name] for name in self.values}
+
+    def to_json(self) -> Choices:
+        """Return the space as JSON, with the versions of its models."""
+        models = {n: [entry.full_version, *(c.full_version for c in entry.cells)] for n, entry in self.entries.items()}
+        return {"values": {n: list(v) for n, v in self.values.items()}, "models": models, "hidden": self.hidden,
+                "options": dict(self.options)}  # fmt: skip
+
+
+def space_of(spec: SearchSpec) -> Space:
+    """Return the space of a search.
+
+    Raises:
+        InvalidSettingError: no model, models of two sides, nothing to choose, or a value that cannot be stored.
+        UnknownNameError: an unknown model, option or value.
+        IncompatibleError: a model does not work with the representation.
+    """
+    if not words(spec.model):
+        raise InvalidSettingError("No model was given; `icy list models` shows all.")
+    sides = [spec.side] if spec.side else SIDES
+    found = usable_models(spec.model, str(spec.representation), sides)
+    if len({entry.kind for entry in found}) > 1:
+        raise InvalidSettingError('These models are senders and receivers; choose a side, as in side="sender".')
+    entries, sizes = {entry.name: entry for entry in found}, hidden_list(spec.hidden)
+    values: dict[str, tuple[Any, ...]] = {MODEL: tuple(entries)} if len(entries) > 1 else {}
+    values |= _options(spec, list(entries.values()))
+    values |= {HIDDEN: tuple(sizes)} if len(sizes) > 1 else {}
+    if math.prod(map(len, values.values())) < 2:
+        raise InvalidSettingError(
+            f"There is nothing to choose: {next(iter(entries))} is a single model. Give several models or hidden "
+            "sizes, or values of its options in `space`."
+        )
+    return Space(values, entries, sizes[0], dict(spec.options))
+
+
+def _options(spec: SearchSpec, entries: Sequence[Entry]) -> dict[str, tuple[Any, ...]]:
+    """Return the options to choose and their values: those in `space`, else all that a single model declares."""
+    own = {name.replace("-", "_"): value for name, value in spec.space.items()}
+    if not own and len(entries) == 1:
+        return {name: tuple(values) for name, values in entries[0].choices.items()}
+    found = {name: _values(name, value) for name, value in own.items()}
+    for entry in (entry for entry in entries if entry.choices):
+        for name, values in found.items():
+            for value in values:
+                entry.with_choices({name: value})  # raises for an option or a value that it does not have
+    return found
+
+
+def _values(name: str, value: object) -> tuple[Any, ...]:
+    if name in (MODEL, HIDDEN):
+        raise InvalidSettingError(f"`{name}` is not an option of a model: give its values in `{name}`, not in `space`.")
+    found = several(value) if isinstance(value, (str, int, float, list, tuple)) else []
+    if not found or not all(isinstance(one, SCALARS) for one in found):
+        raise InvalidSettingError(f"`space` needs a list of texts, numbers or true and false for {name}, not "
+                                  f"{quoted(value)}.")  # fmt: skip
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,333 @@
+"""The game of populations: in every update, senders and receivers play with random partners.
+
+A population is a stack of pairs: row k has sender k and receiver k. In a pairing of sender i and receiver j, a row uses
+the parameters of sender i (with its link) and of receiver j, and gradients return to both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icy.core.representations import cross_entropy
+from icy.core.types import State
+from icy.languages.language import Language
+from icy.languages.meanings import IntArray
+from icy.records.record import spoken_file
+from icy.training.batches import Batches
+from icy.training.gradient import GradientLearner, with_copies
+from icy.training.job import Outcome, Replicate
+from icy.training.learners import examples_at_once
+from icy.training.optimizers import Adam, AgedAdam, OfTorch
+from icy.training.populations import Population, member_seed
+from icy.training.stack import Owners
+
+from .game import FAR, PairStack, PlayingPair, Row, emerged, finite, topsim_of
+from .model import Pair, make_pair
+
+RECEIVER, SENDER = "receiver.", ""  # beginnings of the names of parameters; a link belongs to its sender
+CURVE = "population_curve"  # field of a record: points of (updates, worst accuracy, agreement of the senders)
+
+
+class PopulationLearner(GradientLearner):
+    """The rows of several populations as one stack.
+
+    Methods of a learner count populations, not rows.
+
+    Args:
+        *given: arguments of GradientLearner, with a pair per row.
+        population: the agents of every population.
+        **more: further arguments of GradientLearner.
+    """
+
+    def __init__(self, *given: Any, population: Population, **more: Any) -> None:
+        self._population = population
+        self._partners: Tensor | None = None
+        super().__init__(*given, **more)
+
+    def _new_optimizer(self) -> Adam | OfTorch:
+        if not self._population.replace_every:
+            return super()._new_optimizer()
+        return AgedAdam(self._stack.flat, self._stack.flat_grad, self._learning_rate)
+
+    def _owners(self, partners: Tensor, copies: int) -> Owners:
+        """Return the rows that own the parameters, for pairings [2, row] and copies of the last row."""
+        own = torch.arange(self._count, self._count + copies, device=partners.device).expand(2, -1)
+        senders, receivers = torch.cat([partners, own], 1)
+        return {RECEIVER: receivers, SENDER: senders}
+
+    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor, partners: Tensor | None = None) -> None:
+        """Update once.
+
+        Args:
+            inputs: meanings of each pairing, [row, batch, ...].
+            targets: the same meanings.
+            keys: noise key of each pairing.
+            partners: rows of the sender and the receiver of each pairing, [2, row].
+        """
+        assert partners is not None
+        self._partners = partners
+        super().update(inputs, targets, keys)
+
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor, partners: Tensor | None = None) -> None:
+        """Update once per batch."""
+        assert self._issued is not None
+        assert partners is not None
+        self._issued(inputs, targets, keys, partners)
+
+    def _scores(self, arguments: Sequence[Tensor], keys: Tensor) -> Any:
+        assert self._partners is not None
+        owners = self._owners(self._partners, self._copies)
+        return self._stack.forward(arguments, self._stacking, keys, owners=owners)
+
+    def _clip_gradient(self, limit: float) -> None:
+        """Scale the gradient of each agent down to a norm of at most `limit`."""
+        self._stack.clip(limit, (RECEIVER, SENDER))
+
+    @torch.no_grad()
+    def meet(self, partners: Tensor, meanings: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the scores of senders and receivers in evaluation mode.
+
+        Args:
+            partners: rows of the sender and the receiver of each pairing, [2, row].
+            meanings: meanings of each pairing, [row, batch, attribute].
+        """
+        copies = max(self._copies, self._copies_for(self._count, meanings.shape[1]))
+        filled = with_copies(range(self._count), copies)
+        senders, receivers = partners[:, filled]
+        owners = {RECEIVER: receivers, SENDER: senders}
+        sent, answered = self._stack.forward([meanings[filled]], self._stacking, owners=owners)
+        return sent[: self._count], answered[: self._count]
+
+    def renew(self, row: int, weights: Mapping[str, Tensor]) -> None:
+        """Replace the weights of these names in a row by new weights, with a new state of the optimizer."""
+        self._stack.load(row, {**self._stack.state(row), **weights})
+        for flat in self._optimizer.moments.values():
+            for name, view in self._stack.views(flat).items():
+                if name in weights:
+                    view[row].zero_()
+
+    def rows_of(self, which: Iterable[int]) -> list[int]:
+        """Return the rows of some populations."""
+        size = self._population.size
+        return [place * size + k for place in which for k in range(size)]
+
+    def weights(self, place: int) -> dict[str, Tensor]:
+        """Return the weights of a population, as the state of a ModuleList of pairs (see `saved_pair`)."""
+        rows, population = self.rows_of([place]), self._population
+        found: dict[str, Tensor] = {}
+        for k in range(population.size):
+            senders = super().weights(rows[k % population.senders])
+            receivers = super().weights(rows[k % population.receivers])
+            found |= {f"{k}.{n}": (receivers if n.startswith(RECEIVER) else senders)[n] for n in senders}
+        return found
+
+    def losses(self) -> Tensor | None:
+        """Return the sum of the losses of the pairings of each population at the last update."""
+        found = super().losses()
+        return None if found is None else found.view(-1, self._population.size).sum(1)
+
+    def state(self, place: int) -> State:
+        """Return a copy of the training state of a population, for `resume`."""
+        return {"rows": [super(PopulationLearner, self).state(row) for row in self.rows_of([place])]}
+
+    def resume(self, states: Sequence[State]) -> None:
+        """Resume from the `state` of each population; all states have the same number of updates."""
+        super().resume([row for state in states for row in state["rows"]])
+
+    def keep(self, which: list[int]) -> None:
+        """Keep only these populations."""
+        super().keep(self.rows_of(which))
+
+
+class PopulationStack(PairStack):
+    """Joint training of several populations, all from scratch."""
+
+    learner: PopulationLearner
+
+    @property
+    def population(self) -> Population:
+        """The agents of every population."""
+        return self.job.task.population
+
+    def _rows(self) -> list[Replicate]:
+        """Return a replicate per row: row k has the seed of the k-th sender and the k-th receiver."""
+        numbers = range(self.population.size)
+        replicates = [player.replicate for player in self.players]
+        return [replace(r, seed=member_seed(r.seed, k)) for r in replicates for k in numbers]
+
+    def _make_draws(self, device: torch.device) -> Batches:
+        space, rows = self.job.task.space, self._rows()
+        # No messages are read: an agent from scratch knows no language.
+        nothing = Language(space, np.zeros((space.size, space.attributes), dtype=np.uint8), self.job.task.vocab_size)
+        return Batches([nothing] * len(rows), [row.seed for row in rows], device)
+
+    def _models(self) -> list[Pair]:
+        return [make_pair(self.job.task, row.seed, self.settings) for row in self._rows()]
+
+    def _make_learner(self, by_gradient: Callable[..., GradientLearner] = GradientLearner) -> GradientLearner:
+        return super()._make_learner(partial(PopulationLearner, population=self.population))
+
+    # -- updates -------------------------------------------------------------------------------------------------------
+
+    def _update(self, count: int) -> None:
+        while count:
+            self._replace_agents()
+            some = min(count, self.population.until_replacement(self.updates) or count)
+            first = FAR + self.updates
+            meanings, _ = self.draws.batches("training", first, some, self.settings.batch_size)
+            partners = torch.stack([self._partners(self.updates + n) for n in range(some)])
+            self.learner.train(meanings, meanings, self.draws.noise(first, some), partners)
+            self.tally.updates += some
+            self.updates += some
+            count -= some
+
+    def _partners(self, update: int) -> Tensor:
+        """Return the rows of the sender and the receiver of each pairing of an update, [2, row]."""
+        return self._in_rows([self.population.partners(player.replicate.seed, update) for player in self.players])
+
+    def _in_rows(self, partners: Sequence[IntArray]) -> Tensor:
+        """Return the rows of the sender and the receiver of each pairing, from their numbers in each population."""
+        size = self.population.size
+        rows = np.concatenate([numbers + place * size for place, numbers in enumerate(partners)], 1)
+        return torch.from_numpy(rows).to(self.job.device)
+
+    def _replace_agents(self) -> None:
+        """Replace the agents that new agents replace before the next update."""
+        for place, player in enumerate(self.players):
+            seed = player.replicate.seed
+            for side, numbers in self.population.replaced(seed, self.updates).items():
+                for number in numbers:
+                    new = make_pair(self.job.task, member_seed(seed, number, self.updates), self.settings)
+                    hears = side == "receiver"
+                    weights = {n: w for n, w in new.state_dict().items() if n.startswith(RECEIVER) == hears}
+                    self.learner.renew(place * self.population.size + number, weights)
+
+    # -- readings ------------------------------------------------------------------------------------------------------
+
+    def _read(self, purpose: str) -> list[Row]:
+        """Evaluate all pairings of every population on the same meanings.
+
+        Returns:
+            A point of the curve of each population, in the order of `JobKind.curve`: means over pairings and senders.
+        """
+        size = self.population.size
+        drawn, _ = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
+        meanings = drawn[0, ::size].repeat_interleave(size, 0)
+        right, losses, words = self._all_pairings(meanings)
+        seen = drawn[0, ::size].cpu()
+        self.measured: list[dict[str, Any]] = [
+            {
+                "pairings": right[i].tolist(),
+                "worst_accuracy": float(right[i].min()),
+                "sender_agreement": agreement(words[i]),
+                "sender_topsims": [topsim_of(seen[i], said, self.settings) for said in words[i]],
+            }
+            for i in range(len(self.players))
+        ]
+        means = [(float(of_one.mean()), float(loss.mean())) for of_one, loss in zip(right, losses, strict=True)]
+        return [
+            [self.updates, accuracy, loss, _mean(measured["sender_topsims"]), None, None]
+            for (accuracy, loss), measured in zip(means, self.measured, strict=True)
+        ]
+
+    def _all_pairings(self, meanings: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Let every sender meet every receiver.
+
+        Args:
+            meanings: meanings of each row, [row, batch, attribute].
+
+        Returns:
+            Accuracies and losses, [population, sender, receiver]; and greedy words of the senders, [population, sender,
+            batch, place].
+        """
+        some = self.population
+        count = len(self.players)
+        right = torch.zeros(count, some.senders, some.receivers, dtype=torch.float64, device="cpu")
+        losses = torch.zeros_like(right)
+        words: dict[int, Tensor] = {}
+        for numbers in some.rounds():
+            sent, answered = self._meet(self._in_rows([numbers] * count), meanings)
+            senders, receivers = torch.from_numpy(numbers)
+            accuracy = (answered.argmax(-1) == meanings).double().mean((-2, -1))
+            # One by one, as the last bits of a mean may depend on the size of the stack.
+            loss = torch.stack([cross_entropy(of_one, m).mean() for of_one, m in zip(answered, meanings, strict=True)])
+            right[:, senders, receivers] = accuracy.view(count, -1).cpu()
+            losses[:, senders, receivers] = loss.view(count, -1).double().cpu()
+            said = self.link.greedy_words(sent).cpu().unflatten(0, (count, -1))
+            for place, sender in enumerate(senders.tolist()):
+                words[sender] = said[:, place]
+        return right, losses, torch.stack([words[sender] for sender in range(some.senders)], 1)
+
+    def _meet(self, partners: Tensor, meanings: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the scores of sender and receiver of each pairing, with few examples at once."""
+        parts = [self.learner.meet(partners, some) for some in meanings.split(examples_at_once(meanings), 1)]
+        sent, answered = zip(*parts, strict=True)
+        return torch.cat(sent, 1), torch.cat(answered, 1)
+
+    def _note(self, readings: list[Row], due: Iterable[int]) -> None:
+        due = list(due)
+        super()._note(readings, due)
+        for i in due:
+            point = [self.updates, *(self.measured[i][name] for name in ("worst_accuracy", "sender_agreement"))]
+            self.players[i].before.setdefault(CURVE, []).append(point)
+
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    def _languages(self, which: Sequence[int]) -> dict[int, Language]:
+        """Return the greedy messages of the first sender of some populations; `spoken` has all senders."""
+        task, count = self.job.task, self.link.word_count(self.job.task.vocab_size)
+        rows = [i * self.population.size + k for i in which for k in range(self.population.senders)]
+        words = iter(self._greedy_words(rows))
+        self.spoken = {
+            i: [emerged(task, self.players[i].replicate, next(words), count) for _ in range(self.population.senders)]
+            for i in which
+        }
+        return {i: languages[0] for i, languages in self.spoken.items()}
+
+    def _outcome(self, player: PlayingPair, final: Row, diverged: bool, language: Language) -> Outcome:
+        outcome, place = super()._outcome(player, final, diverged, language), self.players.index(player)
+        measured = self.measured[place]
+        topsims = [finite(value) for value in measured["sender_topsims"]]
+        key, others = self.job.key(player.replicate), self.spoken[place][1:]
+        files = {spoken_file(key, n): one.to_bytes() for n, one in enumerate(others, 1)}
+        extra = {**outcome.extra, **measured, "sender_topsims": topsims}
+        return replace(outcome, extra=extra, files={**outcome.files, **files})
+
+    def _keep(self, staying: list[int]) -> None:
+        rows = self.learner.rows_of(staying)
+        self.learner.keep(staying)
+        self.draws.keep(rows)
+        self.tally.keep(rows)
+
+    def _own(self) -> dict[Replicate, State]:
+        nothing = {"updates": 0, "right": None}  # the counts of training batches are not reported
+        return {replicate: {**state, "tally": nothing} for replicate, state in super()._own().items()}
+
+
+def agreement(words: Tensor) -> float | None:
+    """Return the agreement of senders: the mean share of equal words, over all pairs of senders and all meanings.
+
+    Args:
+        words: words of each sender for the same meanings, [sender, meaning, place].
+
+    Returns:
+        The share, from 0 to 1; None for a single sender.
+    """
+    shares = [float((one == other).double().mean()) for one, other in combinations(words, 2)]
+    return fmean(shares) if shares else None
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean of the finite values; NaN if there are none."""
+    known = [value for value in values if math.isfinite(value)]
+    return fmean(known) if known else math.nan

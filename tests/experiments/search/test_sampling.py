@@ -1,0 +1,100 @@
+"""The trials of a search in Optuna: the same points however often it is stopped."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icy.core.errors import StoreError
+from icy.experiments.search.sampling import DATABASE, INSTALL, Trials, fronts, quiet_optuna, require_optuna
+from icy.experiments.search.setup import SearchSetup
+
+from .helpers import setup_of
+
+OPTIONS = {"a": [1, 2, 3, 4], "b": ["x", "y", "z"], "c": [True, False]}
+
+
+def of(setup: SearchSetup, folder: Path | None, count: int) -> list[dict[str, Any]]:
+    """Run a search of `count` trials whose values are known, and return the points of all of its trials."""
+    with quiet_optuna(), closing(Trials(setup, folder)) as trials:
+        done = len(trials.ended()) // setup.spec.batch * setup.spec.batch
+        while done < count:
+            batch = trials.batch(done, min(setup.spec.batch, count - done))
+            for params in batch[len(trials.ended()) - done :]:
+                value = params["a"] + (params["b"] == "y") + 0.1 * params["c"]
+                failed = params["a"] == 4 and params["b"] == "z"
+                trials.add(params, None if failed else [value], {"model": "x"})
+            done += len(batch)
+        return [dict(trial.params) for trial in trials.ended()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_a_search_that_was_stopped_has_the_same_trials(sampler: str, tmp_path: Path) -> None:
+    setup = setup_of(model="sender/FC1L", space=OPTIONS, sampler=sampler)
+    whole = of(setup, None, 19)
+    for stopped in (1, 3, 8, 14, 19):
+        assert of(setup, tmp_path, stopped) == whole[:stopped]
+    assert len({tuple(point.values()) for point in whole}) == 19
+    other = setup_of(model="sender/FC1L", space=OPTIONS, sampler=sampler, sampler_seed=1)
+    assert of(other, tmp_path, 4) != whole[:4]
+
+
+@pytest.mark.slow
+def test_tpe_learns_from_earlier_trials() -> None:
+    setup = setup_of(model="sender/FC1L", space={"a": [*range(1, 13)], "b": ["x", "y"], "c": [True, False]})
+    points = of(setup, None, 24)
+    late = [point["a"] for point in points[12:]]
+    assert sum(late) / len(late) < sum(point["a"] for point in points[:12]) / 12
+
+
+def test_a_trial_depends_on_its_number_and_earlier_batches() -> None:
+    setup = setup_of(model="sender/FC1L", space=OPTIONS)
+    whole = of(setup, None, 8)
+    with quiet_optuna():
+        trials = Trials(setup, None)
+        assert trials.batch(0, 2) == whole[:2]
+        assert trials.batch(0, 4) == whole[:4]
+
+
+def test_no_trial_repeats_a_point_until_all_are_tried() -> None:
+    setup = setup_of(model="sender/FC1L", space=OPTIONS)
+    with quiet_optuna():
+        trials = Trials(setup, None)
+        points = trials.batch(0, 100)
+    assert len(points) == setup.space.size == 24
+    assert len({tuple(point.values()) for point in points}) == 24
+
+
+@pytest.mark.slow
+def test_importances_are_shares(tmp_path: Path) -> None:
+    setup = setup_of(model="sender/FC1L", space=OPTIONS)
+    of(setup, tmp_path, 20)
+    with quiet_optuna(), closing(Trials(setup, tmp_path)) as trials:
+        (found,) = trials.importances()
+    assert set(found) == {*OPTIONS}
+    assert max(found, key=lambda name: found[name]) == "a"
+    assert math.isclose(sum(found.values()), 1)
+
+
+def test_a_damaged_database_is_explained(tmp_path: Path) -> None:
+    (tmp_path / DATABASE).write_text("no database")
+    with quiet_optuna(), pytest.raises(StoreError, match="cannot be read"):
+        Trials(setup_of(), tmp_path)
+
+
+def test_fronts_of_one_and_two_objectives() -> None:
+    assert fronts(["maximize"], [(1,), (3,), (2,), (3,)]) == [[1, 3], [2], [0]]
+    assert fronts(["minimize", "maximize"], [(1, 1), (2, 2), (2, 1), (0, 0)]) == [[0, 1, 3], [2]]
+    assert fronts(["minimize"], []) == []
+
+
+def test_without_optuna_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "optuna", None)
+    with pytest.raises(Exception, match=r'pip install "icy-toolkit\[search\]"'):
+        require_optuna()
+    assert "search" in INSTALL

@@ -1,0 +1,148 @@
+"""Whole searches: their records, a kill and its continuation, rungs, finalists, the report and the winner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import icy
+from icy import testing
+from icy.core.errors import StoreError
+from icy.core.registry import registry
+from icy.experiments.search.result import SearchResult
+from icy.experiments.search.sampling import quiet_optuna
+from icy.experiments.search.search import LOCK, _alone
+from icy.experiments.watcher import Watcher
+
+from .helpers import CHOICES, SMALL, plugin_file
+
+
+class Stop(Watcher):
+    """Stops at the n-th record."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.left = after
+        self.keys: list[str] = []
+
+    def filed(self, record: Any) -> None:
+        self.keys.append(record["key"])
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def search(out: Path, **given: Any) -> SearchResult:
+    return icy.search(**{"progress": False, **SMALL, "out": out, **given})
+
+
+def summary(result: SearchResult) -> list[Any]:
+    """Return the points and values of all trials."""
+    return [(t.number, t.name, [[v.value for v in one.values] for one in t.rungs]) for t in result.trials]
+
+
+SPACE: dict[str, Any] = {"hidden": "4,8", "batch": 2, "minimize": ["ratio:perm", "parameters"]}
+
+
+def test_a_killed_search_continues_with_the_same_trials(tmp_path: Path) -> None:
+    whole = search(tmp_path / "whole", **SPACE)
+    stop = Stop(5)
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path / "killed", watcher=stop, **SPACE)
+    rest = Stop(0)
+    assert summary(search(tmp_path / "killed", watcher=rest, **SPACE)) == summary(whole)
+    assert not {*stop.keys} & {*rest.keys}
+    assert len({*stop.keys, *rest.keys}) == len(icy.ProbeResult.load(tmp_path / "whole").records)
+    more = Stop(0)
+    assert summary(search(tmp_path / "whole", watcher=more, trials=3, **SPACE)) == summary(whole)[:3]
+    assert not more.keys
+
+
+@pytest.mark.slow
+def test_trials_are_ordinary_records(tmp_path: Path) -> None:
+    result = search(tmp_path)
+    probed = icy.probe(SMALL["model"], "perm", **{n: SMALL[n] for n in ("meanings", "word_length", "hidden", "seeds",
+                       "target", "settings")}, workers=1, out=tmp_path, rerun="never", progress=False)  # fmt: skip
+    assert len(probed.records) == 4
+    table = probed.to_dataframe("wide")["perm", "mean"]
+    assert {trial.name: trial.last.values[0].value for trial in result.trials} == pytest.approx(
+        {str(name).removeprefix("sender/"): value for name, value in zip(["FC1L", "FC2L"], table, strict=True)}
+    )
+
+
+@pytest.mark.slow
+def test_the_best_share_of_a_rung_goes_to_the_next(tmp_path: Path) -> None:
+    rungs = [{"meanings": "2x2"}, {"seeds": 2}]
+    result = search(tmp_path, hidden="4,8", rungs=rungs, keep=0.5, finalists=1, new_seeds=2, baselines="FC1L",
+                    larger={"meanings": "2x4"})  # fmt: skip
+    reached = [trial for trial in result.trials if len(trial.rungs) == 2]
+    assert len(reached) == 2
+    best = sorted(trial.rungs[0].values[0].value for trial in result.trials)[:2]
+    assert sorted(trial.rungs[0].values[0].value for trial in reached) == best
+    assert [len(trial.rungs) for trial in result.ranked] == [2, 2, 1, 1]
+    (one,), (other,) = result.finalists, result.baselines
+    assert one.search is not None
+    assert one.shrinkage(0) == one.again.values[0].value - one.search.values[0].value
+    assert (other.search, other.again.point.hidden) == (None, one.again.point.hidden)
+    assert one.larger is not None
+    records = icy.ProbeResult.load(tmp_path).records
+    seeds = {space: {r["seed"] for r in records if r["meanings"] == space} for space in ("2x2", "2x3", "2x4")}
+    assert seeds == {"2x2": {123}, "2x3": {123, 124, 125, 126}, "2x4": {125, 126}}
+    page = (tmp_path / "search.md").read_text()
+    assert all(word in page for word in ("Shrinkage", "Rung 2: 2 trials", "125 to 126", "search.png", one.name))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("forgetting")
+@pytest.mark.parametrize("fields", ["", CHOICES])
+def test_the_winner_is_a_plug_in_of_its_own(fields: str, tmp_path: Path) -> None:
+    space = {"depth": [1, 2], "tanh": [True, False]}
+    result = search(tmp_path, model="Mine", plugin=plugin_file(tmp_path, fields), space=space, winner="Best")
+    assert len(result.trials) == 4
+    registry.load_file(tmp_path / "winner.py")
+    testing.check("sender/Best")
+    best = result.ranked[0].last.point
+    sizes = ("2x3", 4, 3, 8)
+    made = icy.create_sender("Best", *sizes), icy.create_sender(best.entry.name, *sizes, **best.options)
+    assert made[0].state_dict().keys() == made[1].state_dict().keys()
+
+
+@pytest.mark.slow
+def test_a_trial_that_cannot_be_trained_has_no_value(tmp_path: Path) -> None:
+    result = search(tmp_path, settings={"check_every": 20, "max_steps": 20}, target=0.95, model=["sender/FC1L",
+                    "sender/FC2L"], hidden="1,32")  # fmt: skip
+    assert all(trial.last.problem for trial in result.trials if not trial.last.known)
+    assert any(not trial.last.known for trial in result.trials)
+    assert "has no value: concat did not reach" in (tmp_path / "search.md").read_text()
+
+
+def test_two_searches_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:
+    with quiet_optuna(), _alone(tmp_path), pytest.raises(StoreError, match="Another search runs"):
+        search(tmp_path)
+    assert (tmp_path / LOCK).exists()
+
+
+@pytest.mark.slow
+def test_results_are_shown_as_tables(tmp_path: Path) -> None:
+    result = search(tmp_path, maximize="ratio:rot")
+    frame = result.to_dataframe()
+    assert list(frame["name"]) == [trial.name for trial in result.ranked]
+    assert {"ratio:perm", "ratio:rot", "model", "parameters"} <= {*frame.columns}
+    assert "| trial | model |" in repr(result)
+    assert result._repr_markdown_().startswith("| trial | model |")
+    assert all(trial in result.trials for trial in result.front)
+    svg = (tmp_path / "search.svg").read_text()
+    assert all(f'<g id="trial-{n}"><title>{t.name}; ratio:perm' in svg for n, t in enumerate(result.trials))
+
+
+@pytest.mark.slow
+def test_the_distance_to_people_is_measured_in_games(tmp_path: Path) -> None:
+    result = search(tmp_path, minimize="people:synth", instances=2, finalists=1, new_seeds=2, baselines="FC1L")
+    assert all(trial.last.known for trial in result.trials)
+    page = (tmp_path / "search.md").read_text()
+    assert "The distance between two halves of the people is 0.06" in page
+    records = icy.ProbeResult.load(tmp_path).records
+    assert {record["kind"] for record in records} == {"study"}
+    assert {record["config"]["settings"]["list_seed"] for record in records} == {0, 1000}

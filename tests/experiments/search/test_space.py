@@ -1,0 +1,107 @@
+"""The space of a search, and the settings of its measurements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icy.config.specs import ProbeSpec
+from icy.core.errors import IcyError
+from icy.study.spec import StudySpec
+
+from .helpers import CHOICES, plugin_file, setup_of
+
+
+def test_models_and_hidden_sizes_are_dimensions() -> None:
+    space = setup_of(hidden="8,16").space
+    assert space.values == {"model": ("FC1L", "FC2L"), "hidden": (8, 16)}
+    points = [space.point(space.nth(place)) for place in range(space.size)]
+    assert [point.name for point in points] == [f"{m} hidden={h}" for m in ("FC1L", "FC2L") for h in (8, 16)]
+    assert setup_of().space.values == {"model": ("FC1L", "FC2L")}
+
+
+def test_wildcards_match_only_models_of_the_representation() -> None:
+    assert "RNNSampling:RNN" not in setup_of(model="sender/RNN*:RNN").space.entries
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_family_is_searched_along_all_that_it_declares(tmp_path: Path) -> None:
+    space = setup_of(model="Mine", plugin=plugin_file(tmp_path, CHOICES)).space
+    assert space.values == {"depth": (1, 2), "tanh": (False, True)}
+    assert space.point({"depth": 2, "tanh": True}).name == "Mine[depth=2,tanh=true]"
+    assert space.point({"depth": 1, "tanh": False}).name == "Mine"
+    part = setup_of(model="Mine", space={"depth": [1, 2]}).space
+    assert part.values == {"depth": (1, 2)}
+    with pytest.raises(IcyError, match="has no option 'width'"):
+        setup_of(model="Mine", space={"width": [1, 2]})
+    with pytest.raises(IcyError, match="cannot be '3'"):
+        setup_of(model="Mine", space={"depth": [1, 3]})
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_model_without_declared_options_gets_them_as_arguments(tmp_path: Path) -> None:
+    setup = setup_of(model="Mine", plugin=plugin_file(tmp_path), space={"depth": [1, 2]}, options={"tanh": True})
+    point = setup.space.point({"depth": 2})
+    assert (point.name, point.options) == ("Mine tanh=True depth=2", {"tanh": True, "depth": 2})
+
+
+def test_the_name_depends_on_what_determines_the_trials_alone() -> None:
+    name = setup_of().name
+    assert name == setup_of(trials=3, finalists=2, workers=2, out="x", keep=0.5, larger={"meanings": "3x4"}).name
+    others = [{"batch": 2}, {"sampler": "random"}, {"sampler_seed": 1}, {"seeds": 2}, {"hidden": "8,16"}]
+    others += [{"maximize": "ratio:hol"}, {"rungs": [{"meanings": "2x2"}]}, {"settings": {"check_every": 10}}]
+    assert len({name, *(setup_of(**one).name for one in others)}) == len(others) + 1
+
+
+def test_finalists_get_seeds_that_no_rung_used() -> None:
+    setup = setup_of(rungs=[{"seeds": 1}, {"seeds": "200-202"}], new_seeds=3, larger={"meanings": "3x4", "seeds": 2})
+    assert setup.again() == {"seeds": [203, 204, 205], "list_seed": 1000}
+    assert setup.again(larger=True) == {"seeds": [203, 204], "meanings": "3x4", "list_seed": 1000}
+    with pytest.raises(IcyError, match="The seed 201 of `larger` was used"):
+        setup_of(rungs=[{"seeds": "200-202"}], larger={"seeds": "201,300"})
+
+
+def test_a_point_is_measured_by_ordinary_jobs() -> None:
+    setup = setup_of(minimize=["ratio:perm", "people:eng"], grammar="rot", instances=4)
+    probe, games = setup.specs_of(setup.space.point({"model": "FC2L"}), {"meanings": "2x2", "seeds": 2})
+    assert isinstance(probe, ProbeSpec)
+    assert (list(probe.model), probe.grammar, probe.meanings, probe.seeds) == (
+        ["sender/FC2L"],
+        ["perm", "rot"],
+        "2x2",
+        2,
+    )
+    assert isinstance(games, StudySpec)
+    assert (games.player, games.dataset, games.protocol, games.instances) == (["FC2L"], ["eng"], "converged", 4)
+    assert not setup_of(minimize=["people", "parameters"]).grammars
+    assert setup_of(minimize=["updates"]).grammars == ["concat"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"model": ()}, "No model was given"),
+        ({"model": "FC2L", "side": "sender"}, "There is nothing to choose"),
+        ({"model": "*/FC1L"}, "choose a side"),
+        ({"representation": "soft,gumb"}, "one value of representation"),
+        ({"space": {"hidden": [8, 16]}}, "give its values in `hidden`"),
+        ({"space": {"layers": [[1], [2]]}}, "a list of texts, numbers"),
+        ({"space": {"layers": []}}, "a list of texts, numbers"),
+        ({"sampler": "grid"}, "No sampler is called 'grid'"),
+        ({"keep": 0.0}, "above 0 to 1"),
+        ({"trials": 0}, "trials"),
+        ({"rungs": [{"trials": 3}]}, "No setting in rungs is called 'trials'"),
+        ({"rungs": [3]}, "needs tables of settings"),
+        ({"larger": {"modell": 3}}, "No setting in larger is called 'modell'"),
+        ({"minimize": "people", "model": ["receiver/FC1L", "receiver/FC2L"]}, "is for senders"),
+        ({"minimize": "people:klingon"}, "no results of the dataset 'klingon'"),
+        ({"minimize": "people", "people": "missing.csv"}, "cannot be read"),
+        ({"baselines": "FC9"}, "FC9"),
+        ({"winner": "the best"}, "letters, digits"),
+    ],
+)
+def test_wrong_settings_are_explained(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(IcyError, match=said):
+        setup_of(**given)

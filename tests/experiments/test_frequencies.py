@@ -1,0 +1,84 @@
+"""Probes of meanings that exist in part, or that are drawn by weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import icy
+from icy.config.specs import ProbeSpec
+from icy.core.errors import InvalidSettingError
+from icy.experiments.probe import probe_jobs
+from icy.training.job import Replicate
+
+SMALL: dict[str, Any] = {"grammar": ["perm"], "word_length": 2, "hidden": 8, "seeds": 2}
+TEXT = "kind,color,weight\ncat,black,5\ncat,white,1\ndog,brown,3\nfish,brown,1\nbird,white,1\n"
+
+
+@pytest.fixture
+def pets(tmp_path: Path) -> Path:
+    file = tmp_path / "pets.csv"
+    file.write_text(TEXT)
+    return file
+
+
+def only_job(**given: Any) -> Any:
+    (job,) = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, **given))
+    return job
+
+
+def test_equal_frequencies_have_the_keys_of_before() -> None:
+    plain, equal = only_job(meanings="2x3"), only_job(meanings="2x3", frequencies="equal")
+    zipf = only_job(meanings="2x3", frequencies="zipf:1.0")
+    replicate = Replicate("perm", 123)
+    assert plain.key(replicate) == equal.key(replicate) == "09c50f52e8fd74965f01"
+    assert zipf.config(replicate) == {**plain.config(replicate), "frequencies": "zipf:1"}
+
+
+def test_a_file_is_known_by_its_content(pets: Path) -> None:
+    job, replicate = only_job(meanings=str(pets)), Replicate("perm", 123)
+    assert str(job.task.space) == "4,3"
+    other = pets.rename(pets.with_name("animals.csv"))
+    assert only_job(meanings=other).key(replicate) == job.key(replicate)
+    other.write_text(TEXT.replace("5", "6"))
+    assert only_job(meanings=other).key(replicate) != job.key(replicate)
+
+
+def test_space_files_and_laws_are_axes(pets: Path) -> None:
+    jobs = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, meanings=["2x3", str(pets), "4,2"], frequencies="equal,zipf:1"))
+    assert [(str(job.task.space), *(job.frequencies.config.values() if job.frequencies else ())) for job in jobs] == [
+        ("2x3",), ("2x3", "zipf:1"), ("4,3", jobs[2].frequencies.file, "equal"),
+        ("4,3", jobs[2].frequencies.file, "zipf:1"), ("4,2",), ("4,2", "zipf:1"),
+    ]  # fmt: skip
+
+
+def test_both_accuracies_are_recorded_and_a_run_resumes(pets: Path, tmp_path: Path) -> None:
+    how: dict[str, Any] = {"meanings": str(pets), "out": tmp_path / "out", "workers": 1, "progress": False}
+    first = icy.probe("receiver/FC1L", **SMALL, **how).to_dataframe()
+    assert (first["unweighted_accuracy"] != first["accuracy"]).any()
+    assert first["unweighted_accuracy"].between(0, 1).all()
+    assert first["options"].str.fullmatch("existing=pets@[0-9a-f]{16}").all()
+    kept = list((tmp_path / "out" / "meanings").iterdir())
+    assert [file.read_text().count("\n") for file in kept] == [6]
+    how["meanings"] = kept[0]  # the copy in the results continues the run
+    again = icy.probe("receiver/FC1L", **SMALL, **how).to_dataframe()
+    assert again["finished"].tolist() == first["finished"].tolist()
+
+
+def test_alone_equals_in_a_stack_with_held_out_meanings(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"meanings": "4,3,2", "frequencies": "zipf:1", "protocol": "generalise", "target": 0.7}
+    both = icy.probe("sender/FC2L", **SMALL, **how, out=tmp_path / "both", workers=1, progress=False)
+    alone = icy.probe(
+        "sender/FC2L", **{**SMALL, "seeds": [124]}, **how, out=tmp_path / "one", workers=1, progress=False
+    )
+    columns = ["grammar", "accuracy", "unweighted_accuracy", "train_accuracy", "steps"]
+    expected = both.to_dataframe().query("seed == 124")[columns].reset_index(drop=True)
+    assert alone.to_dataframe()[columns].equals(expected)
+
+
+@pytest.mark.parametrize("given", [{"frequencies": "zipf:0"}, {"frequencies": "often"}, {"meanings": "4,0"}])
+def test_what_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidSettingError):
+        only_job(**given)

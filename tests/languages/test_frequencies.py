@@ -1,0 +1,87 @@
+"""Frequencies of meanings: laws, files, and their probabilities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.languages.frequencies import Frequencies, read_meanings
+from icy.languages.meanings import MeaningSpace
+
+SPACE = MeaningSpace.parse("3,2")
+
+
+def test_zipf_gives_each_seed_its_own_order() -> None:
+    numbers, weights = Frequencies("zipf:1").of_seed(SPACE, 1)
+    assert numbers.tolist() == list(range(6))
+    np.testing.assert_allclose(sorted(weights, reverse=True), 1 / np.arange(1, 7) / (1 / np.arange(1, 7)).sum())
+    assert weights.tolist() == Frequencies("zipf:1").of_seed(SPACE, 1)[1].tolist()
+    assert weights.tolist() != Frequencies("zipf:1").of_seed(SPACE, 2)[1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("given", "law"), [("Zipf:1.0", "zipf:1"), ("zipf", "zipf:1"), ("zipf:0.5", "zipf:0.5"), ("equal", "equal")]
+)
+def test_laws_have_one_spelling(given: str, law: str) -> None:
+    assert Frequencies(given).law == law
+    assert Frequencies(given) == Frequencies(law)
+    assert hash(Frequencies(given)) == hash(Frequencies(law))
+
+
+@pytest.mark.parametrize("law", ["zip", "zipf:0", "zipf:-1", "zipf:x", "zipf:1e3", "uniform"])
+def test_other_laws_are_refused(law: str) -> None:
+    with pytest.raises(InvalidSettingError, match="is not a law of frequencies; write 'equal', or 'zipf:'"):
+        Frequencies(law)
+
+
+def write(folder: Path, text: str, name: str = "pets.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_file_gives_space_meanings_and_weights(tmp_path: Path) -> None:
+    text = "kind,legs,Weight\ndog,10,1\ncat,2,2.5\ndog,2,0.5\ndog,10,1\n"
+    space, found = read_meanings(write(tmp_path, text))
+    assert str(space) == "2x2"
+    assert found.value_names == (("cat", "dog"), ("2", "10"))  # numbers in the order of their size
+    numbers, weights = found.of_seed(space, 7)
+    assert space.meanings(numbers).tolist() == [[0, 0], [1, 0], [1, 1]]
+    assert weights.tolist() == [0.5, 0.1, 0.4]
+    equal = found.with_law("equal")
+    assert equal.of_seed(space, 7)[1].tolist() == [1 / 3] * 3
+    assert equal.config == {"existing": found.file, "frequencies": "equal"}
+
+
+def test_rows_without_weights_are_counted_and_the_file_is_named_by_its_content(tmp_path: Path) -> None:
+    space, counted = read_meanings(write(tmp_path, "a;b\nx;1\nx;1\ny;2\nz;2\n"))
+    assert str(space) == "3,2"
+    assert counted.weights is not None
+    assert counted.weights.tolist() == [2, 1, 1]
+    assert read_meanings(write(tmp_path, "a;b\ny;2\nx;1\nz;2\nx;1\n"))[1] == counted
+    assert read_meanings(write(tmp_path, "a;b\ny;2\nx;1\nz;2\n"))[1] != counted
+    same = write(tmp_path, counted.to_csv(space).decode(), "kept.csv")
+    assert read_meanings(same)[1].file.partition("@")[2] == counted.file.partition("@")[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,b\n", "must have a row per meaning"),
+        ("weight\n1\n", "a column per attribute"),
+        ("a,weight\nx,0\n", "positive numbers; row 1 has '0'"),
+        ("a,weight\nx,1\ny,many\n", "row 2 has 'many'"),
+        ("a,b\nx,1\n,2\n", "no value of 'a' in row 2"),
+    ],
+)
+def test_files_that_are_refused(text: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match=sentence):
+        read_meanings(write(tmp_path, text))
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="does not exist; a space is attributes x values"):
+        read_meanings(tmp_path / "none.csv")

@@ -1,0 +1,78 @@
+"""Populations: pairings, schedules of replacement, and seeds of agents."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.training.populations import Population, member_seed
+
+SIZES = [(1, 1), (3, 3), (2, 5), (5, 2), (1, 4), (4, 1)]
+
+
+@pytest.mark.parametrize(("senders", "receivers"), SIZES)
+def test_every_agent_plays_in_every_update(senders: int, receivers: int) -> None:
+    """The larger side once, and the smaller side equally often up to one pairing."""
+    population = Population(senders, receivers)
+    for update in range(20):
+        partners = population.partners(7, update)
+        assert partners.shape == (2, max(senders, receivers))
+        for numbers, members in zip(partners, (senders, receivers), strict=True):
+            counts = Counter(numbers.tolist())
+            assert sorted(counts) == [*range(members)]
+            assert max(counts.values()) - min(counts.values()) <= 1
+
+
+@pytest.mark.parametrize(("senders", "receivers"), [(2, 3), (3, 2), (2, 2)])
+def test_all_pairings_are_equally_likely(senders: int, receivers: int) -> None:
+    population, draws = Population(senders, receivers), 1200
+    counts = np.zeros((senders, receivers))
+    for update in range(draws):
+        np.add.at(counts, tuple(population.partners(3, update)), 1)
+    expected = draws * population.size / (senders * receivers)
+    assert abs(counts / expected - 1).max() < 0.12
+
+
+@pytest.mark.parametrize(("senders", "receivers"), SIZES)
+def test_the_rounds_of_an_evaluation_hold_each_pairing_once(senders: int, receivers: int) -> None:
+    rounds = list(Population(senders, receivers).rounds())
+    assert {len(numbers[0]) for numbers in rounds} == {max(senders, receivers)}
+    met = [tuple(pairing) for numbers in rounds for pairing in numbers.T.tolist()]
+    assert sorted(met) == [(i, j) for i in range(senders) for j in range(receivers)]
+
+
+def test_schedules_of_replacement() -> None:
+    gradual = Population(2, 3, 10)
+    assert [gradual.replaced(1, update) for update in (0, 5, 11)] == [{}, {}, {}]
+    turns = [gradual.replaced(1, update) for update in (10, 20, 30, 40)]
+    assert turns == [{"sender": [s], "receiver": [r]} for s, r in ((0, 0), (1, 1), (0, 2), (1, 0))]
+    assert Population(1, 3, 10, "receivers").replaced(1, 10) == {"receiver": [0, 1, 2]}
+    drawn = [Population(3, 3, 10, "random").replaced(1, update)["sender"][0] for update in range(10, 400, 10)]
+    assert set(drawn) == {0, 1, 2}
+    assert Population(2, 2).replaced(1, 10) == {}
+    assert [gradual.until_replacement(update) for update in (0, 3, 10, 19)] == [10, 7, 10, 1]
+
+
+def test_the_first_agents_have_the_seed_of_the_population() -> None:
+    assert member_seed(123, 0) == 123
+    seeds = {member_seed(123, number, update) for number in range(3) for update in (0, 10, 20)}
+    assert len(seeds) == 9
+
+
+def test_a_pair_adds_nothing_to_keys() -> None:
+    assert Population().config() == {}
+    assert Population(2, 1).config() == {"senders": 2, "receivers": 1}
+    assert Population(1, 1, 5).config() == {"senders": 1, "receivers": 1, "replace_every": 5, "replacement": "gradual"}
+    assert Population.of({"senders": 2, "receivers": 1, "seed": 3}) == Population(2, 1)
+
+
+def test_values_that_no_population_has() -> None:
+    with pytest.raises(InvalidSettingError, match="number of senders"):
+        Population(0)
+    with pytest.raises(InvalidSettingError, match="between two replacements"):
+        Population(replace_every=-1)
+    with pytest.raises(UnknownNameError, match="replacement"):
+        Population(replacement="oldest")
