@@ -175,7 +175,7 @@ def measures(
     same = now.messages == before.messages
     seen = np.zeros(now.space.size, dtype=bool)
     seen[list(numbers)] = True
-    meanings = now.space.all()
+    table = metrics.Table.of(now.space.all(), now.messages)
     return [
         len(languages) - 1,
         float((now.messages == first.messages).mean()),
@@ -184,7 +184,7 @@ def measures(
         float(same[seen].mean()) if seen.any() else math.nan,
         float(same[~seen].mean()) if seen.any() and not seen.all() else math.nan,
         0 if lesson is None else lesson.updates,
-        *(metric(meanings, now.messages).value for metric in (metrics.topsim, metrics.posdis, metrics.bosdis)),
+        *(metric(table).value for metric in (metrics.topsim, metrics.posdis, metrics.bosdis)),
         math.nan if lesson is None else lesson.communication,
     ]
 
