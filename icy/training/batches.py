@@ -187,11 +187,11 @@ def _pools(
     """
     parts = [_parts(space, seed, split, frequencies) for seed in seeds]
     (trained_on, weights), (reported, of_reported) = (zip(*of_one, strict=True) for of_one in zip(*parts, strict=True))
+    equally = MeaningPool(reported, device)
     if frequencies is None:
-        pools = MeaningPool(trained_on, device), MeaningPool(reported, device)
-    else:
-        pools = MeaningPool(trained_on, device, weights), MeaningPool(reported, device, of_reported)
-    return {"training": pools[0], "report": pools[1], EQUALLY: MeaningPool(reported, device)}
+        return {"training": MeaningPool(trained_on, device), "report": equally, EQUALLY: equally}
+    weighted = MeaningPool(trained_on, device, weights), MeaningPool(reported, device, of_reported)
+    return {"training": weighted[0], "report": weighted[1], EQUALLY: equally}
 
 
 def _parts(
