@@ -1,6 +1,6 @@
 """Base classes of senders and receivers, independent of training and of the command line."""
 
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 import torch
@@ -137,12 +137,16 @@ def leave_out_missing_values(receiver: nn.Module, space: MeaningSpace) -> None:
         receiver: a module from messages to scores [batch, attr, value]; it gets a forward hook.
         space: the meanings.
     """
-    penalty = torch.from_numpy(~space.existing).flatten() * MISSING
-    receiver.register_forward_hook(partial(_without_missing, penalty))
+    receiver.register_forward_hook(partial(_without_missing, space))
 
 
-def _without_missing(penalty: Tensor, model: nn.Module, inputs: object, scores: Tensor) -> Tensor:
-    return without_missing(scores, penalty.to(scores.device, scores.dtype))
+def _without_missing(space: MeaningSpace, model: nn.Module, inputs: object, scores: Tensor) -> Tensor:
+    return without_missing(scores, _penalty(space, scores.device, scores.dtype))
+
+
+@cache  # a CUDA graph cannot contain a copy from the CPU
+def _penalty(space: MeaningSpace, device: torch.device, dtype: torch.dtype) -> Float[Tensor, " attr_value"]:
+    return (torch.from_numpy(~space.existing).flatten() * MISSING).to(device, dtype)
 
 
 @traceable

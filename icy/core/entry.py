@@ -131,7 +131,7 @@ class Entry:
         Raises:
             UnknownNameError: `choices` does not have an option or a value.
         """
-        family, old, own = self.name.partition("[")[0], len(name_with("", self.chosen)), dict[str, Choice]()
+        family, old = self.name.partition("[")[0], len(name_with("", self.chosen))
         values = effective(f"{self.kind}/{family}", self.choices, self.conditions, chosen)
         own = {option: value for option, value in values.items() if value != self.choices[option][0]}
         aliases = tuple(name_with(alias[: len(alias) - old], own) for alias in self.aliases)

@@ -204,7 +204,7 @@ def _coded(column: pd.Series, path: Path) -> tuple[tuple[str, ...], IntArray]:
     if len(missing):
         raise InvalidSettingError(f"'{path}' has no value of '{column.name}' in row {missing[0] + 1}.")
     try:
-        names = sorted(set(texts), key=float)
+        names = sorted(set(texts), key=lambda text: (float(text), text))
     except ValueError:
         names = sorted(set(texts))
     places = {name: place for place, name in enumerate(names)}

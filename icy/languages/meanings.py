@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
-from pathlib import Path
+from itertools import accumulate, groupby
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,8 @@ class MeaningSpace:
                 f"{self} has {self._count()} meanings, more than can be numbered (2^{MAX_LOG2_SIZE}); "
                 "take fewer attributes or values."
             )
-        return np.array([math.prod(self.size_of_each[a + 1 :]) for a in range(self.attributes)], dtype=np.int64)
+        from_last = [*accumulate(reversed(self.size_of_each[1:]), mul, initial=1)]
+        return np.array(from_last[::-1], dtype=np.int64)
 
     @property
     def existing(self) -> NDArray[np.bool_]:
@@ -260,7 +262,7 @@ def spaces_in(given: object) -> list[Any]:
         >>> spaces_in("3x4, 10,4,2; 2,3"), spaces_in((3, 4)), spaces_in(["3x4", "10,4,2"])
         (['3x4', '10,4,2', '2,3'], [(3, 4)], ['3x4', '10,4,2'])
     """
-    if isinstance(given, str) and Path(given).is_file():
+    if isinstance(given, str) and os.path.isfile(given):  # a Path refuses a text that is too long for a name
         return [given]
     if isinstance(given, str):
         spaces: list[Any] = []

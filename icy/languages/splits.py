@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.streams import stream
 
 from .meanings import IntArray, MeaningSpace
@@ -48,8 +48,7 @@ class Split:
     share: float = 0.2
 
     def __post_init__(self) -> None:
-        if self.kind not in SPLITS:
-            raise unknown("split", self.kind, list(SPLITS))
+        require_known("split", self.kind, SPLITS)
         if not _is_number(self.share) or not 0 < self.share < 1:
             raise InvalidSettingError(f"The held-out share must be above 0 and below 1, not {self.share!r}.")
 

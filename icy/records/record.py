@@ -263,8 +263,8 @@ def record_key(config: Options, versions: Mapping[str, str]) -> str:
 
     For a language from a file, the hash depends on its content, not on its name.
     """
-    from_files = {name: content_name(str(config[name])) for name in ("grammar", "existing") if name in config}
-    config = {**config, **from_files}
+    named = {name: value for name in ("grammar", "existing") if isinstance(value := config.get(name), str)}
+    config = {**config, **{name: content_name(value) for name, value in named.items()}}
     text = config_text({"config": config, "versions": versions})
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 

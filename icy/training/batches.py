@@ -124,10 +124,11 @@ class Batches:
         self._tables = torch.from_numpy(np.concatenate([language.messages for language in languages])).to(device)
         self._first_row = torch.arange(len(languages), device=device) * self.space.size
         self._place = torch.from_numpy(self.space.strides).to(device)
-        self._pools, self._every = None, torch.empty(0, dtype=torch.int64, device=device)
-        if split is not None or frequencies is not None:
-            self._pools = _pools(self.space, distinct, split, frequencies, device)
-            self._every = torch.from_numpy(self.space.all()).to(device)
+        self._values: int | Tensor = self.space.values
+        if not self.space.is_grid:
+            self._values = torch.tensor(self.space.sizes, device=device, dtype=torch.int64)
+        drawn = split is not None or frequencies is not None
+        self._pools = _pools(self.space, distinct, split, frequencies, device) if drawn else None
         plain = self._pools is None and device.type == "cpu" and self._tables.dtype == torch.uint8
         self._native = plain and calls.available()
 
@@ -158,7 +159,7 @@ class Batches:
         else:
             pool = self._pools.get(purpose, self._pools["training"])
             numbers = pool.draw(self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
-            meanings = self._every[numbers]
+            meanings = numbers[..., None] // self._place % self._values
         return meanings, self._tables[numbers + first_row[:, None]].long()  # nn.Embedding does not take 8-bit tokens
 
     def noise(self, first: int, count: int) -> Int[Tensor, "update replicate"]:
@@ -186,11 +187,11 @@ def _pools(
     """
     parts = [_parts(space, seed, split, frequencies) for seed in seeds]
     (trained_on, weights), (reported, of_reported) = (zip(*of_one, strict=True) for of_one in zip(*parts, strict=True))
+    equally = MeaningPool(reported, device)
     if frequencies is None:
-        pools = MeaningPool(trained_on, device), MeaningPool(reported, device)
-    else:
-        pools = MeaningPool(trained_on, device, weights), MeaningPool(reported, device, of_reported)
-    return {"training": pools[0], "report": pools[1], EQUALLY: MeaningPool(reported, device)}
+        return {"training": MeaningPool(trained_on, device), "report": equally, EQUALLY: equally}
+    weighted = MeaningPool(trained_on, device, weights), MeaningPool(reported, device, of_reported)
+    return {"training": weighted[0], "report": weighted[1], EQUALLY: equally}
 
 
 def _parts(

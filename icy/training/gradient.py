@@ -14,7 +14,7 @@ from icy.core.types import State
 
 from .cuda_graphs import CapturedCall, CapturedUpdates, PlainUpdates
 from .optimizers import Adam, OfTorch
-from .stack import Stack
+from .stack import Owners, Stack
 
 Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
 Prepare = Callable[[Tensor], Tensor]  # inputs [replicate, ...] -> inputs of the models
@@ -183,7 +183,7 @@ class GradientLearner:
         return self._forward(*inputs)
 
     @torch.no_grad()
-    def _evaluate(self, *inputs: Tensor, which: Sequence[int] | None = None) -> Any:
+    def _evaluate(self, *inputs: Tensor, which: Sequence[int] | None = None, owners: Owners | None = None) -> Any:
         count, examples = inputs[0].shape[:2]
         copies = self._copies_for(count, examples)
         if which is None and copies > self._copies:
@@ -195,10 +195,11 @@ class GradientLearner:
         if copies:
             filled = with_copies(range(count), copies)
             inputs = tuple(x[filled] for x in inputs)
+            owners = owners and {part: rows[filled] for part, rows in owners.items()}
         if self._prepare is not None:
             inputs = (self._prepare(inputs[0]), *inputs[1:])
         with _products(self._tf32):
-            outputs = self._stack.forward(inputs, self._stacking, which=which)
+            outputs = self._stack.forward(inputs, self._stacking, which=which, owners=owners)
         if not copies:
             return outputs
         return tuple(x[:count] for x in outputs) if isinstance(outputs, tuple) else outputs[:count]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from icy.core.checks import whole_number
-from icy.core.errors import unknown
+from icy.core.errors import require_known
 from icy.core.registry import SIDES
 from icy.core.streams import stream, stream_key
 from icy.core.text import counted
@@ -40,8 +40,7 @@ class Population:
             object.__setattr__(self, f"{name}s", whole_number(f"number of {name}s", getattr(self, f"{name}s")))
         every = whole_number("number of updates between two replacements", self.replace_every, 0)
         object.__setattr__(self, "replace_every", every)
-        if self.replacement not in REPLACEMENTS:
-            raise unknown("replacement", str(self.replacement), REPLACEMENTS)
+        require_known("replacement", self.replacement, REPLACEMENTS)
 
     @property
     def is_pair(self) -> bool:

@@ -58,6 +58,15 @@ class MyNet(Sum):
 """
 
 
+WINNER = """
+import icy
+@icy.register_sender('Winner')
+def winner(space, message_length, vocab_size, hidden_size):
+    'A winner of a search.'
+    return icy.create_sender('Steps', space, message_length, vocab_size, hidden_size)
+"""
+
+
 def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command with its words."""
     yield words, command
@@ -88,7 +97,9 @@ def kind_of(line: str) -> str:
         return "other"
     if (words[0] in TRAINING or words[:2] == ["s2b", "train"]) and "--list" not in words:
         return "training"
-    return "quick" if words[0] in QUICK and words[:3] != ["plot", "tradeoff", "atlas"] else "other"  # which takes 10 s
+    if words[:3] == ["plot", "tradeoff", "atlas"] or words[:2] in (["plot", "chain_curves"], ["plot", "chain_paths"]):
+        return "other"  # the first takes 10 s, and the others need chains
+    return "quick" if words[0] in QUICK else "other"
 
 
 def folder(path: Path, result: ProbeResult) -> None:
@@ -116,6 +127,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Pack.read(home / "bias").write(home / "bias.parquet")
     icy.make_language("perm", "3x4", 4, 2, 1).save(home / "emerged.csv")
     (home / "mine.py").write_text(PLUG_IN)
+    (home / "tumors.csv").write_text("radius,diagnosis\n0,benign\n1,benign\n2,malignant\n")
+    (home / "steps.py").write_text(code("docs/search.md")[0])
+    (home / "found").mkdir()
+    (home / "found" / "winner.py").write_text(WINNER)
     for block in (block for page in PAGES if page.startswith("docs/plug-ins") for block in code(page)):
         if named := re.match(r"# (my_\w+\.py)\n", block):
             (home / named[1]).write_text(block)

@@ -85,3 +85,10 @@ def test_files_that_are_refused(text: str, sentence: str, tmp_path: Path) -> Non
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="does not exist; a space is attributes x values"):
         read_meanings(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("rows", ["1\n1.0\n01\n", "01\n1.0\n1\n", "1.0\n01\n1\n"])
+def test_equal_numbers_in_several_spellings_have_one_order(tmp_path: Path, rows: str) -> None:
+    """The order of a set of texts differs between processes, and the numbers of meanings must not."""
+    _, found = read_meanings(write(tmp_path, f"a\n{rows}2\n"))
+    assert found.value_names == (("01", "1", "1.0", "2"),)

@@ -164,3 +164,13 @@ def test_sizes_must_fit() -> None:
 )
 def test_several_spaces(given: object, spaces: list[object]) -> None:
     assert spaces_in(given) == spaces
+
+
+def test_more_spaces_than_the_name_of_a_file_can_have() -> None:
+    many = [f"3x{values}" for values in range(2, 102)]
+    assert spaces_in(",".join(many)) == many
+
+
+def test_numbers_of_very_many_attributes() -> None:
+    """The time grows with the number of attributes, not with its square."""
+    assert MeaningSpace(100_000, 1).strides.tolist() == [1] * 100_000

@@ -13,6 +13,7 @@ from icy.core.registry import registry
 from icy.languages.meanings import MeaningSpace
 from icy.models import create_receiver
 from icy.models.creation import create
+from tests.training.test_cuda_graphs import Watch
 
 SPACE = MeaningSpace.parse("5,2,3")
 
@@ -60,3 +61,12 @@ def test_no_gradient_goes_to_missing_values() -> None:
     (table,) = model.parameters()
     assert table.grad is not None
     assert (table.grad.view(-1, 3, 5)[:, ~torch.from_numpy(SPACE.existing)] == 0).all()
+
+
+def test_nothing_is_copied_from_the_host_after_the_first_batch() -> None:
+    """A captured update cannot contain such a copy; "meta" replaces the GPU."""
+    model, messages = receiver().to("meta"), torch.zeros(7, 6, dtype=torch.long, device="meta")
+    model(messages)
+    with Watch() as watch:
+        model(messages)
+    assert not watch.found

@@ -39,3 +39,10 @@ def test_a_record_describes_its_run(tiny: object, tiny_folder: Path) -> None:
     assert record["key"] == record_key(
         record["config"], {k: record["versions"][k] for k in ("model", "grammar", "protocol")}
     )
+
+
+def test_only_names_of_files_are_shortened_in_a_key() -> None:
+    """Before files of meanings there was the same rule for grammars, so old keys remain."""
+    for name in ("grammar", "existing"):
+        assert record_key({name: "mine@1a2b3c4d5e6f7081"}, {}) == record_key({name: "yours@1a2b3c4d5e6f7081"}, {})
+        assert record_key({name: None}, {}) != record_key({name: "None"}, {})

@@ -202,6 +202,9 @@ class Watch(TorchDispatchMode):
         for tensor in tree_leaves(out):
             if isinstance(tensor, Tensor) and tensor.device.type == "cpu":
                 self.found.add(f"{func} makes a tensor on the host")
+        for tensor in tree_leaves(args):
+            if isinstance(tensor, Tensor) and tensor.device.type == "cpu" and tensor.dim():
+                self.found.add(f"{func} reads a tensor on the host")
         return out
 
 

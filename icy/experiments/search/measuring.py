@@ -90,7 +90,8 @@ class Measuring:
             return Measured(point, problem=str(rows))
         keys = [row.job.key(replicate) for row in rows for replicate in row.job.replicates]
         own = [records[key] for key in keys if key in records]
-        values = tuple(one.value(own, self._setup.people) for one in self._setup.objectives)
+        whole = len(own) == len(keys)  # a sum over a part of the replicates would be too small
+        values = tuple(one.value(own if whole else [], self._setup.people) for one in self._setup.objectives)
         failures = [str(record["error"]) for record in own if record["failed"]]
         problem = "" if all(value.known for value in values) else (failures or ["a replicate is not on file"])[0]
         return Measured(point, values, problem, rows[0].job.parameters.get("true", 0))

@@ -25,7 +25,7 @@ import numpy as np
 from icy.analysis.people_distance import PeopleAccuracies, people_distance
 from icy.analysis.statistics import log_summary, student
 from icy.config.specs import SearchSpec
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.text import listed, words
 from icy.grammars import canonical_name
 from icy.records.kinds import kind_of
@@ -239,8 +239,7 @@ def _term(text: str) -> Term:
             "ratio:shufdet, or a difference, as in ratio:hol - ratio:shufdet."
         )
     measure, of = found[1], found[2] or ""
-    if measure not in MEASURES:
-        raise unknown("objective", measure, MEASURES)
+    require_known("objective", measure, MEASURES)
     if measure in NEEDS_GRAMMAR and not of:
         raise InvalidSettingError(f"The objective '{measure}' needs a grammar, as in {measure}:shufdet.")
     if measure == "parameters" and of:

@@ -103,9 +103,10 @@ class SearchResult:
 
     @property
     def front(self) -> list[SearchTrial]:
-        """The trials of the last rung that no other trial of this rung dominates: one, or the Pareto front."""
-        most = max((len(trial.rungs) for trial in self.trials), default=0)
-        own = [trial for trial in self.trials if len(trial.rungs) == most and trial.last.known]
+        """The trials that no other dominates at the last rung with values: one, or the Pareto front."""
+        known = [trial for trial in self.trials if trial.last.known]
+        most = max((len(trial.rungs) for trial in known), default=0)
+        own = [trial for trial in known if len(trial.rungs) == most]
         return [own[place] for place in _fronts(self.objectives, own)[0]] if own else []
 
     def to_dataframe(self) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from icy.analysis.people_distance import PeopleAccuracies, grammars_of, publishe
 from icy.config.specs import ProbeSpec, RunSpec, SearchSpec, names
 from icy.config.types import SamplerName
 from icy.core.checks import LARGEST_SEED, real_number, seed_list, whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, require_known
 from icy.core.registry import registry
 from icy.core.text import several, words
 from icy.core.types import Choices, Fields
@@ -181,8 +181,7 @@ def _people(spec: SearchSpec) -> PeopleAccuracies:
 
 def _check_numbers(spec: SearchSpec) -> None:
     """Raise if a setting of the search is not accepted."""
-    if spec.sampler not in get_args(SamplerName):
-        raise unknown("sampler", str(spec.sampler), get_args(SamplerName))
+    require_known("sampler", spec.sampler, get_args(SamplerName))
     for name, least in (("trials", 1), ("batch", 1), ("finalists", 0), ("new_seeds", 2), ("instances", 1)):
         whole_number(name, getattr(spec, name), least=least)
     whole_number("sampler_seed", spec.sampler_seed, least=0)
@@ -200,8 +199,7 @@ def _check_numbers(spec: SearchSpec) -> None:
             if not isinstance(table, Mapping):
                 raise InvalidSettingError(f"{what} needs tables of settings, each under [[rungs]] in TOML.")
             for name in by_field(table):
-                if name not in (*IN_A_RUNG, "instances"):
-                    raise unknown(f"setting in {what}", name, [*IN_A_RUNG, "instances"])
+                require_known(f"setting in {what}", name, (*IN_A_RUNG, "instances"))
 
 
 def _check_new_seeds(setup: SearchSetup) -> None:

@@ -24,7 +24,7 @@ from icy.languages.language import Language
 from icy.languages.meanings import IntArray
 from icy.records.record import spoken_file
 from icy.training.batches import EQUALLY, Batches
-from icy.training.gradient import GradientLearner, with_copies
+from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import examples_at_once
 from icy.training.optimizers import Adam, AgedAdam, OfTorch
@@ -93,7 +93,6 @@ class PopulationLearner(GradientLearner):
         """Scale the gradient of each agent down to a norm of at most `limit`."""
         self._stack.clip(limit, (RECEIVER, SENDER))
 
-    @torch.no_grad()
     def meet(self, partners: Tensor, meanings: Tensor) -> tuple[Tensor, Tensor]:
         """Return the scores of senders and receivers in evaluation mode.
 
@@ -101,12 +100,9 @@ class PopulationLearner(GradientLearner):
             partners: rows of the sender and the receiver of each pairing, [2, row].
             meanings: meanings of each pairing, [row, batch, attribute].
         """
-        copies = max(self._copies, self._copies_for(self._count, meanings.shape[1]))
-        filled = with_copies(range(self._count), copies)
-        senders, receivers = partners[:, filled]
-        owners = {RECEIVER: receivers, SENDER: senders}
-        sent, answered = self._stack.forward([meanings[filled]], self._stacking, owners=owners)
-        return sent[: self._count], answered[: self._count]
+        senders, receivers = partners
+        sent, answered = self._evaluate(meanings, owners={RECEIVER: receivers, SENDER: senders})
+        return sent, answered
 
     def renew(self, row: int, weights: Mapping[str, Tensor]) -> None:
         """Replace the weights of these names in a row by new weights, with a new state of the optimizer."""

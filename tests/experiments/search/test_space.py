@@ -9,6 +9,7 @@ import pytest
 
 from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
+from icy.experiments.search.measuring import Measuring
 from icy.study.spec import StudySpec
 
 from .helpers import CHOICES, plugin_file, setup_of
@@ -105,3 +106,25 @@ def test_a_point_is_measured_by_ordinary_jobs() -> None:
 def test_wrong_settings_are_explained(given: dict[str, Any], said: str) -> None:
     with pytest.raises(IcyError, match=said):
         setup_of(**given)
+
+
+def test_a_point_without_a_record_of_every_replicate_has_no_value() -> None:
+    """The sum of the updates of some replicates would be too small."""
+    setup = setup_of(minimize="parameters")
+    measuring, point = Measuring(setup, lambda: None), setup.space.point({"model": "FC1L"})
+    _, (rows,) = measuring.plan([point], {})
+    assert isinstance(rows, list)
+    keys = [row.job.key(replicate) for row in rows for replicate in row.job.replicates]
+    record: Any = {
+        "failed": False,
+        "seed": 0,
+        "grammar": "concat",
+        "parameters": {"true": 7},
+        "reason": "",
+        "config": {},
+    }
+    whole = dict.fromkeys(keys, record)
+    assert [value.value for value in measuring._measured(point, rows, whole).values] == [7.0]
+    part = measuring._measured(point, rows, dict(list(whole.items())[1:]))
+    assert not part.known
+    assert part.problem == "a replicate is not on file"
