@@ -255,6 +255,9 @@ def spaces_in(given: object) -> list[Any]:
     The name of a file that exists is left as it is. In other text, spaces are separated by commas or semicolons, and
     numbers between commas are one space. Numbers in a tuple are one space too.
 
+    Raises:
+        InvalidSettingError: a data frame is given.
+
     Example:
         >>> from icy.languages.meanings import spaces_in
         >>> spaces_in("3x4, 10,4,2; 2,3"), spaces_in((3, 4)), spaces_in(["3x4", "10,4,2"])
@@ -271,6 +274,8 @@ def spaces_in(given: object) -> list[Any]:
         return spaces
     if isinstance(given, tuple) and given and all(isinstance(n, int) for n in given):
         return [given]
+    if hasattr(given, "to_csv"):
+        raise InvalidSettingError("A table of meanings must be a file: save it with to_csv, and give the file's name.")
     if not isinstance(given, Iterable):
         return [given]
     return [space for one in given for space in spaces_in(one)]
@@ -288,6 +293,8 @@ def _guess(text: str) -> str:
         return f" Did you mean {found[2]}x{found[1]}?"
     if found := re.fullmatch(r"\W*(\d+)\W+(\d+)\W*", text):
         return f" Did you mean {found[1]}x{found[2]}?"
+    if text.lower().endswith((".csv", ".tsv", ".txt", ".parquet")):
+        return " Only probes, sweeps and searches take a file of meanings."
     return ""
 
 

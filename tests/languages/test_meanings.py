@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,13 @@ def test_parse_says_what_is_accepted(text: str, meant: str) -> None:
     with pytest.raises(InvalidSettingError, match="5x10 for 5 attributes of 10 values") as caught:
         MeaningSpace.parse(text)
     assert (f"Did you mean {meant}?" in str(caught.value)) == bool(meant)
+
+
+def test_a_table_is_not_a_space() -> None:
+    with pytest.raises(InvalidSettingError, match="Only probes, sweeps and searches take a file of meanings"):
+        MeaningSpace.parse("existing.csv")
+    with pytest.raises(InvalidSettingError, match="save it with to_csv"):
+        spaces_in(pd.DataFrame({"color": ["red"]}))
 
 
 @pytest.mark.parametrize("bad", ["", "x", "5x", "-5x10", "5x10x2", "0x10", "5x0", "5.0x10"])
