@@ -292,6 +292,9 @@ class Registry:
         plain, chosen = split_name(name)
         if chosen is not None and (found := self._look_up_each(plain, kinds)[0]):
             return UnknownNameError(f"{found[0].qualified} has no options; write its name without brackets.")
+        family, bracket, _ = name.partition("[")
+        if chosen is None and bracket and any(entry.choices for entry in self.find_all(family)):
+            return UnknownNameError(f"'{name}' is not a name with options; write {family}[option=value].")
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
         several = {*kinds} <= {*SIDES} or len(kinds) > len(PLAYERS)
         listing = "players" if {*kinds} <= {*PLAYERS} else "models" if several else f"{kinds[0]}s"

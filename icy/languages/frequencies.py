@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -156,7 +157,8 @@ def read_meanings(path: str | Path) -> tuple[MeaningSpace, Frequencies]:
     file = Path(path)
     if not file.is_file():
         raise StoreError(f"The file of meanings '{path}' does not exist; {HOW_TO_ASK}.")
-    with reading(f"'{path}' cannot be read as a table of meanings"):
+    with reading(f"'{path}' cannot be read as a table of meanings"), warnings.catch_warnings():
+        warnings.simplefilter("error")  # pandas drops the entries of rows that are longer than the header
         table = _table(file)
     attributes = [name for name in table.columns if str(name).lower() != WEIGHT]
     if table.empty or not attributes:

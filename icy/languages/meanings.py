@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import mul
@@ -71,11 +71,11 @@ class MeaningSpace:
         object.__setattr__(self, "sizes", sizes if len(set(sizes)) > 1 else ())
 
     @classmethod
-    def of_sizes(cls, *sizes: int) -> MeaningSpace:
+    def of_sizes(cls, *sizes: int | Sequence[int]) -> MeaningSpace:
         """Return the space of attributes with these numbers of values.
 
         Args:
-            *sizes: number of values of each attribute.
+            *sizes: number of values of each attribute, as arguments or as one list.
 
         Raises:
             InvalidSettingError: there is no size, or one is not a positive whole number.
@@ -85,7 +85,8 @@ class MeaningSpace:
             >>> print(MeaningSpace.of_sizes(10, 4, 2), MeaningSpace.of_sizes(4, 4))
             10,4,2 2x4
         """
-        whole = tuple(whole_number("number of values of an attribute", size) for size in sizes)
+        given = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
+        whole = tuple(whole_number("number of values of an attribute", size) for size in given)
         return cls(len(whole), max(whole, default=1), whole)
 
     @classmethod
@@ -257,6 +258,9 @@ def spaces_in(given: object) -> list[Any]:
     The name of a file that exists is left as it is. In other text, spaces are separated by commas or semicolons, and
     numbers between commas are one space. Numbers in a tuple are one space too.
 
+    Raises:
+        InvalidSettingError: a data frame is given.
+
     Example:
         >>> from icy.languages.meanings import spaces_in
         >>> spaces_in("3x4, 10,4,2; 2,3"), spaces_in((3, 4)), spaces_in(["3x4", "10,4,2"])
@@ -273,6 +277,8 @@ def spaces_in(given: object) -> list[Any]:
         return spaces
     if isinstance(given, tuple) and given and all(isinstance(n, int) for n in given):
         return [given]
+    if hasattr(given, "to_csv"):
+        raise InvalidSettingError("A table of meanings must be a file: save it with to_csv, and give the file's name.")
     if not isinstance(given, Iterable):
         return [given]
     return [space for one in given for space in spaces_in(one)]
@@ -290,6 +296,8 @@ def _guess(text: str) -> str:
         return f" Did you mean {found[2]}x{found[1]}?"
     if found := re.fullmatch(r"\W*(\d+)\W+(\d+)\W*", text):
         return f" Did you mean {found[1]}x{found[2]}?"
+    if text.lower().endswith((".csv", ".tsv", ".txt", ".parquet")):
+        return " Only `icy probe`, `icy sweep`, `icy search` and `icy e2e` take a table of meanings."
     return ""
 
 

@@ -94,9 +94,15 @@ def test_unknown_options_and_values_give_the_accepted_ones(name: str, sentence: 
     assert str(caught.value) == sentence
 
 
-@pytest.mark.parametrize("name", ["Mine:GRU", "Mine:GRU[tied=true]", "Mine[flat]", "Mine[tied=true", "None[a=1]"])
+@pytest.mark.parametrize("name", ["Mine:GRU", "Mine:GRU[tied=true]", "None[a=1]"])
 def test_other_forms_are_unknown_names(name: str) -> None:
     with pytest.raises(UnknownNameError, match="No sender is called"):
+        registry.get(name, "sender")
+
+
+@pytest.mark.parametrize("name", ["Mine[flat]", "sender/Mine[tied=true", "Mine[tied=true]:GRU"])
+def test_brackets_without_options_get_an_example(name: str) -> None:
+    with pytest.raises(UnknownNameError, match=r"is not a name with options; write \S*Mine\[option=value\]"):
         registry.get(name, "sender")
 
 

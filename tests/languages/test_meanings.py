@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,13 @@ def test_parse_says_what_is_accepted(text: str, meant: str) -> None:
     with pytest.raises(InvalidSettingError, match="5x10 for 5 attributes of 10 values") as caught:
         MeaningSpace.parse(text)
     assert (f"Did you mean {meant}?" in str(caught.value)) == bool(meant)
+
+
+def test_a_table_is_not_a_space() -> None:
+    with pytest.raises(InvalidSettingError, match="Only `icy probe`, .* take a table of meanings"):
+        MeaningSpace.parse("existing.csv")
+    with pytest.raises(InvalidSettingError, match="save it with to_csv"):
+        spaces_in(pd.DataFrame({"color": ["red"]}))
 
 
 @pytest.mark.parametrize("bad", ["", "x", "5x", "-5x10", "5x10x2", "0x10", "5x0", "5.0x10"])
@@ -115,7 +123,13 @@ unequal = st.lists(st.integers(1, 6), min_size=1, max_size=4).map(lambda sizes: 
 def test_sizes_are_read_and_written() -> None:
     space = MeaningSpace.parse(" 10, 4,2 ")
     assert (str(space), space.attributes, space.values, space.size) == ("10,4,2", 3, 10, 80)
-    assert space == MeaningSpace.of((10, 4, 2)) == MeaningSpace.of_sizes(10, 4, 2) != MeaningSpace(3, 10)
+    assert (
+        space
+        == MeaningSpace.of((10, 4, 2))
+        == MeaningSpace.of_sizes([10, 4, 2])
+        == MeaningSpace.of_sizes(10, 4, 2)
+        != MeaningSpace(3, 10)
+    )
     assert space.size_of_each == (10, 4, 2)
     assert not space.is_grid
     assert space.chance == pytest.approx((0.1 + 0.25 + 0.5) / 3)

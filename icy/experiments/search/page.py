@@ -203,12 +203,13 @@ def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], fron
         for trial in (trial for trial in trials if len(trial.rungs) == rung):
             x, y = _place(trial)
             axes.plot([x], [y], "o", color=colour, markersize=4, gid=_mark(trial))
-    lines = []
+    lines: list[list[tuple[float, float]]] = []
     if len(objectives) == 1:
         axes.set(xlabel="trial", ylabel=objectives[0].text)
     else:
-        lines = [sorted(map(_place, front))]
-        axes.plot(*zip(*lines[0], strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
+        best = sorted(map(_place, front))
+        axes.plot(*zip(*best, strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
+        lines = [best]
         axes.set(xlabel=objectives[0].text, ylabel=objectives[1].text)
     style.tidy(axes, "both")
     axes.legend(fontsize=style.SMALL, frameon=False)

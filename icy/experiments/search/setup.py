@@ -17,6 +17,7 @@ from icy.core.registry import registry
 from icy.core.text import several, words
 from icy.core.types import Choices, Fields
 from icy.grammars import canonical_name
+from icy.languages.meanings import spaces_in
 from icy.records.record import config_text
 from icy.study.rows import read_rows
 from icy.study.spec import StudySpec
@@ -192,7 +193,9 @@ def _check_numbers(spec: SearchSpec) -> None:
     if not spec.winner.isidentifier():
         raise InvalidSettingError(f"The name of the winner consists of letters, digits and '_', not '{spec.winner}'.")
     for axis in (name for name in spec.axes if name != "hidden"):
-        if len(several(getattr(spec, axis))) != 1 or getattr(spec, axis) == "all":
+        given = getattr(spec, axis)
+        found = spaces_in(given) if axis == "meanings" else several(given)
+        if len(found) != 1 or given == "all":
             raise InvalidSettingError(f"A search has one value of {axis}; only models, their options and hidden vary.")
     for what, tables in (("rungs", spec.rungs), ("larger", [spec.larger])):
         for table in tables if isinstance(tables, (list, tuple)) else [tables]:

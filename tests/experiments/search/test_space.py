@@ -23,6 +23,12 @@ def test_models_and_hidden_sizes_are_dimensions() -> None:
     assert setup_of().space.values == {"model": ("FC1L", "FC2L")}
 
 
+def test_a_space_of_several_sizes_is_one_value() -> None:
+    assert setup_of(meanings="4,3,2").spec.meanings == "4,3,2"
+    with pytest.raises(IcyError, match="one value of meanings"):
+        setup_of(meanings="4,3,2;3x3")
+
+
 def test_wildcards_match_only_models_of_the_representation() -> None:
     assert "RNNSampling:RNN" not in setup_of(model="sender/RNN*:RNN").space.entries
 
