@@ -95,8 +95,6 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
 
 def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
     scratch = several(spec.pretrain) == [SCRATCH]
-    if "replacement" in spec.given and not spec.replace_every:
-        yield "replacement", "replacement does nothing without replace_every: no agent is replaced."
     link = str(spec.representation).lower()
     both = [link] if scratch else [link, str(spec.pretrain_representation).lower()]
     yield from _idle_settings(spec, both, "e2e", f"in an end-to-end run over a link that is '{link}'")

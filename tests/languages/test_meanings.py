@@ -32,7 +32,7 @@ def test_parse_says_what_is_accepted(text: str, meant: str) -> None:
 
 
 def test_a_table_is_not_a_space() -> None:
-    with pytest.raises(InvalidSettingError, match="Only `icy probe`, .* take a table of meanings"):
+    with pytest.raises(InvalidSettingError, match=r"Only `icy probe`, .* take a table of meanings"):
         MeaningSpace.parse("existing.csv")
     with pytest.raises(InvalidSettingError, match="save it with to_csv"):
         spaces_in(pd.DataFrame({"color": ["red"]}))
@@ -123,13 +123,8 @@ unequal = st.lists(st.integers(1, 6), min_size=1, max_size=4).map(lambda sizes: 
 def test_sizes_are_read_and_written() -> None:
     space = MeaningSpace.parse(" 10, 4,2 ")
     assert (str(space), space.attributes, space.values, space.size) == ("10,4,2", 3, 10, 80)
-    assert (
-        space
-        == MeaningSpace.of((10, 4, 2))
-        == MeaningSpace.of_sizes([10, 4, 2])
-        == MeaningSpace.of_sizes(10, 4, 2)
-        != MeaningSpace(3, 10)
-    )
+    assert space == MeaningSpace.of((10, 4, 2)) == MeaningSpace.of_sizes(10, 4, 2) != MeaningSpace(3, 10)
+    assert space == MeaningSpace.of_sizes([10, 4, 2])
     assert space.size_of_each == (10, 4, 2)
     assert not space.is_grid
     assert space.chance == pytest.approx((0.1 + 0.25 + 0.5) / 3)
