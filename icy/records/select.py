@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import reduce
@@ -40,7 +41,7 @@ def select(
         results: a ProbeResult or a long table.
         models: names or wildcards of models, with or without their side; empty selects all models.
         grammars: names or wildcards of grammars; empty selects all grammars.
-        where: accepted values by column of the long table, or by SYNONYMS of columns.
+        where: accepted values by column of the long table, by SYNONYMS of columns, or by setting in `options`.
 
     Raises:
         UnknownNameError: a pattern or value matches no results, or a column does not exist.
@@ -99,17 +100,32 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
-    column = column_of(column, long)
-    if column not in long:
-        raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
-    if (whole := _equal_to(long[column], value)).any():
+    values = _values(long, column_of(column, long))
+    if (whole := _equal_to(values, value)).any():
         return whole  # for example the text of settings, which has commas
-    each = {part: _equal_to(long[column], part) for part in words(value) or [str(value)]}
+    each = {part: _equal_to(values, part) for part in words(value) or [str(value)]}
     for part, equal in each.items():
         if not equal.any():
-            known = sorted(set(long[column].astype(str)))
+            known = sorted(set(values.dropna().astype(str)))
             raise unknown(f"{column.replace('_', ' ')} in these results", part, known)
     return reduce(or_, each.values(), whole)
+
+
+def _values(long: pd.DataFrame, column: str) -> Column:
+    """Return a column of the long table, or the values of a setting in the column `options`, missing where it has none.
+
+    Raises:
+        UnknownNameError: no column and no setting has this name.
+    """
+    import pandas as pd
+
+    if column in long:
+        return long[column]
+    options = long["options"].astype(str) if "options" in long else pd.Series("", index=long.index)
+    found = options.str.extract(rf"(?:^|, ){re.escape(column)}=(.*?)(?=, \w+=|$)", expand=False)
+    if found.isna().all():
+        raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
+    return found
 
 
 def _equal_to(values: Column, value: object) -> pd.Series[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from icy.cli.options import Assignment
@@ -45,3 +46,20 @@ def test_numbers_are_selected_by_their_value_and_missing_values_by_none() -> Non
     )
     for nothing in (None, "None", "null", "nan", ""):
         assert list(select(table, where={"pretrain_representation": nothing})["seed"]) == [124]
+
+
+def test_settings_in_the_column_of_options_are_selected_by_name() -> None:
+    texts = ["frequencies=zipf:1, senders=3", "", "frequencies=equal, existing=pets@0704534bc80552ac"]
+    table = pd.concat([long({"A": {"rot": 0.5}})] * 3).assign(options=texts, seed=[1, 2, 3])
+
+    def seeds(**where: object) -> list[int]:
+        return list(select(table, where=where)["seed"])
+
+    assert seeds(senders=3) == seeds(frequencies="zipf:1") == [1]
+    assert seeds(frequencies="zipf:1,equal") == [1, 3]
+    assert seeds(senders="none") == [2, 3]
+    assert seeds(existing="pets@0704534bc80552ac") == [3]
+    with pytest.raises(UnknownNameError, match=r"senders in these results is called '4'; known: 3"):
+        seeds(senders=4)
+    with pytest.raises(UnknownNameError, match="column of results is called 'sender'"):
+        seeds(sender=3)
