@@ -166,7 +166,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             type=Assignment(plain=True),  # a model may be called null, and a grammar 1e5
             metavar="COLUMN=VALUE",
-            help="Use only rows with this value in the long table, as in representation=gumb, or with this option, as in "
+            help="Use only rows with this value in the long table, as in representation=gumb, or of this option, as in "
             "senders=3; repeatable.",
         ),
         click.option(
