@@ -1,4 +1,5 @@
-"""The report of a search: search.md, its figure as search.png and search.svg, and the best model as winner.py."""
+"""The report of a search: search.md, its figure as search.png and search.svg, and the best model as winner.py and
+winner.png."""
 
 from __future__ import annotations
 
@@ -13,8 +14,12 @@ from icy.analysis import style
 from icy.analysis.plots.labels import place_labels
 from icy.core.files import write_atomically
 from icy.core.text import counted, listed, markdown_table, several
+from icy.languages.frequencies import is_meanings_file, read_meanings
+from icy.languages.meanings import MeaningSpace
+from icy.training.tasks import Task
 from icy.version import __version__
 
+from .diagram import diagram
 from .objectives import Objective
 from .result import SearchResult, SearchTrial
 from .setup import SearchSetup
@@ -23,7 +28,8 @@ from .space import HIDDEN, Point
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAGE, FIGURE, HOVER, WINNER = "search.md", "search.png", "search.svg", "winner.py"
+PAGE, FIGURE, HOVER, WINNER, DIAGRAM = "search.md", "search.png", "search.svg", "winner.py", "winner.png"
+LENGTHS = ("vocab_size", "word_length")
 HEIGHT = 3.4  # of the figure, in inches
 DPI = 200
 
@@ -51,6 +57,7 @@ def write_report(result: SearchResult) -> list[Path]:
         files |= {FIGURE: _saved(figure, "png"), HOVER: with_tooltips(_saved(figure, "svg"), result.objectives, known)}
     if best := winner_of(result):
         files[WINNER] = plugin(result.setup, best).encode()
+        files[DIAGRAM] = _saved(diagram(_task_of(result.setup, best)), "png")
     folder = result.folder or Path()
     for name, content in files.items():
         write_atomically(folder / name, content)
@@ -175,7 +182,8 @@ def _about_winner(setup: SearchSetup, best: Point) -> str:
     sizes = f" Its hidden size in the search is {best.hidden}." if HIDDEN in best.params else ""
     return (
         f"The first trial of the table, `{best.name}`, is in the plug-in file [{WINNER}]({WINNER}) as `{name}`."
-        f"{sizes}\n\n```sh\nicy check {plugins} {name}\n```"
+        f"{sizes}\n\n```sh\nicy check {plugins} {name}\n```\n\n![The parts of the winner]({DIAGRAM})\n\n"
+        "Its parts with their numbers of parameters, in the order in which the model first uses them."
     )
 
 
@@ -241,6 +249,15 @@ def with_tooltips(svg: bytes, objectives: Sequence[Objective], trials: Sequence[
 def _place(trial: SearchTrial) -> tuple[float, float]:
     values = [value.value for value in trial.last.values]
     return (float(trial.number), values[0]) if len(values) == 1 else (values[0], values[1])
+
+
+def _task_of(setup: SearchSetup, best: Point) -> Task:
+    """Return the task of a point with the sizes of the last rung."""
+    last = {name: setup.rungs[-1].get(name, getattr(setup.spec, name)) for name in ("meanings", *LENGTHS)}
+    given = last.pop("meanings")
+    space = read_meanings(given)[0] if is_meanings_file(given) else MeaningSpace.of(given)
+    representation = str(setup.spec.representation).lower()
+    return Task(best.entry, space, **last, hidden_size=best.hidden, representation=representation, options=best.options)
 
 
 # -- winner ------------------------------------------------------------------------------------------------------------
