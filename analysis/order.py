@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  # grammars, as in the papers' tables
+EXISTING = r"existing=([\w.@-]+)"  # the table of meanings, in the column of options
 # The order of values of columns; other columns are in alphabetical order.
 ORDERED = {
     "representation": ("soft", "gumb", "discr", "gs", "qt", "cb"),
@@ -50,17 +51,27 @@ def place_of_model(model: str) -> SortKey:
 
 
 def without_hashes(results: pd.DataFrame) -> pd.DataFrame:
-    """Shorten the names of languages for a plot, from "emerged@1a2b3c4d5e6f7081" to "emerged".
+    """Shorten the names of languages and of tables of meanings for a plot: "emerged@1a2b3c4d5e6f7081" to "emerged".
 
-    A name keeps its hash if another language or a grammar has the same short name.
+    A name keeps its hash if another language or a grammar, or another table, has the same short name.
 
     Args:
         results: the long table, or curves.
     """
-    names = set(results["grammar"])
-    uses = Counter([*map(short_name, names), *ORDER])
-    labels = {name: short_name(name) for name in names if is_language(name) and uses[short_name(name)] == 1}
-    return results.assign(grammar=results["grammar"].replace(labels)) if labels else results
+    labels = _labels(set(results["grammar"]), ORDER)
+    shown = results.assign(grammar=results["grammar"].replace(labels)) if labels else results
+    if "options" not in results:
+        return shown
+    options = results["options"].astype(str)
+    for name, label in _labels(set(options.str.extract(EXISTING, expand=False).dropna()), ()).items():
+        shown = shown.assign(options=shown["options"].str.replace(name, label, regex=False))
+    return shown
+
+
+def _labels(names: Collection[str], others: Sequence[str]) -> dict[str, str]:
+    """Return the short names of languages or tables that no other name shares."""
+    uses = Counter([*map(short_name, names), *others])
+    return {name: short_name(name) for name in names if is_language(name) and uses[short_name(name)] == 1}
 
 
 def place_of(name: str, value: Any) -> tuple[int, str]:

@@ -35,3 +35,10 @@ def test_plots_leave_out_the_hashes_of_languages_where_names_are_clear() -> None
     shown = without_hashes(pd.DataFrame({"grammar": grammars, "value": 1.0}))
     assert shown["grammar"].tolist() == ["perm", "mine", "emerged", *grammars[3:]]
     assert shown["value"].tolist() == [1.0] * 7
+
+
+def test_tables_of_meanings_lose_their_hash_unless_two_have_the_same_name() -> None:
+    one, two, other = ("pets@0704534bc80552ac", "pets@1704534bc80552ac", "cars@2704534bc80552ac")
+    options = [f"existing={one}, layers=2", f"existing={two}", f"existing={other}, frequencies=zipf:1", ""]
+    shown = without_hashes(pd.DataFrame({"grammar": "rot", "options": options}))
+    assert shown["options"].tolist() == [*options[:2], "existing=cars, frequencies=zipf:1", ""]
