@@ -340,15 +340,18 @@ def published_tables() -> str:
     return table(("table", "title", "numbers are", "numbers", "runs each"), rows, numbers=(3, 4))
 
 
+IN_THE_ATLAS = ("heat", "bars", "ratios", "tradeoff", "parameters")  # plots that need no curves, pairs or chains
+
+
 @part
 def plots() -> str:
-    """Describe every kind of plot, with a picture if it needs no curves."""
+    """Describe every kind of plot, with a picture if it can be drawn from the atlas."""
     from icy.analysis.plots import KINDS
 
     parts = []
     for kind, (_, shows) in KINDS.items():
         parts.append(f"### {kind}\n\n{shows}")
-        if kind not in ("curves", "e2e"):
+        if kind in IN_THE_ATLAS:
             parts.append(f"![the plot {kind} of some models of the atlas](_generated/plot-{kind}.png)")
     return "\n\n".join(parts)
 

@@ -125,6 +125,11 @@ class MeaningSpace:
             return cls.of_sizes(*given)
         raise InvalidSettingError(f"{given!r} is not a meaning space; {_HOW_TO_WRITE}")
 
+    def __repr__(self) -> str:
+        if self.sizes:
+            return f"MeaningSpace.of_sizes({', '.join(map(str, self.sizes))})"
+        return f"MeaningSpace(attributes={self.attributes}, values={self.values})"
+
     def __str__(self) -> str:
         return ",".join(map(str, self.sizes)) if self.sizes else f"{self.attributes}x{self.values}"
 

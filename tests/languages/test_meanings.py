@@ -127,6 +127,8 @@ def test_sizes_are_read_and_written() -> None:
     assert space == MeaningSpace.of_sizes([10, 4, 2])
     assert space.size_of_each == (10, 4, 2)
     assert not space.is_grid
+    assert eval(repr(space)) == space
+    assert repr(MeaningSpace(3, 4)) == "MeaningSpace(attributes=3, values=4)"
     assert space.chance == pytest.approx((0.1 + 0.25 + 0.5) / 3)
     assert space.existing.sum(1).tolist() == [10, 4, 2]
 

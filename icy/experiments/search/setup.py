@@ -100,7 +100,7 @@ class SearchSetup:
         used = [seed for rung in self.rungs for seed in seed_list(rung.get("seeds", self.spec.seeds))]
         first = max(used) + 1
         if first + count > LARGEST_SEED:
-            raise InvalidSettingError(f"There are no {count} new seeds above {max(used)}: choose smaller seeds.")
+            raise InvalidSettingError(f"{count} new seeds above {max(used)} would be too large: choose smaller seeds.")
         return list(range(first, first + count))
 
     def again(self, larger: bool = False) -> Choices:
