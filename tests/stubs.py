@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import icy
-from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SearchSpec, SweepSpec
+from icy.config.search_spec import SearchSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SweepSpec
 from icy.core.lazy import load_object
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kinds

@@ -18,7 +18,7 @@ from icy.core.surroundings import standard_state
 from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
-from icy.languages.frequencies import EQUAL
+from icy.languages.frequencies import EQUAL, Frequencies
 from icy.models.creation import cannot_use
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
@@ -107,12 +107,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     link, before = (get_representation(str(name)).name for name in (spec.representation, spec.pretrain_representation))
     grammars = _grammars(spec, user_grammars.names)
     entries = _pairs(spec, pretrained=grammars != [SCRATCH])
-    population = _population(spec, scratch=grammars == [SCRATCH])
-    if frequencies is not None and frequencies.law not in ("", EQUAL) and not population.is_pair:
-        raise InvalidSettingError(
-            f"A population needs frequencies that do not depend on the seed: give a table of meanings with weights in "
-            f"place of {frequencies.law}."
-        )
+    population = _population(spec, frequencies, scratch=grammars == [SCRATCH])
     task = PairTask(
         entries[0],
         space,
@@ -144,7 +139,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     return [replace(job, parameters=pair_parameter_counts(job.task, job.settings)) for job in jobs]
 
 
-def _population(spec: EndToEndSpec, scratch: bool) -> Population:
+def _population(spec: EndToEndSpec, frequencies: Frequencies | None, scratch: bool) -> Population:
     population = Population(
         *(cast(int, spec.senders), cast(int, spec.receivers), cast(int, spec.replace_every), str(spec.replacement))
     )
@@ -152,6 +147,11 @@ def _population(spec: EndToEndSpec, scratch: bool) -> Population:
         return population
     if not scratch:
         raise InvalidSettingError("A population starts from scratch: leave out pretrain, or train one pair.")
+    if frequencies is not None and frequencies.law not in ("", EQUAL):
+        raise InvalidSettingError(
+            "A population needs frequencies that do not depend on the seed: give a table of meanings with weights in "
+            f"place of {frequencies.law}."
+        )
     settings = settings_for(str(spec.preset), "e2e", **spec.settings)
     if settings.training_readings:
         raise InvalidSettingError(

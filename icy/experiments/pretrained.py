@@ -73,14 +73,18 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
         "meanings": str(task.space), "vocab_size": task.vocab_size, "word_length": task.word_length,
         "hidden_size": task.hidden_size, "representation": task.representation, "options": dict(task.options),
     }  # fmt: skip
-    configs = [{**r["config"], "grammar": content_name(r["grammar"])} for r in probes.records]
-    fits = [all(config[name] == value for name, value in fields.items()) for config in configs]
+    drawn = {"existing": "", "frequencies": "", **({} if job.frequencies is None else job.frequencies.config)}
+    fields |= {name: content_name(value) for name, value in drawn.items()}
+    configs = [{**dict.fromkeys(drawn, ""), **r["config"], "grammar": r["grammar"]} for r in probes.records]
+    fits = [all(_content(config[name]) == value for name, value in fields.items()) for config in configs]
     found = list(compress(probes.records, fits))
     if len(found) > 1:
         raise _ambiguous(found, probes)
     if not found:
         sizes = ", ".join(
-            f"{name} {value}" for name, value in fields.items() if name not in ("model", "grammar", "seed")
+            f"{name} {value}"
+            for name, value in fields.items()
+            if name not in ("model", "grammar", "seed") and value != ""
         )
         raise InvalidSettingError(
             f"{probes.folder} has no saved model of {fields['model']} on {replicate.condition} with seed "
@@ -89,6 +93,11 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
     require_version(found[0], "model", task.entry.full_version)
     require_version(found[0], "grammar", grammar_version(replicate.condition))
     return found[0]
+
+
+def _content(value: object) -> object:
+    """Return a setting; for the name of a language or a table of meanings, its hash."""
+    return content_name(value) if isinstance(value, str) else value
 
 
 def _row(record: Record) -> str:

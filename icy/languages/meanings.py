@@ -78,7 +78,7 @@ class MeaningSpace:
             *sizes: number of values of each attribute, as arguments or as one list.
 
         Raises:
-            InvalidSettingError: there is no size, or one is not a positive whole number.
+            InvalidSettingError: no size is given, or one is not a positive whole number.
 
         Example:
             >>> from icy.languages.meanings import MeaningSpace

@@ -96,7 +96,7 @@ def check_other_settings(case: GrammarCase) -> None:
 
 
 def check_attributes_of_several_sizes(case: GrammarCase) -> None:
-    """A space whose attributes have different numbers of values works, or is refused with an IncompatibleError."""
+    """Attributes with different numbers of values work, or are refused with an IncompatibleError."""
     for space in ("5,2,3", "2,6"):
         try:
             check_messages(replace(case, space=MeaningSpace.parse(space)))

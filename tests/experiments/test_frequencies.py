@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +108,13 @@ def test_keys_of_pairs_with_equal_frequencies_are_those_of_before() -> None:
 def test_a_population_has_no_order_of_its_own() -> None:
     with pytest.raises(InvalidSettingError, match="in place of zipf:1"):
         pair_jobs(EndToEndSpec("FC1L", "FC1L", senders=2, receivers=2, frequencies="zipf:1"))
+
+
+def test_saved_models_of_other_frequencies_do_not_start_a_pair(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"meanings": "3x4", "hidden": 8, "word_length": 2, "seeds": 1}
+    kept = tmp_path / "kept"
+    icy.probe(["sender/FC2L", "receiver/FC2L"], "concat", **how, keep_models=True, out=kept, workers=1, progress=False)
+    given = EndToEndSpec("FC2L", "FC2L", pretrain="concat", pretrained=kept, steps=1, out=tmp_path / "out", **how)
+    assert len(pair_jobs(given)) == 1
+    with pytest.raises(InvalidSettingError, match=r"no saved model of sender/FC2L .* frequencies zipf:1"):
+        pair_jobs(replace(given, frequencies="zipf:1"))

@@ -12,7 +12,7 @@ from icy.cli.groups import command
 from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
 from icy.cli.output import note, print_rows
 from icy.cli.session import OutputOptions, same_command
-from icy.config.specs import SearchSpec
+from icy.config.search_spec import SearchSpec
 from icy.core.signals import interrupt_text
 from icy.core.text import counted
 from icy.experiments.search.result import MOST_SHOWN, SearchResult

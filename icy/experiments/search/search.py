@@ -15,7 +15,8 @@ from typing import Unpack
 from filelock import FileLock, Timeout
 
 from icy.config.options import SearchOptions
-from icy.config.specs import RETRIES, SearchSpec, spell_out
+from icy.config.search_spec import SearchSpec
+from icy.config.specs import RETRIES, spell_out
 from icy.core.errors import StoreError
 from icy.core.surroundings import standard_state
 from icy.experiments.display import with_progress

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import get_args
 
 from icy.analysis.people_distance import PeopleAccuracies, grammars_of, published_accuracies, study_accuracies
-from icy.config.specs import ProbeSpec, RunSpec, SearchSpec, names
+from icy.config.search_spec import SearchSpec
+from icy.config.specs import ProbeSpec, RunSpec, names
 from icy.config.types import SamplerName
 from icy.core.checks import LARGEST_SEED, real_number, seed_list, whole_number
 from icy.core.errors import InvalidSettingError, require_known

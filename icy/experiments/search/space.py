@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from icy.config.specs import SearchSpec
+from icy.config.search_spec import SearchSpec
 from icy.core.checks import hidden_list
 from icy.core.entry import Entry
 from icy.core.errors import InvalidSettingError, quoted
