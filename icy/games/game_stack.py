@@ -28,7 +28,8 @@ from .evaluation import matching, similarity
 from .final import GameProgress, evaluate_replicate
 from .game_job import GameJob
 from .game_task import IMAGE_AXES, GameTask
-from .model import game_loss, make_game_model
+from .model import GameModel, game_loss, make_game_model
+from .native_game import NativeGame
 from .playing import make_spoken, observe_objects, pack_objects
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
@@ -55,7 +56,7 @@ class GameStack(Lockstep):
         checkpoints: checkpoints of the job.
     """
 
-    learner: GradientLearner
+    learner: GradientLearner | NativeGame
 
     def __init__(self, job: GameJob, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
@@ -79,7 +80,7 @@ class GameStack(Lockstep):
             "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
         )
 
-    def _make_learner(self) -> GradientLearner:
+    def _make_learner(self) -> GradientLearner | NativeGame:
         seeds = [runner.replicate.seed for runner in self.runners]
         learning = self.task.learning
         settings = TrainingSettings(
@@ -91,7 +92,12 @@ class GameStack(Lockstep):
         models = {seed: make_game_model(self.task, seed) for seed in sorted(set(seeds))}
         sample = observe_objects(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
         how = settings, self.device, sample, self.job.engine, self._looks
-        return cast(GradientLearner, make_learner([models[s] for s in seeds], seeds, game_loss, *how))
+
+        def by_native(models: Sequence[GameModel], *_: object) -> NativeGame:
+            return NativeGame(models, settings, self.device, self.world)
+
+        found = make_learner([models[s] for s in seeds], seeds, game_loss, *how, by_native=by_native)
+        return cast(GradientLearner | NativeGame, found)
 
     def _looks(self, objects: Tensor) -> Tensor:
         return observe_objects(objects, self.world)

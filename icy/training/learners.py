@@ -9,6 +9,7 @@ else. All give the same numbers to float tolerance.
 import copy
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from typing import Protocol as Interface
 
@@ -113,6 +114,7 @@ def make_learner(
     engine: str = "auto",
     prepare: Prepare | None = None,
     by_gradient: Callable[..., GradientLearner] = GradientLearner,
+    by_native: Callable[..., Learner] | None = None,
 ) -> Learner:
     """Make the learner that suits some models.
 
@@ -128,6 +130,8 @@ def make_learner(
         prepare: converts inputs of the learner to inputs of the models, in every update and evaluation; by default
             they are the same.
         by_gradient: the class of learners that PyTorch trains, or of pairs with native cores.
+        by_native: makes the learner with native cores from models, seeds, loss, settings, device and sample; required
+            for native cores if there is `prepare`.
 
     Raises:
         IncompatibleError: there is nothing to train, or the requested engine cannot run the model.
@@ -141,11 +145,14 @@ def make_learner(
             "`learns_by_gradient = False` and has a method `observe` (see icy.models.base.MemoryModel)."
         )
     requested, _, issue = engine.partition("+")
-    if requested == "native" and prepare is not None:
+    by_native = by_native or (partial(_native, by_gradient) if prepare is None else None)
+    if requested == "native" and by_native is None:
         raise IncompatibleError(f"The engine 'native' cannot run {label_of(models[0])}; choose another, or 'auto'.")
-    if requested in ("auto", "native") and prepare is None:
+    if requested in ("auto", "native") and by_native is not None:
         try:
-            return _native(by_gradient, models, seeds, loss, settings, device, sample)
+            learner = by_native(models, seeds, loss, settings, device, sample)
+            log.info("%s: replicates train by the engine 'native', %s.", label_of(models[0]), WHY["native"])
+            return learner
         except IncompatibleError as error:
             if requested == "native":
                 raise IncompatibleError(
@@ -190,7 +197,6 @@ def _native(
         except NotNativeError as error:
             raise IncompatibleError(str(error)) from None
         learner = by_gradient(pairs, seeds, loss, settings, device, "broadcast", name="native")
-    log.info("%s: replicates train by the engine 'native', %s.", label_of(models[0]), WHY["native"])
     return learner
 
 

@@ -63,6 +63,19 @@ class Pass(ctypes.Structure):
     ]
 
 
+class Game(ctypes.Structure):
+    """`struct Game` of games.h."""
+
+    _fields_ = [
+        *((n, POINTER) for n in ("see", "talk", "judge")),
+        ("optimizer", Optimizer),
+        *((n, WHOLE) for n in ("replicates", "updates", "batch", "padded")),
+        *((n, WHOLE) for n in ("targets", "candidates", "shown", "described", "wanted")),
+        *((n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")),
+        *((n, POINTER) for n in ("seen", "judged", "keys", "losses")),
+    ]
+
+
 class Draws(ctypes.Structure):
     """`struct Draws` of program.cpp."""
 
@@ -88,6 +101,8 @@ class Caller:
         assert library is not None
         self._train = library.function("icy_train", None, POINTER, POINTER, WHOLE, POINTER)
         self._pass = library.function("icy_pass", None, POINTER, POINTER, WHOLE, WHOLE, POINTER)
+        self._game = library.function("icy_game", None, POINTER, WHOLE, POINTER)
+        self._game_bytes = library.function("icy_game_bytes", WHOLE, POINTER)
         self._spaces: list[Tensor] = []
         self._free: list[Tensor] = []
 
@@ -101,6 +116,11 @@ class Caller:
         )  # fmt: skip
         address, of_training = ctypes.addressof(native_program), ctypes.addressof(training)
         self._share(lambda i, space: self._train(address, of_training, i, space), training.replicates, size)
+
+    def play(self, game: Game) -> None:
+        """Update the agents of every replicate in a game."""
+        of_game = ctypes.addressof(game)
+        self._share(lambda i, space: self._game(of_game, i, space), game.replicates, self._game_bytes(of_game))
 
     def run(self, program: Program, one: Pass, replicates: int, back: bool) -> None:
         """Compute scores, or gradients."""

@@ -503,25 +503,47 @@ inline void softmax_back(long rows, long choices, long distance, const float* gr
     }
 }
 
-// The one-hot vector of the largest of x plus noise; with `soft`, the softmax of their sum over the temperature too.
+// The one-hot vector of the largest of x plus noise, and the softmax of their sum over the temperature; either may be
+// missing. The last `excluded` columns are not drawn.
 inline void sample(long rows, long choices, long distance, const float* x, const Noise* noise, long first_example,
-                   long step, float temperature, float* out, float* soft) {
+                   long step, float temperature, long excluded, float* out, float* soft) {
     const Columns at{rows, distance};
     Vector p[MOST_CHOICES];
+    const long allowed = choices - excluded;
     for (long row = 0; row < rows; row += LANES) {
         Vector largest = all(-INFINITY), place = all(0);
-        for (long c = 0; c < choices; c++) {
+        for (long c = allowed; c < choices; c++) p[c] = all(0);
+        for (long c = 0; c < allowed; c++) {
             p[c] = at.get(x, row, c);
             if (noise) p[c] += noise->gumbel(first_example + row, step, c, choices);
             place = p[c] > largest ? all((float)c) : place;
             largest = larger(p[c], largest);
         }
-        for (long c = 0; c < choices; c++) at.put(out, row, c, place == (float)c ? all(1) : all(0));
+        if (out)
+            for (long c = 0; c < choices; c++) at.put(out, row, c, place == (float)c ? all(1) : all(0));
         if (!soft) continue;
         Vector total = all(0);
-        for (long c = 0; c < choices; c++) total += p[c] = exponential((p[c] - largest) * (1.f / temperature));
+        for (long c = 0; c < allowed; c++) total += p[c] = exponential((p[c] - largest) * (1.f / temperature));
         for (long c = 0; c < choices; c++) at.put(soft, row, c, p[c] / total);
     }
+}
+
+// The sigmoids of the first `count` columns times `most`, rounded half to even; keeps the sigmoids. Others are zero.
+inline void digits(const Extent& e, long count, float most, const float* x, float* out, float* unit) {
+    constexpr float ROUND = 12582912.f;  // 1.5 * 2^23: the sum is rounded to whole numbers
+    e.each([&](long o, long c) {
+        const Vector u = first_lanes(sigmoid(load(x + o)), (int)std::min<long>(LANES, std::max(0L, count - c)));
+        store(unit + o, u);
+        store(out + o, (u * most + ROUND) - ROUND);
+    });
+}
+
+// The gradient of the sigmoids.
+inline void digits_back(const Extent& e, const float* grad, const float* unit, float* to_x, bool add) {
+    e.each([&](long o, long) {
+        const Vector u = load(unit + o), d = load(grad + o) * u * (1.f - u);
+        store(to_x + o, add ? load(to_x + o) + d : d);
+    });
 }
 
 }  // namespace ICY_NAMESPACE

@@ -10,7 +10,7 @@ enum Code : int64_t {
     LINEAR, OUTER, PACK, ADD_ROWS, COPY_IN, COPY_OUT, EMBED, EMBED_BACK, GRU, GRU_BACK, LSTM, LSTM_BACK, HIGHWAY,
     HIGHWAY_BACK, SRU, SRU_BACK, SRU_STATE, SRU_STATE_BACK, MIX, MIX_BACK, STOP, STOP_BACK, SOFTMAX, SOFTMAX_BACK,
     SAMPLE, APPLY, APPLY_BACK, GELU, GELU_BACK, COPY, COPY_ROW, NORM, NORM_BACK, ATTEND, ATTEND_BACK, POOL, POOL_BACK,
-    INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, ATTEND_ALL, ATTEND_ALL_BACK, COUNT
+    INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, ATTEND_ALL, ATTEND_ALL_BACK, COUNT, DIGITS, DIGITS_BACK
 };
 
 constexpr int WIDTH = 28;  // numbers of an operation
@@ -210,9 +210,9 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case SOFTMAX_BACK:  // columns, grad, y, temperature, to x, add
                 softmax_back(rows, a[0], distance, at(a[1]), at(a[2]), (float)as_double(a[3]), at(a[4]), a[5]);
                 break;
-            case SAMPLE:  // columns, x, out, soft, step, noisy, temperature
+            case SAMPLE:  // columns, x, out, soft, step, noisy, temperature, excluded
                 sample(rows, a[0], distance, at(a[1]), a[5] ? &memory.noise : nullptr, memory.first, a[4],
-                       (float)as_double(a[6]), at(a[2]), at(a[3]));
+                       (float)as_double(a[6]), a[7], at(a[2]), at(a[3]));
                 break;
             case APPLY:  // columns, kind, x, out
                 apply(e(a[0]), a[1], at(a[2]), at(a[3]));
@@ -318,6 +318,12 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                 }
                 break;
             }
+            case DIGITS:  // columns, x, out, sigmoids, columns that are digits, largest digit
+                digits(e(a[0]), a[4], (float)as_double(a[5]), at(a[1]), at(a[2]), at(a[3]));
+                break;
+            case DIGITS_BACK:  // columns, grad, sigmoids, to x, add
+                digits_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
+                break;
         }
     }
 }
@@ -397,13 +403,15 @@ static void find_places(const Program& program, const Memory& memory, Place* pla
 }
 
 // Work memory of a call, divided into parts. The caller owns it, so a steady update allocates nothing.
+constexpr int64_t ALIGNMENT = 64;  // bytes
+
 struct Workspace {
     char* next;
 
     template <class T>
     T* take(int64_t count) {
         T* found = reinterpret_cast<T*>(next);
-        next += (count * sizeof(T) + 63) / 64 * 64;
+        next += (count * sizeof(T) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         return found;
     }
 };
@@ -557,6 +565,8 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
 
 }  // namespace ICY_NAMESPACE
 
+#include "games.h"
+
 using namespace ICY_NAMESPACE;
 
 // Draws of meanings, and their messages from tables (icy.training.batches does the same in PyTorch).
@@ -595,4 +605,17 @@ ICY_EXPORT(void, icy_train)(const Program* program, const Training* training, in
 // Compute the scores of one replicate, or in the backward pass the gradients of its parameters and input.
 ICY_EXPORT(void, icy_pass)(const Program* program, const Pass* pass, int64_t replicate, int64_t back, void* workspace) {
     pass_one(*program, *pass, replicate, back, {static_cast<char*>(workspace)});
+}
+
+// Return the bytes of work memory for updates of a replicate in a game.
+ICY_EXPORT(int64_t, icy_game_bytes)(const Game* game) {
+    char* const start = reinterpret_cast<char*>(ALIGNMENT);
+    Workspace space{start};
+    GameMemory(*game, space);
+    return space.next - start;
+}
+
+// Update the agents of one replicate `updates` times.
+ICY_EXPORT(void, icy_game)(const Game* game, int64_t replicate, void* workspace) {
+    play_one(*game, replicate, {static_cast<char*>(workspace)});
 }

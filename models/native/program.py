@@ -97,6 +97,7 @@ class Program:
         training: whether the model samples as in training.
         gradient: whether to include a backward pass.
         chunk: rows of a batch that run forward and back together; the default depends on the model's size.
+        layout: layout that has the model's parameters, and maybe others; by default the layout of the model.
 
     Attributes:
         layout: layout of the parameters.
@@ -117,8 +118,9 @@ class Program:
         training: bool,
         gradient: bool,
         chunk: int | None = None,
+        layout: Layout | None = None,
     ) -> None:
-        self.layout = Layout.of(model)
+        self.layout = layout or Layout.of(model)
         examples = _examples(model, inputs)
         try:
             # Single precision, as in training with every engine.

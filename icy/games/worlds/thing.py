@@ -30,14 +30,14 @@ class Thing(World):
         each = whole_number("number of values", values, least=2)
         self.attributes = tuple(f"attribute {a + 1}" for a in range(count))
         self.values = tuple(tuple(f"{a + 1}.{v + 1}" for v in range(each)) for a in range(count))
-        self._block = count * each + SPECIAL
-        self.shape = (count * self._block,)
+        self.block: int = count * each + SPECIAL
+        self.shape = (count * self.block,)
 
     def observe(
         self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch width"]:
         """Return the one-hot vectors of objects. Keys have no effect."""
         attributes, each = len(self.sizes), self.sizes[0]
-        first = torch.arange(attributes, device=objects.device) * (self._block + each)
+        first = torch.arange(attributes, device=objects.device) * (self.block + each)
         seen = torch.zeros(*objects.shape[:-1], *self.shape, device=objects.device, dtype=torch.float32)
         return seen.scatter_(-1, objects + first, 1.0)

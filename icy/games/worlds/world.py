@@ -21,11 +21,14 @@ class World(ABC):
         attributes: names of the attributes, as in ("shape", "colour").
         values: names of the values of each attribute, at least two per attribute.
         shape: shape of one object as agents see it, as in (270,) or (3, 64, 64).
+        block: if the look of an object is one block of numbers per attribute, in which only the number of its concept
+            is 1: the size of a block. Compiled code then looks concepts up, and does not call `observe`.
     """
 
     attributes: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
     shape: tuple[int, ...]
+    block: int | None = None
 
     @abstractmethod
     def observe(

@@ -68,6 +68,8 @@ def transposed(low: Lowering, node: Node, parts: int, x: Value) -> Value:
 
 @lowers(Tensor.flatten)
 def _flattened(low: Lowering, node: Node, parts: int, x: Value, *_: object) -> Value:
+    if isinstance(x, Tokens):
+        return x
     if isinstance(x, MatrixView):
         return _reshaped(x, node.results[0])
     if isinstance(x, Steps) and all(isinstance(s, RowPanel) for s in x.steps):
@@ -249,6 +251,9 @@ def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: object, **_
 
 @lowers(layers.flat_one_hot)
 def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, *_: object) -> Value:
+    if isinstance(tokens, Steps):
+        found: Value = _flattened(low, node, parts, tokens)
+        return found
     assert isinstance(tokens, Tokens)
     return Tokens(tokens.first, tokens.places, values)
 

@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core import representations
+from icy.core.representations import gumbel, quantised
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import MOST_CHOICES, Lowering, lowers
 from icy.models.native.slabs import Code, Slab
@@ -36,14 +37,27 @@ def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int, **_
     return out
 
 
-def _drawn(low: Lowering, scores: Value, step: int, noisy: bool, temperature: float | None) -> RowPanel:
+def _drawn(
+    low: Lowering,
+    scores: Value,
+    step: int,
+    noisy: bool,
+    temperature: float | None,
+    excluded: int = 0,
+    hard: bool = True,
+) -> RowPanel:
+    """Return symbols, one-hot or relaxed; with a temperature, with the gradient of a softmax."""
     build = low.builder
     x = build.examples(scores)
     if x.width > MOST_CHOICES:
         raise NotNativeError(f"it draws from more than {MOST_CHOICES} symbols")
     out = build.panel(None, [x.width], x.trained and temperature is not None)
-    soft = None if temperature is None else build.slab(None, x.width)
-    build.emit(Code.SAMPLE, None, x.width, x.slabs[0], out.slabs[0], soft, step, noisy, temperature or 1.0)
+    out.kept = not hard  # the gradient reads it
+    soft = None if temperature is None else build.slab(None, x.width) if hard else out.slabs[0]
+    build.emit(
+        *(Code.SAMPLE, None, x.width, x.slabs[0], out.slabs[0] if hard else None, soft, step, noisy),
+        *(temperature or 1.0, excluded),
+    )
     if soft is not None:
         assert temperature is not None
         _soft(low, x, out, soft, temperature)
@@ -63,6 +77,31 @@ def _without_start(low: Lowering, node: Node, parts: int, scores: Value) -> Valu
 @lowers(representations.sampled)
 def _sampled(low: Lowering, node: Node, parts: int, scores: Value, step: int, training: bool) -> Value:
     return _drawn(low, scores, step, training, None)
+
+
+@lowers(gumbel.emitted_gumbel)
+def _emitted_gumbel(
+    low: Lowering, node: Node, parts: int, scores: Value, step: int, training: bool, tau: float, hard: bool
+) -> Value:
+    return _drawn(low, scores, step, training, float(tau) if training else None, 1, hard or not training)
+
+
+@lowers(quantised.emitted_digits)
+def _emitted_digits(low: Lowering, node: Node, parts: int, scores: Value, levels: int, normalise: str) -> Value:
+    if normalise != "sigmoid":
+        raise NotNativeError(f"its words depend on the batch (normalise={normalise})")
+    build = low.builder
+    x = build.examples(scores)
+    out = build.panel(None, [x.width], x.trained)
+    unit = build.slab(None, x.width)
+    build.emit(Code.DIGITS, None, x.width, x.slabs[0], out.slabs[0], unit, x.width - 1, float(levels - 1))
+
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        to, add = build.gradient_target(x)
+        build.emit(Code.DIGITS_BACK, None, x.width, grads[0], unit, to[0], add, back=True)
+
+    return out
 
 
 @lowers(representations.relaxed)

@@ -1,0 +1,185 @@
+"""A learner that trains the agents of games by native cores: turns in, updated weights out, without PyTorch in between."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor, nn
+
+from icy.config.settings import TrainingSettings
+from icy.core.errors import IncompatibleError
+from icy.core.native.arguments import address
+from icy.models.base import time_last
+from icy.models.layers import flat_one_hot
+from icy.models.native import calls
+from icy.models.native.builder import NotNativeError
+from icy.models.native.program import CHUNK, Layout, Program
+from icy.models.native.verify import require_same
+from icy.training.native import NativeStack, require_native, require_supported
+
+from .model import GameModel, Played
+from .worlds.world import World
+
+STEP = 8  # rows that a product computes at once
+
+
+class Perceiving(nn.Module):
+    """A perception, with the name that it has in the agents, of objects as numbers of concepts."""
+
+    def __init__(self, name: str, perception: nn.Module, block: int) -> None:
+        super().__init__()
+        self.add_module(name, perception)
+        self._perceives, self._block = name, block
+
+    def forward(self, concepts: Integer[Tensor, "batch attr"]) -> Float[Tensor, "batch 1 size"]:
+        """Return the embedding of each object."""
+        vectors: Tensor = self._modules[self._perceives](flat_one_hot(concepts, self._block, torch.float32))  # type: ignore[misc]
+        return vectors.unsqueeze(-2)
+
+
+class Talking(nn.Module):
+    """A sender, a channel and a receiver.
+
+    Args:
+        model: the agents.
+    """
+
+    def __init__(self, model: GameModel) -> None:
+        super().__init__()
+        self.sender, self.receiver, self.channel = model.sender, model.receiver, model.channel
+
+    def forward(self, described: Float[Tensor, "batch 1 size"]) -> Float[Tensor, "batch 1 wanted"]:
+        """Return the vector that the receiver compares with candidates, for the sender's embedding of each turn."""
+        scores = self.sender(described).unbind(-2)
+        steps = [self.channel.feed_back(one, step, self.training) for step, one in enumerate(scores)]
+        wanted: Tensor = self.receiver(time_last(steps))
+        return wanted
+
+
+class Part(nn.Module):
+    """A part of the agents, with the name that it has there."""
+
+    def __init__(self, name: str, module: nn.Module) -> None:
+        super().__init__()
+        self.add_module(name, module)
+        self._runs = name
+
+    def forward(self, inputs: Float[Tensor, "batch place choice"]) -> Float[Tensor, "batch place_out choice_out"]:
+        """Run the part."""
+        output: Tensor = self._modules[self._runs](inputs)  # type: ignore[misc]
+        return output
+
+
+class NativeGame(NativeStack):
+    """The agents of R replicates, trained one after another by compiled code.
+
+    Args:
+        models: agents of each replicate, all of one architecture.
+        settings: optimizer, learning rate, batch size and clipping.
+        device: the CPU.
+        world: world of the objects.
+
+    Raises:
+        IncompatibleError: there is no compiled code, or it does not support the world or a part of the agents.
+    """
+
+    def __init__(
+        self, models: Sequence[GameModel], settings: TrainingSettings, device: torch.device, world: World
+    ) -> None:
+        require_native(device)
+        model, self._world = models[0], world
+        for part in (model.sender, model.receiver, model.sender_sees, model.receiver_sees):
+            require_supported(part)
+        super().__init__(models, Layout.of(model), settings)
+        self._model, self._task = model, model.task
+        self._concepts = torch.tensor(world.first_concepts, dtype=torch.long, device="cpu")
+        self._require_concepts()
+        try:
+            self._make_programs()
+        except NotNativeError as error:
+            raise IncompatibleError(str(error)) from None
+
+    def _require_concepts(self) -> None:
+        """Raise unless objects of the world look like blocks with a number per concept."""
+        if not self._world.block:
+            raise IncompatibleError(f"objects of the world {self._task.world} are not rows of concepts")
+        objects = torch.tensor([[0] * len(self._world.sizes), [n - 1 for n in self._world.sizes]], device="cpu")
+        looks = self._world.observe(objects, torch.zeros(2, dtype=torch.long, device="cpu"))
+        if not torch.equal(looks, flat_one_hot(objects + self._concepts, self._world.block, torch.float32)):
+            raise IncompatibleError(f"objects of the world {self._task.world} differ from rows of concepts")
+
+    def _make_programs(self) -> None:
+        model, objects, block = self._model, self._concepts.expand(2, -1), self._world.block
+        assert block is not None
+        sees = {name: Perceiving(name, getattr(model, name), block) for name in ("sender_sees", "receiver_sees")}
+        described = torch.zeros(2, 1, self._task.sender_hidden * self._task.parts, dtype=torch.float32, device="cpu")
+        turns = min(CHUNK, -(-self._settings.batch_size // STEP) * STEP)
+        self._see, self._judge = (self._program(part, objects, True) for part in sees.values())
+        self._talk = self._program(Talking(model), described, True, turns)
+        self._seen, self._judged = (self._program(part, objects, False) for part in sees.values())
+        self._spoken = self._program(Part("sender", model.sender), described, False)
+        message = self._spoken.expected[:2].softmax(-1)
+        self._heard = self._program(Part("receiver", model.receiver), message, False)
+
+    def _program(self, part: nn.Module, sample: Tensor, training: bool, chunk: int | None = None) -> Program:
+        program = Program(part, sample, training, gradient=training, chunk=chunk, layout=self._layout)
+        require_same(self._caller, program, part, training)
+        return program
+
+    def train(self, objects: Tensor, labels: Tensor, keys: Tensor) -> None:
+        """Update once per batch of turns.
+
+        Args:
+            objects: objects [update, replicate, turn, object, column], from `pack_objects`.
+            labels: ignored: in each turn the targets come first.
+            keys: keys of the noise [update, replicate].
+        """
+        updates, replicates, batch = objects.shape[:3]
+        shown, candidates = self._split(objects)
+        seen, judged = shown.contiguous(), candidates.contiguous()
+        keys, losses = keys.contiguous(), torch.empty(replicates, dtype=torch.float64, device="cpu")
+        turns = updates * replicates * batch
+        game = calls.Game(
+            *(ctypes.addressof(program.native) for program in (self._see, self._talk, self._judge)), self._optimizer(),
+            updates=updates, replicates=replicates, batch=batch, padded=self._layout.padded,
+            targets=self._task.turns.targets, candidates=candidates.shape[-2], shown=shown.shape[-2],
+            described=self._see.choices, wanted=self._talk.choices,
+            **dict(zip(("parameters", "first_moments", "second_moments", "trained"), self._addresses(), strict=True)),
+            seen=calls.address_of_inputs(self._see, seen, turns * shown.shape[-2]),
+            judged=calls.address_of_inputs(self._judge, judged, turns * candidates.shape[-2]),
+            keys=address(keys, "int64", updates * replicates, "keys"), losses=losses.data_ptr(),
+        )  # fmt: skip
+        self._caller.play(game)
+        self._updates += updates
+        self._last = losses
+
+    def _split(self, objects: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the objects that the sender sees and the candidates, as numbers of concepts [..., object, attr]."""
+        turns = self._task.turns
+        count = turns.targets + turns.distractors
+        shown = count if self._task.parts > 1 else turns.targets
+        concepts = objects[..., :-1] + self._concepts
+        return concepts[..., :shown, :], concepts[..., -count:, :]
+
+    @torch.no_grad()
+    def run(self, objects: Integer[Tensor, "replicate turn object column"]) -> Played:
+        """Play turns in evaluation mode; returns what the agents return, see `GameModel.forward`."""
+        shown, candidates = self._split(objects)
+        targets = self._task.turns.targets
+        seen = self._perceived(self._seen, shown)
+        means = [part.mean(-2) for part in (seen[..., :targets, :], seen[..., targets:, :]) if part.shape[-2]]
+        described = torch.cat(means, -1).unsqueeze(-2)
+        scores = self._caller.scores(self._spoken, self._parameters, described)
+        message = self._model.channel.message(scores, None)
+        wanted = self._caller.scores(self._heard, self._parameters, message)
+        logits = (self._perceived(self._judged, candidates) * wanted).sum(-1)
+        sent = self._model.channel.as_sent(scores)
+        return logits, sent, self._model.channel.words(message), self._model.channel.extra_loss(sent)
+
+    def _perceived(self, program: Program, concepts: Tensor) -> Float[Tensor, "replicate turn object size"]:
+        """Return the embedding of each object."""
+        rows = self._caller.scores(program, self._parameters, concepts.flatten(1, 2))
+        return rows.view(*concepts.shape[:3], -1)
