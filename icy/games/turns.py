@@ -19,6 +19,7 @@ from icy.core.noise import counter_hash, shift
 from icy.core.streams import stream_key
 
 from .formulas import Formulas
+from .native_turns import can_draw, draw_objects
 from .rules import Rules, RuleSource, RuleSplit
 from .turn_settings import TurnSettings
 from .worlds.world import World
@@ -156,6 +157,7 @@ class _Game:
         }
         self.rules: RuleSource = source.to(device)
         self._shares = {kind: _cumulative(source, kind, device) for kind in ("targets", settings.drawn_distractors)}
+        self._in_compiled_code = can_draw(self.rules)
         self._keys: dict[str, Tensor] = {}
 
     def take(self, seeds: Sequence[int]) -> None:
@@ -184,19 +186,23 @@ class _Game:
     ) -> tuple[Tensor, Tensor]:
         settings = self.settings
         count = 1 if settings.repeat_target else settings.targets
-        near, own = self._objects(numbers, counter_hash(turns, _number(targets, turns)), "targets", count)
+        near, own = self._objects(numbers, turns, targets, "targets", count)
         if settings.repeat_target:
             near = near.expand(*near.shape[:-2], settings.targets, -1)
             own = own.expand(*own.shape[:-1], settings.targets)
-        far, other = self._objects(
-            numbers, counter_hash(turns, _number(distractors, turns)), settings.drawn_distractors, settings.distractors
-        )
+        kind = settings.drawn_distractors
+        far, other = self._objects(numbers, turns, distractors, kind, settings.distractors)
         looks = torch.cat([own, other], -1)
         # The last bit is 1 in evaluations and 0 in training; see World.observe.
         return torch.cat([near, far], -2), (looks & ~1) | int(purpose != TRAINING)
 
-    def _objects(self, numbers: Tensor, keys: Tensor, kind: str, count: int) -> tuple[Tensor, Tensor]:
+    def _objects(
+        self, numbers: Tensor, turns: Tensor, stream: int, kind: str, count: int
+    ) -> tuple[Tensor, Tensor]:
         """Draw the objects of each turn, and the keys of their looks."""
+        if isinstance(self.rules, Rules) and self._in_compiled_code:
+            return draw_objects(self.rules, numbers, turns, self._shares[kind], stream, count)
+        keys = counter_hash(turns, _number(stream, turns))
         each = counter_hash(keys[..., None], torch.arange(count, device=keys.device))
         slots = torch.arange(VALUES + len(self.rules.world.sizes), device=keys.device)
         bits = counter_hash(each[..., None], slots)
