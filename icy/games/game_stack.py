@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from icy.config.settings import TrainingSettings
@@ -38,6 +38,8 @@ PEAK = 1.4  # peak memory / memory kept by a forward pass; measured with conv4, 
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen rules, and relaxed messages
 SCORING = 2e-3  # seconds to score a turn of the last evaluation, on one core of a server
 FORWARD = 1 / 3  # time of a forward pass / time of an update
+# Turns of an evaluation in one call of compiled code, in which the numbers of a turn do not depend on other turns.
+TURNS_AT_ONCE = 128
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
@@ -160,13 +162,15 @@ class GameStack(Lockstep):
         right: list[Tensor] = []
         words: list[Tensor] = []
         numbers: list[Tensor] = []
-        for step in range(max(1, turns // size)):
-            batch = self.turns.batch(purpose, step, 1, min(size, turns))
-            logits, _, message = self.learner.run(pack_objects(batch)[0])[:3]
+        steps = max(1, turns // size)
+        at_once = max(1, TURNS_AT_ONCE // size) if isinstance(self.learner, NativeGame) else 1
+        for step in range(0, steps, at_once):
+            batch = self.turns.batch(purpose, step, min(at_once, steps - step), min(size, turns))
+            logits, _, message = self.learner.run(_as_one(pack_objects(batch)))[:3]
             is_target = self.labels(logits.shape[-2]).bool()
             right.append(((logits > 0) == is_target).flatten(1).sum(1))
             words.append(message.cpu())
-            numbers.append(batch.numbers[0].cpu())
+            numbers.append(_as_one(batch.numbers).cpu())
         total = sum(len(n[0]) for n in numbers) * self.labels(1).shape[-1]
         accuracy = (torch.stack(right).sum(0).double() / total).tolist()
         rows = zip(torch.cat(numbers, 1), torch.cat(words, 1), strict=True)
@@ -206,6 +210,11 @@ class GameStack(Lockstep):
         self.learner, self.updates = loaded.learner, loaded.updates
         if loaded.own:
             self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, loaded.own, strict=True)]
+
+
+def _as_one(batches: Shaped[Tensor, "step replicate turn *rest"]) -> Shaped[Tensor, "replicate turns *rest"]:
+    """Return the batches of several steps as one batch."""
+    return batches.transpose(0, 1).flatten(1, 2)
 
 
 def seconds_per_update(job: GameJob, updates: int) -> float:
