@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -19,12 +19,75 @@ from icy.models.native.program import Layout, Program
 from icy.models.native.verify import require_same
 from icy.models.stock import has_stock
 
-__all__ = ["NativeLearner", "NotNativeError", "native_loss", "require_native"]
+__all__ = ["NativeLearner", "NativeStack", "NotNativeError", "native_loss", "require_native", "require_optimizer"]
 
 Loss = Callable[..., Tensor]
 
 
-class NativeLearner:
+class NativeStack:
+    """Parameters and optimizer states of R replicates of one architecture, which compiled code changes in place.
+
+    Args:
+        models: a model per replicate, all of one architecture.
+        layout: layout of the parameters of a replicate.
+        settings: optimizer, learning rate and clipping.
+    """
+
+    engine = "native"
+
+    def __init__(self, models: Sequence[nn.Module], layout: Layout, settings: TrainingSettings) -> None:
+        self._layout, self._settings = layout, settings
+        self._parameters = torch.stack([layout.pack(dict(model.named_parameters())) for model in models])
+        self._moments = [torch.zeros_like(self._parameters) for _ in range(2)]
+        self._trained = None if not layout.frozen else _trained(layout)
+        self._updates = 0
+        self._last: Tensor | None = None
+
+    def _optimizer(self) -> calls.Optimizer:
+        """Return the description of the next updates of the optimizer."""
+        kind, rate = calls.OPTIMIZERS[self._settings.optimizer], self._settings.learning_rate
+        return calls.Optimizer(rate, self._settings.clip_norm or 0.0, self._updates, kind)
+
+    def _addresses(self, replicates: int) -> Iterator[int | None]:
+        """Yield the addresses of the parameters, of both moments, and of the mask of trained parameters, or None."""
+        padded, names = self._layout.padded, ("parameters", "first moments", "second moments")
+        for tensor, name in zip((self._parameters, *self._moments), names, strict=True):
+            yield address(tensor, "float32", replicates * padded, name)
+        yield None if self._trained is None else address(self._trained, "float32", padded, "trained")
+
+    def weights(self, place: int) -> dict[str, Tensor]:
+        """Return a copy of the weights of a replicate, for `load_state_dict`."""
+        return self._named(self._parameters[place])
+
+    def _named(self, flat: Tensor) -> dict[str, Tensor]:
+        """Return copies of the tensors in a vector, by name."""
+        views = self._layout.views(flat)
+        return {name: views[name].reshape(shape).clone() for name, shape in self._layout.shapes.items()}
+
+    def losses(self) -> Tensor | None:
+        """Return the loss of each replicate at the last update."""
+        return self._last
+
+    def state(self, place: int) -> State:
+        """Return a copy of the training state of a replicate, for `resume`."""
+        moments = [self._named(moment[place]) for moment in self._moments]
+        return {"weights": self.weights(place), "moments": moments, "steps": self._updates}
+
+    def resume(self, states: Sequence[State]) -> None:
+        """Resume from the `state` of each replicate; all states have the same number of updates."""
+        vectors = [[state["weights"], *state["moments"]] for state in states]
+        packed = [torch.stack([self._layout.pack(named) for named in of_all]) for of_all in zip(*vectors, strict=True)]
+        self._parameters, self._moments = packed[0], packed[1:]
+        self._updates = states[0]["steps"]
+
+    def keep(self, which: list[int]) -> None:
+        """Keep only these replicates and their optimizer states."""
+        self._parameters = self._parameters[which].contiguous()
+        self._moments = [m[which].contiguous() for m in self._moments]
+        self._last = None if self._last is None else self._last[which]
+
+
+class NativeLearner(NativeStack):
     """R replicates of one architecture under Adam or RMSprop, trained one after another by compiled code.
 
     The numbers of a replicate do not depend on the others, on the worker or on the number of threads.
@@ -40,14 +103,11 @@ class NativeLearner:
         IncompatibleError: there is no compiled code, or it does not support the model or the loss.
     """
 
-    engine = "native"
-
     def __init__(
         self, models: Sequence[nn.Module], loss: Loss, settings: TrainingSettings, device: torch.device, sample: Tensor
     ) -> None:
         _refuse(models[0], device)
-        if settings.optimizer not in calls.OPTIMIZERS:
-            raise IncompatibleError(f"the engine does not support the optimizer {settings.optimizer}")
+        require_optimizer(settings)
         try:
             self._training = Program(models[0], sample[0], training=True, gradient=True)
             self._evaluation = Program(models[0], sample[0], training=False, gradient=False)
@@ -57,13 +117,7 @@ class NativeLearner:
                 require_same(self._caller, program, models[0], training)
         except NotNativeError as error:
             raise IncompatibleError(str(error)) from None
-        self._settings = settings
-        layout = self._training.layout
-        self._parameters = torch.stack([layout.pack(dict(model.named_parameters())) for model in models])
-        self._moments = [torch.zeros_like(self._parameters) for _ in range(2)]
-        self._trained = None if not layout.frozen else _trained(layout)
-        self._updates = 0
-        self._last: Tensor | None = None
+        super().__init__(models, self._training.layout, settings)
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update each replicate once."""
@@ -77,18 +131,9 @@ class NativeLearner:
         if loss.kind != calls.REINFORCE:
             loss.scale /= batch
         losses = torch.empty(replicates, dtype=torch.float64, device="cpu")
-        padded, examples = self._training.layout.padded, updates * replicates * batch
-        weights = {
-            "parameters": self._parameters,
-            "first moments": self._moments[0],
-            "second moments": self._moments[1],
-        }
-        kind, rate = calls.OPTIMIZERS[self._settings.optimizer], self._settings.learning_rate
-        optimizer = calls.Optimizer(rate, self._settings.clip_norm or 0.0, self._updates, kind)
+        examples = updates * replicates * batch
         training = calls.NativeTraining(
-            loss, optimizer, replicates, updates, batch, padded,
-            *(address(tensor, "float32", replicates * padded, name) for name, tensor in weights.items()),
-            None if self._trained is None else address(self._trained, "float32", padded, "trained"),
+            loss, self._optimizer(), replicates, updates, batch, self._layout.padded, *self._addresses(replicates),
             calls.address_of_inputs(self._training, inputs, examples),
             address(targets, "int64", examples * self._training.places, "targets"),
             address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
@@ -109,38 +154,15 @@ class NativeLearner:
         parameters = self._parameters if which is None else self._parameters[list(which)]
         return self._caller.right(self._evaluation, parameters, inputs, targets)
 
-    def weights(self, place: int) -> dict[str, Tensor]:
-        """Return a copy of the weights of a replicate, for `load_state_dict`."""
-        return self._named(self._parameters[place])
 
-    def _named(self, flat: Tensor) -> dict[str, Tensor]:
-        """Return copies of the tensors in a vector, by name."""
-        layout = self._training.layout
-        views = layout.views(flat)
-        return {name: views[name].reshape(shape).clone() for name, shape in layout.shapes.items()}
+def require_optimizer(settings: TrainingSettings) -> None:
+    """Raise if compiled code does not have an optimizer.
 
-    def losses(self) -> Tensor | None:
-        """Return the loss of each replicate at the last update."""
-        return self._last
-
-    def state(self, place: int) -> State:
-        """Return a copy of the training state of a replicate, for `resume`."""
-        moments = [self._named(moment[place]) for moment in self._moments]
-        return {"weights": self.weights(place), "moments": moments, "steps": self._updates}
-
-    def resume(self, states: Sequence[State]) -> None:
-        """Resume from the `state` of each replicate; all states have the same number of updates."""
-        layout = self._training.layout
-        vectors = [[state["weights"], *state["moments"]] for state in states]
-        packed = [torch.stack([layout.pack(named) for named in of_all]) for of_all in zip(*vectors, strict=True)]
-        self._parameters, self._moments = packed[0], packed[1:]
-        self._updates = states[0]["steps"]
-
-    def keep(self, which: list[int]) -> None:
-        """Keep only these replicates and their optimizer states."""
-        self._parameters = self._parameters[which].contiguous()
-        self._moments = [m[which].contiguous() for m in self._moments]
-        self._last = None if self._last is None else self._last[which]
+    Raises:
+        IncompatibleError: it does not.
+    """
+    if settings.optimizer not in calls.OPTIMIZERS:
+        raise IncompatibleError(f"the engine does not support the optimizer {settings.optimizer}")
 
 
 def require_native(device: torch.device) -> None:
