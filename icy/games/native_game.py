@@ -18,7 +18,7 @@ from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
 from icy.models.native.program import CHUNK, Layout, Program
 from icy.models.native.verify import require_same
-from icy.training.native import NativeStack, require_native, require_supported
+from icy.training.native import NativeStack, require_optimizer, require_supported
 
 from .model import GameModel, Played
 from .worlds.world import World
@@ -89,11 +89,12 @@ class NativeGame(NativeStack):
     def __init__(
         self, models: Sequence[GameModel], settings: TrainingSettings, device: torch.device, world: World
     ) -> None:
-        require_native(device)
         model, self._world = models[0], world
         for part in (model.sender, model.receiver, model.sender_sees, model.receiver_sees):
-            require_supported(part)
+            require_supported(part, device)
+        require_optimizer(settings)
         super().__init__(models, Layout.of(model), settings)
+        self._caller = calls.Caller()
         self._model, self._task = model, model.task
         self._concepts = torch.tensor(world.first_concepts, dtype=torch.long, device="cpu")
         self._require_concepts()
@@ -147,7 +148,7 @@ class NativeGame(NativeStack):
             updates=updates, replicates=replicates, batch=batch, padded=self._layout.padded,
             targets=self._task.turns.targets, candidates=candidates.shape[-2], shown=shown.shape[-2],
             described=self._see.choices, wanted=self._talk.choices,
-            **dict(zip(("parameters", "first_moments", "second_moments", "trained"), self._addresses(), strict=True)),
+            **dict(zip(("parameters", "first_moments", "second_moments", "trained"), self._addresses(replicates), strict=True)),
             seen=calls.address_of_inputs(self._see, seen, turns * shown.shape[-2]),
             judged=calls.address_of_inputs(self._judge, judged, turns * candidates.shape[-2]),
             keys=address(keys, "int64", updates * replicates, "keys"), losses=losses.data_ptr(),

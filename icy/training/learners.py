@@ -26,6 +26,7 @@ from icy.models.base import MemoryModel
 from .cuda_graphs import choose_issue
 from .gradient import GradientLearner, Loss, Prepare, count_right, label_of
 from .native import NativeLearner, NotNativeError, require_native
+from .native_pair import NativePairLearner
 from .obstacles import obstacle_to
 from .weights import restore, state_of
 
@@ -181,23 +182,41 @@ def _native(
     loss: Loss,
     *how: Any,
 ) -> Learner:
-    """Return a learner with native cores. In a pair, native cores run both sides, and PyTorch runs the rest.
+    """Return a learner with native cores.
 
     Raises:
         IncompatibleError: there is no compiled code, or it cannot train the model.
     """
-    learner: Learner
-    if not hasattr(models[0], "with_native_cores"):
-        learner = NativeLearner(models, loss, *how)
-    else:
-        settings, device, sample = how
-        require_native(device)
+    if hasattr(models[0], "with_native_cores"):
+        return _native_pair(by_gradient, models, seeds, loss, *how)
+    return NativeLearner(models, loss, *how)
+
+
+def _native_pair(
+    by_gradient: Callable[..., GradientLearner],
+    models: Sequence[nn.Module],
+    seeds: Sequence[int],
+    loss: Any,
+    settings: TrainingSettings,
+    device: torch.device,
+    sample: Tensor,
+) -> Learner:
+    """Return a learner of pairs by compiled code. If it does not support them, native cores run only both sides.
+
+    Raises:
+        IncompatibleError: as for `_native`.
+    """
+    if by_gradient is GradientLearner:
         try:
-            pairs = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
-        except NotNativeError as error:
-            raise IncompatibleError(str(error)) from None
-        learner = by_gradient(pairs, seeds, loss, settings, device, "broadcast", name="native")
-    return learner
+            return NativePairLearner(models, loss, settings, device, sample)
+        except IncompatibleError as error:
+            log.info("%s: PyTorch joins both sides (%s).", label_of(models[0]), error)
+    require_native(device)
+    try:
+        pairs = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
+    except NotNativeError as error:
+        raise IncompatibleError(str(error)) from None
+    return by_gradient(pairs, seeds, loss, settings, device, "broadcast", name="native")
 
 
 def _choose(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device) -> tuple[str, str]:

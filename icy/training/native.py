@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -19,31 +19,24 @@ from icy.models.native.program import Layout, Program
 from icy.models.native.verify import require_same
 from icy.models.stock import has_stock
 
-__all__ = ["NativeLearner", "NativeStack", "NotNativeError", "native_loss", "require_native", "require_supported"]
+__all__ = ["NativeLearner", "NativeStack", "NotNativeError", "native_loss", "require_native", "require_optimizer", "require_supported"]
 
 Loss = Callable[..., Tensor]
 
 
 class NativeStack:
-    """Parameters and moments of R replicates that compiled code trains one after another.
-
-    The numbers of a replicate do not depend on the others, on the worker or on the number of threads.
+    """Parameters and optimizer states of R replicates of one architecture, which compiled code changes in place.
 
     Args:
         models: a model per replicate, all of one architecture.
-        layout: layout of the parameters of a model.
+        layout: layout of the parameters of a replicate.
         settings: optimizer, learning rate and clipping.
-
-    Raises:
-        IncompatibleError: compiled code does not have the optimizer.
     """
 
     engine = "native"
 
     def __init__(self, models: Sequence[nn.Module], layout: Layout, settings: TrainingSettings) -> None:
-        if settings.optimizer not in calls.OPTIMIZERS:
-            raise IncompatibleError(f"the engine does not support the optimizer {settings.optimizer}")
-        self._settings, self._layout, self._caller = settings, layout, calls.Caller()
+        self._layout, self._settings = layout, settings
         self._parameters = torch.stack([layout.pack(dict(model.named_parameters())) for model in models])
         self._moments = [torch.zeros_like(self._parameters) for _ in range(2)]
         self._trained = None if not layout.frozen else _trained(layout)
@@ -51,16 +44,16 @@ class NativeStack:
         self._last: Tensor | None = None
 
     def _optimizer(self) -> calls.Optimizer:
-        """Return the compiled code's description of the optimizer."""
+        """Return the description of the next updates of the optimizer."""
         kind, rate = calls.OPTIMIZERS[self._settings.optimizer], self._settings.learning_rate
         return calls.Optimizer(rate, self._settings.clip_norm or 0.0, self._updates, kind)
 
-    def _addresses(self) -> tuple[int | None, ...]:
-        """Return the addresses of parameters, both moments and the mask of trained parameters (None: all)."""
-        count, padded = self._parameters.numel(), self._layout.padded
-        named = zip(("parameters", "first moments", "second moments"), (self._parameters, *self._moments), strict=True)
-        trained = None if self._trained is None else address(self._trained, "float32", padded, "trained")
-        return *(address(tensor, "float32", count, name) for name, tensor in named), trained
+    def _addresses(self, replicates: int) -> Iterator[int | None]:
+        """Yield the addresses of the parameters, of both moments, and of the mask of trained parameters, or None."""
+        padded, names = self._layout.padded, ("parameters", "first moments", "second moments")
+        for tensor, name in zip((self._parameters, *self._moments), names, strict=True):
+            yield address(tensor, "float32", replicates * padded, name)
+        yield None if self._trained is None else address(self._trained, "float32", padded, "trained")
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return a copy of the weights of a replicate, for `load_state_dict`."""
@@ -97,6 +90,8 @@ class NativeStack:
 class NativeLearner(NativeStack):
     """R replicates of one architecture under Adam or RMSprop, trained one after another by compiled code.
 
+    The numbers of a replicate do not depend on the others, on the worker or on the number of threads.
+
     Args:
         models: a model per replicate, all of one architecture.
         loss: supervised loss of one of icy's representations.
@@ -111,17 +106,18 @@ class NativeLearner(NativeStack):
     def __init__(
         self, models: Sequence[nn.Module], loss: Loss, settings: TrainingSettings, device: torch.device, sample: Tensor
     ) -> None:
-        require_native(device)
-        require_supported(models[0])
-        super().__init__(models, Layout.of(models[0]), settings)
+        require_supported(models[0], device)
+        require_optimizer(settings)
         try:
             self._training = Program(models[0], sample[0], training=True, gradient=True)
             self._evaluation = Program(models[0], sample[0], training=False, gradient=False)
             self._loss = native_loss(loss, self._training)
+            self._caller = calls.Caller()
             for program, training in ((self._training, True), (self._evaluation, False)):
                 require_same(self._caller, program, models[0], training)
         except NotNativeError as error:
             raise IncompatibleError(str(error)) from None
+        super().__init__(models, self._training.layout, settings)
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update each replicate once."""
@@ -135,9 +131,9 @@ class NativeLearner(NativeStack):
         if loss.kind != calls.REINFORCE:
             loss.scale /= batch
         losses = torch.empty(replicates, dtype=torch.float64, device="cpu")
-        padded, examples = self._layout.padded, updates * replicates * batch
+        examples = updates * replicates * batch
         training = calls.NativeTraining(
-            loss, self._optimizer(), replicates, updates, batch, padded, *self._addresses(),
+            loss, self._optimizer(), replicates, updates, batch, self._layout.padded, *self._addresses(replicates),
             calls.address_of_inputs(self._training, inputs, examples),
             address(targets, "int64", examples * self._training.places, "targets"),
             address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
@@ -159,6 +155,16 @@ class NativeLearner(NativeStack):
         return self._caller.right(self._evaluation, parameters, inputs, targets)
 
 
+def require_optimizer(settings: TrainingSettings) -> None:
+    """Raise if compiled code does not have an optimizer.
+
+    Raises:
+        IncompatibleError: it does not.
+    """
+    if settings.optimizer not in calls.OPTIMIZERS:
+        raise IncompatibleError(f"the engine does not support the optimizer {settings.optimizer}")
+
+
 def require_native(device: torch.device) -> None:
     """Raise if there are no native cores for a device.
 
@@ -171,12 +177,14 @@ def require_native(device: torch.device) -> None:
         raise IncompatibleError(str(native.why_not(calls.PACKAGE)))
 
 
-def require_supported(model: nn.Module) -> None:
+def require_supported(model: nn.Module, device: torch.device) -> None:
     """Raise if native cores do not support models of this type.
 
     Raises:
-        IncompatibleError: the model has no `broadcasts = True`, has buffers, or uses teacher forcing.
+        IncompatibleError: there are no native cores for the device; or the model does not set `broadcasts = True`, has
+            buffers, or uses teacher forcing.
     """
+    require_native(device)
     if not getattr(model, "broadcasts", False) and not has_stock(model):
         raise IncompatibleError("the model does not set `broadcasts = True`")
     if any(True for _ in model.buffers()):

@@ -110,7 +110,7 @@ class Caller:
         """Update every replicate."""
         loss, native_program = training.loss, program.native
         chunks = program.chunks(training.batch) if loss.kind == REINFORCE else 1
-        size = _bytes(
+        size = bytes_of(
             4 * native_program.weights, 4 * native_program.tape * chunks, 4 * training.padded,
             PLACE_BYTES * native_program.place_count, 4 * training.batch * loss.places, 4 * training.batch,
         )  # fmt: skip
@@ -125,7 +125,7 @@ class Caller:
     def run(self, program: Program, one: Pass, replicates: int, back: bool) -> None:
         """Compute scores, or gradients."""
         native_program = program.native
-        size = _bytes(PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights)
+        size = bytes_of(PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights)
         address, of_pass = ctypes.addressof(native_program), ctypes.addressof(one)
         self._share(lambda i, space: self._pass(address, of_pass, i, int(back), space), replicates, size)
 
@@ -223,7 +223,8 @@ def _each(function: Callable[[int, int], None], replicates: Iterable[int], space
         function(replicate, space)
 
 
-def _bytes(*parts: int) -> int:
+def bytes_of(*parts: int) -> int:
+    """Return the size of a workspace with these parts, in bytes."""
     return sum(-(-part // ALIGNMENT) * ALIGNMENT for part in parts)
 
 

@@ -4,6 +4,8 @@
 // Included by program.cpp, after the code that runs programs.
 #pragma once
 
+#include "parts.h"
+
 namespace ICY_NAMESPACE {
 
 struct Game {
@@ -18,48 +20,15 @@ struct Game {
     double* losses;                                  // [replicate]
 };
 
-// A program of a replicate, with its memory: one tape for each chunk of `batch` rows, or a single tape.
-struct GamePart {
-    const Program& program;
-    const long batch;
-    const bool kept;
-    Memory memory;
-    float* tapes;
-    Place place;
-
-    GamePart(const Program& program, long batch, bool kept, Workspace& space)
-        : program(program), batch(batch), kept(kept) {
-        memory.base[0] = space.take<float>(program.weights);
-        tapes = space.take<float>(program.tape * (kept ? (batch + program.chunk - 1) / program.chunk : 1));
-        memory.base[4] = const_cast<float*>(program.constants);
+// Call a function with the number of the first row, for each chunk of a part's rows. A part that keeps its chunks has a
+// tape for each.
+template <class F>
+static void each_chunk(Part& part, long rows, bool kept, F function) {
+    for (long first = 0; first < rows; first += part.program->chunk) {
+        part.select(first, std::min<long>(part.program->chunk, rows - first), kept ? first / part.program->chunk : 0);
+        function(first);
     }
-
-    long distance() const { return program.chunk * BLOCK; }
-
-    void begin(float* parameters, float* gradients) {
-        memory.base[2] = parameters;
-        memory.base[3] = gradients;
-        std::memset(memory.base[0] + program.first_gradient, 0,
-                    sizeof(float) * (program.last_gradient - program.first_gradient));
-        run(program, program.before, memory);
-    }
-
-    // Call a function for each chunk of the batch, with the number of its first row.
-    template <class F>
-    void each_chunk(F function) {
-        for (long first = 0; first < batch; first += program.chunk) {
-            memory.first = first;
-            memory.rows = std::min<long>(program.chunk, batch - first);
-            memory.base[1] = tapes + (kept ? first / program.chunk * program.tape : 0);
-            find_places(program, memory, &place);
-            function(first);
-        }
-    }
-
-    void forward() { run(program, program.forward, memory); }
-    void backward() { run(program, program.backward, memory); }
-    void end() { run(program, program.after, memory); }
-};
+}
 
 // to[j] += factor * from[j], for a row of a panel and contiguous numbers.
 inline void add_row(const float* panel, long distance, long columns, float factor, float* to) {
@@ -76,20 +45,28 @@ inline void set_row(const float* from, long distance, long columns, float factor
 
 struct GameMemory {
     const Game& game;
-    GamePart see, talk, judge;
-    const long parts, described, wanted;  // numbers of a turn's description, and of the receiver's vector, in whole blocks
-    float *gradients, *descriptions, *to_descriptions, *wants, *to_wants, *scores;
+    const long seen, judged;        // objects of a batch
+    const long described, wanted;   // numbers of a turn's description, and of the receiver's vector, in whole blocks
+    float* gradients;
+    Part see, talk, judge;
+    float *descriptions, *to_descriptions, *wants, *to_wants, *scores;
 
-    GameMemory(const Game& game, Workspace& space)
-        : game(game), see(*game.see, game.batch * game.shown, true, space), talk(*game.talk, game.batch, true, space),
-          judge(*game.judge, game.batch * game.candidates, false, space), parts(game.shown > game.targets ? 2 : 1),
-          described(parts * game.described), wanted(blocks(game.wanted) * BLOCK) {
-        gradients = space.take<float>(game.padded);
+    GameMemory(const Game& game, long replicate, Workspace& space)
+        : game(game), seen(game.batch * game.shown), judged(game.batch * game.candidates),
+          described((game.shown > game.targets ? 2 : 1) * game.described), wanted(blocks(game.wanted) * BLOCK),
+          gradients(space.take<float>(game.padded)), see(part(*game.see, replicate, seen, space)),
+          talk(part(*game.talk, replicate, game.batch, space)), judge(part(*game.judge, replicate, 1, space)) {
         descriptions = space.take<float>(game.batch * described);
         to_descriptions = space.take<float>(game.batch * described);
         wants = space.take<float>(game.batch * wanted);
         to_wants = space.take<float>(game.batch * wanted);
         scores = space.take<float>(game.judge->chunk + LANES);
+    }
+
+    // A part with a tape for each chunk of `rows`.
+    Part part(const Program& program, long replicate, long rows, Workspace& space) const {
+        return Part::take(program, space, game.parameters + replicate * game.padded, gradients,
+                          (rows + program.chunk - 1) / program.chunk);
     }
 
     // The place of an object in the descriptions, and its weight in the mean.
@@ -100,24 +77,24 @@ struct GameMemory {
         return 1.f / (row % game.shown < game.targets ? game.targets : game.shown - game.targets);
     }
 
-    void describe(const int64_t* seen) {
+    void describe(const int64_t* objects) {
         std::memset(descriptions, 0, sizeof(float) * game.batch * described);
-        see.each_chunk([&](long first) {
-            see.memory.tokens = seen + first * see.program.tokens;
+        each_chunk(see, seen, true, [&](long first) {
+            see.memory.tokens = objects + first * see.program->tokens;
             see.forward();
             for (long i = 0; i < see.memory.rows; i++)
-                add_row(see.place.scores + i * BLOCK, see.distance(), game.described, share_of(first + i),
+                add_row(see.places->scores + i * BLOCK, see.distance(), game.described, share_of(first + i),
                         descriptions + part_of(first + i));
         });
     }
 
     void speak() {
         std::memset(wants, 0, sizeof(float) * game.batch * wanted);
-        talk.each_chunk([&](long first) {
+        each_chunk(talk, game.batch, true, [&](long first) {
             talk.memory.input = descriptions + first * described;
             talk.forward();
             for (long i = 0; i < talk.memory.rows; i++)
-                add_row(talk.place.scores + i * BLOCK, talk.distance(), game.wanted, 1.f, wants + (first + i) * wanted);
+                add_row(talk.places->scores + i * BLOCK, talk.distance(), game.wanted, 1.f, wants + (first + i) * wanted);
         });
     }
 
@@ -136,77 +113,76 @@ struct GameMemory {
         return loss * scale;
     }
 
-    double choose(const int64_t* judged) {
+    double choose(const int64_t* objects) {
         double loss = 0;
         std::memset(to_wants, 0, sizeof(float) * game.batch * wanted);
-        judge.each_chunk([&](long first) {
+        each_chunk(judge, judged, false, [&](long first) {
             const long rows = judge.memory.rows, distance = judge.distance();
             const RowVectors vectors{game.wanted, distance};
-            judge.memory.tokens = judged + first * judge.program.tokens;
+            judge.memory.tokens = objects + first * judge.program->tokens;
             judge.forward();
             for (long i = 0; i < rows; i++) {
                 const float* want = wants + (first + i) / game.candidates * wanted;
                 Vector total = all(0);
                 vectors.each(i, [&](long o, long c) {
-                    total += vectors.exact(load(judge.place.scores + o), c) * load(want + c);
+                    total += vectors.exact(load(judge.places->scores + o), c) * load(want + c);
                 });
                 scores[i] = sum(total);
             }
             loss += lose(first, rows);
             for (long i = 0; i < rows; i++) {
                 const long turn = (first + i) / game.candidates;
-                add_row(judge.place.scores + i * BLOCK, distance, game.wanted, scores[i], to_wants + turn * wanted);
-                set_row(wants + turn * wanted, distance, game.wanted, scores[i], judge.place.grad + i * BLOCK);
+                add_row(judge.places->scores + i * BLOCK, distance, game.wanted, scores[i], to_wants + turn * wanted);
+                set_row(wants + turn * wanted, distance, game.wanted, scores[i], judge.places->grad + i * BLOCK);
             }
             judge.backward();
         });
         return loss;
     }
 
-    void learn(const int64_t* seen) {
+    void learn(const int64_t* objects) {
         std::memset(to_descriptions, 0, sizeof(float) * game.batch * described);
-        talk.each_chunk([&](long first) {
+        each_chunk(talk, game.batch, true, [&](long first) {
             talk.memory.input = descriptions + first * described;
             talk.memory.to_input = to_descriptions + first * described;
             for (long i = 0; i < talk.memory.rows; i++)
                 set_row(to_wants + (first + i) * wanted, talk.distance(), game.wanted, 1.f,
-                        talk.place.grad + i * BLOCK);
+                        talk.places->grad + i * BLOCK);
             talk.backward();
         });
-        see.each_chunk([&](long first) {
-            see.memory.tokens = seen + first * see.program.tokens;
+        each_chunk(see, seen, true, [&](long first) {
+            see.memory.tokens = objects + first * see.program->tokens;
             for (long i = 0; i < see.memory.rows; i++)
                 set_row(to_descriptions + part_of(first + i), see.distance(), game.described, share_of(first + i),
-                        see.place.grad + i * BLOCK);
+                        see.places->grad + i * BLOCK);
             see.backward();
         });
     }
 
     // Compute the gradients of an update, and return the loss.
-    double update(float* parameters, const int64_t* seen, const int64_t* judged, int64_t key) {
+    double update(const int64_t* shown, const int64_t* candidates, int64_t key) {
         std::memset(gradients, 0, sizeof(float) * game.padded);
-        for (GamePart* part : {&see, &talk, &judge}) part->begin(parameters, gradients);
-        talk.memory.noise = {(uint64_t)key, game.batch};
-        describe(seen);
+        for (Part* part : {&see, &talk, &judge}) part->begin({(uint64_t)key, (long)game.batch});
+        describe(shown);
         speak();
-        const double loss = choose(judged);
-        learn(seen);
-        for (GamePart* part : {&see, &talk, &judge}) part->end();
+        const double loss = choose(candidates);
+        learn(shown);
+        for (Part* part : {&see, &talk, &judge}) part->end();
         return loss;
     }
 };
 
 static void play_one(const Game& game, long replicate, Workspace space) {
-    GameMemory memory(game, space);
-    const long seen = game.batch * game.shown * game.see->tokens, judged = game.batch * game.candidates * game.judge->tokens;
-    float* parameters = game.parameters + replicate * game.padded;
+    GameMemory memory(game, replicate, space);
+    float *gradients = memory.gradients, *parameters = game.parameters + replicate * game.padded;
     for (int64_t u = 0; u < game.updates; u++) {
         const int64_t place = u * game.replicates + replicate;
-        game.losses[replicate] =
-            memory.update(parameters, game.seen + place * seen, game.judged + place * judged, game.keys[place]);
+        game.losses[replicate] = memory.update(game.seen + place * memory.seen * game.see->tokens,
+                                               game.judged + place * memory.judged * game.judge->tokens,
+                                               game.keys[place]);
         if (game.trained)
-            for (long i = 0; i < game.padded; i++) memory.gradients[i] *= game.trained[i];
-        descend(game.optimizer, game.optimizer.step + u + 1, game.padded, parameters, memory.gradients,
+            for (long i = 0; i < game.padded; i++) gradients[i] *= game.trained[i];
+        descend(game.optimizer, game.optimizer.step + u + 1, game.padded, parameters, gradients,
                 game.first_moments + replicate * game.padded, game.second_moments + replicate * game.padded);
     }
 }

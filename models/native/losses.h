@@ -83,13 +83,22 @@ inline double loss_of_rows(const Loss& loss, const Place* places, long rows, lon
     return total * loss.scale;
 }
 
+// Rewards or advantages: one number per row, or per row and place.
+struct Rewards {
+    float* first;
+    long by_row, by_place;
+
+    float& at(long row, long place) const { return first[row * by_row + place * by_place]; }
+};
+
 // Draw each place of some rows; count in `rewards` the draws that equal the target.
 inline void draw_rows(const Loss& loss, const Place* places, long rows, long distance, const int64_t* targets,
-                      const Noise& noise, long first, int32_t* drawn, float* rewards) {
+                      const Noise& noise, long first, int32_t* drawn, const Rewards& rewards) {
     const Columns at{rows, distance};
     for (long row = 0; row < rows; row += LANES) {
         const long live = std::min<long>(LANES, rows - row);
-        for (long i = 0; i < live; i++) rewards[row + i] = 0;
+        for (long i = 0; i < live; i++)
+            for (long t = 0; t < loss.places; t++) rewards.at(row + i, t) = 0;
         for (long t = 0; t < loss.places; t++) {
             Vector largest = all(-INFINITY), best = all(0);
             for (long c = 0; c < loss.choices; c++) {
@@ -100,13 +109,13 @@ inline void draw_rows(const Loss& loss, const Place* places, long rows, long dis
             }
             for (long i = 0; i < live; i++) {
                 drawn[(row + i) * loss.places + t] = (int32_t)best[i];
-                rewards[row + i] += (int64_t)best[i] == targets[(row + i) * loss.places + t];
+                rewards.at(row + i, t) += (int64_t)best[i] == targets[(row + i) * loss.places + t];
             }
         }
     }
 }
 
-// Convert rewards to advantages over the whole batch.
+// Convert rewards of a whole batch to advantages.
 inline void centre(float* rewards, long batch) {
     double mean = 0, squares = 0;
     for (long i = 0; i < batch; i++) mean += rewards[i];
@@ -119,17 +128,17 @@ inline void centre(float* rewards, long batch) {
 
 // The REINFORCE loss of some rows, from the draws and their advantages; writes its gradient.
 inline double reinforce_rows(const Loss& loss, const Place* places, long rows, long distance, const int32_t* drawn,
-                             const float* advantages) {
+                             const Rewards& advantages) {
     const Columns at{rows, distance};
     Vector p[MOST_CHOICES], s[MOST_CHOICES];
     const float reward = (float)loss.reward, weight = (float)loss.entropy;
     double total = 0;
     for (long row = 0; row < rows; row += LANES) {
         const int live = (int)std::min<long>(LANES, rows - row);
-        Vector sums = all(0), advantage;
-        for (long i = 0; i < LANES; i++) advantage[i] = advantages[std::min(row + i, rows - 1)];
+        Vector sums = all(0);
         for (long t = 0; t < loss.places; t++) {
-            Vector choice;
+            Vector choice, advantage;
+            for (long i = 0; i < LANES; i++) advantage[i] = advantages.at(std::min(row + i, rows - 1), t);
             for (long i = 0; i < LANES; i++)
                 choice[i] = (float)drawn[std::min(row + i, rows - 1) * loss.places + t];
             const Vector whole = probabilities(at, places[t].scores, row, places[t].first, loss.choices, p);

@@ -441,7 +441,7 @@ static double update(const Program& program, const Training& t, Memory& memory, 
         run(program, program.forward, memory);
         if (whole) {
             draw_rows(t.loss, batch.places, memory.rows, step * BLOCK, targets + first * places, memory.noise, first,
-                      batch.drawn + first * places, batch.rewards + first);
+                      batch.drawn + first * places, {batch.rewards + first, 1, 0});
         } else {
             loss += loss_of_rows(t.loss, batch.places, memory.rows, step * BLOCK, targets + first * places,
                                  memory.noise, first);
@@ -453,7 +453,7 @@ static double update(const Program& program, const Training& t, Memory& memory, 
         for (long first = 0; first < t.batch; first += step) {
             chunk(first);
             loss += reinforce_rows(t.loss, batch.places, memory.rows, step * BLOCK, batch.drawn + first * places,
-                                   batch.rewards + first);
+                                   {batch.rewards + first, 1, 0});
             run(program, program.backward, memory);
         }
     }
@@ -502,13 +502,13 @@ struct Pass {
 };
 
 // Count the places with the largest score (the first of equal scores) at the target.
-static void count_right(const Pass& p, const Place* places, long count, long rows, long distance,
+static void count_right(long choices, const Place* places, long count, long rows, long distance,
                         const int64_t* targets, int64_t* right) {
     const Columns at{rows, distance};
     for (long row = 0; row < rows; row += LANES)
         for (long t = 0; t < count; t++) {
             Vector largest = all(-INFINITY), best = all(0);
-            for (long c = 0; c < p.choices; c++) {
+            for (long c = 0; c < choices; c++) {
                 const Vector x = at.get(places[t].scores, row, places[t].first + c);
                 best = x > largest ? all((float)c) : best;
                 largest = larger(x, largest);
@@ -545,7 +545,7 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
         find_places(program, memory, places);
         if (!back) run(program, program.forward, memory);
         if (p.targets) {
-            count_right(p, places, program.place_count, memory.rows, program.chunk * BLOCK,
+            count_right(p.choices, places, program.place_count, memory.rows, program.chunk * BLOCK,
                         p.targets + at * program.place_count, p.right + replicate);
             continue;
         }
@@ -566,6 +566,7 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
 }  // namespace ICY_NAMESPACE
 
 #include "games.h"
+#include "pair.h"
 
 using namespace ICY_NAMESPACE;
 
@@ -611,11 +612,17 @@ ICY_EXPORT(void, icy_pass)(const Program* program, const Pass* pass, int64_t rep
 ICY_EXPORT(int64_t, icy_game_bytes)(const Game* game) {
     char* const start = reinterpret_cast<char*>(ALIGNMENT);
     Workspace space{start};
-    GameMemory(*game, space);
+    GameMemory(*game, 0, space);
     return space.next - start;
 }
 
 // Update the agents of one replicate `updates` times.
 ICY_EXPORT(void, icy_game)(const Game* game, int64_t replicate, void* workspace) {
     play_one(*game, replicate, {static_cast<char*>(workspace)});
+}
+
+// Update one pair `updates` times.
+ICY_EXPORT(void, icy_train_pair)(const Program* sender, const Program* receiver, const PairTraining* training,
+                                 int64_t replicate, void* workspace) {
+    train_pair(*sender, *receiver, *training, replicate, {static_cast<char*>(workspace)});
 }

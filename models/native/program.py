@@ -132,7 +132,7 @@ class Program:
             raise NotNativeError("its scores have no axis of places")
         self.examples, self.expected = examples, traced.result.tensor
         self.places, self.choices = traced.result.tensor.shape[-2:]
-        builder = Builder(chunk or (CHUNK_OF_LARGE if self.layout.size > LARGE else CHUNK), gradient)
+        builder = Builder(chunk or chunk_for(self.layout.size), gradient)
         try:
             scores = Lowering(traced, builder, self.layout.offsets, self.layout.frozen).run()
         except NotNativeError:
@@ -187,6 +187,11 @@ class Program:
         self.takes_weights = inputs.is_floating_point()
         self.symbols = _symbols([*builder.before, *builder.forward])
         self.operations = {name: [o.code.name for o in ops] for name, ops in vars(builder).items() if name in PHASES}
+
+
+def chunk_for(parameters: int) -> int:
+    """Return the best number of rows of a chunk for a model with this number of parameters."""
+    return CHUNK_OF_LARGE if parameters > LARGE else CHUNK
 
 
 PHASES = ("before", "forward", "backward", "after")

@@ -47,7 +47,7 @@ class _Tally:
     """Loss of the link that also counts correct answers, because published accuracies are of training batches."""
 
     def __init__(self, link: Representation, players: int) -> None:
-        self._link, self._players = link, players
+        self.link, self._players = link, players
         self.right: Tensor | None = None
         self.updates = 0  # counted by the game, which makes them
 
@@ -55,13 +55,16 @@ class _Tally:
         sent, answered = scores
         # Copies of a pair at the end of the stack are not counted.
         read, said, seen = (x.detach()[: self._players] for x in (answered, sent, meanings))
-        right = (read.argmax(-1) == seen).to(answered.dtype).mean((-2, -1))
+        self.note((read.argmax(-1) == seen).to(answered.dtype).mean((-2, -1)), said, seen)
+        return self.link.link_loss(sent, answered, meanings, noise)
+
+    def note(self, right: Tensor, sent: Tensor, meanings: Tensor) -> None:
+        """Note the share of correct answers of each pair, summed over updates, and the scores of the last batch."""
         if self.right is None:
             self.right = torch.zeros_like(right)
         self.right.add_(right)  # in place, as a captured update always writes to the same memory
-        self.messages = self._link.greedy_words(said)
-        self.meanings = seen
-        return self._link.link_loss(sent, answered, meanings, noise)
+        self.messages = self.link.greedy_words(sent)
+        self.meanings = meanings
 
     def accuracy(self) -> Tensor:
         """Return the mean accuracy since the last restart."""
