@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Float, Integer
@@ -12,6 +14,8 @@ from torch import Tensor, nn
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.native.arguments import address
+from icy.core.representations import LearntCodebook, Representation
+from icy.core.representations.codebook import attracted
 from icy.models.base import time_last
 from icy.models.layers import flat_one_hot
 from icy.models.native import calls
@@ -54,6 +58,9 @@ class Talking(nn.Module):
     def forward(self, described: Float[Tensor, "batch 1 size"]) -> Float[Tensor, "batch 1 wanted"]:
         """Return the vector that the receiver compares with candidates, for the sender's embedding of each turn."""
         scores = self.sender(described).unbind(-2)
+        if self.training and isinstance(self.channel, LearntCodebook):
+            how = self.channel.codes, self.channel.commitment, len(scores)
+            scores = tuple(attracted(one, *how) for one in scores)
         steps = [self.channel.feed_back(one, step, self.training) for step, one in enumerate(scores)]
         wanted: Tensor = self.receiver(time_last(steps))
         return wanted
@@ -96,6 +103,7 @@ class NativeGame(NativeStack):
         super().__init__(models, Layout.of(model), settings)
         self._caller = calls.Caller()
         self._model, self._task = model, model.task
+        self._names = {parameter: name for name, parameter in model.named_parameters()}
         self._concepts = torch.tensor(world.first_concepts, dtype=torch.long, device="cpu")
         self._require_concepts()
         try:
@@ -174,11 +182,22 @@ class NativeGame(NativeStack):
         means = [part.mean(-2) for part in (seen[..., :targets, :], seen[..., targets:, :]) if part.shape[-2]]
         described = torch.cat(means, -1).unsqueeze(-2)
         scores = self._caller.scores(self._spoken, self._parameters, described)
-        message = self._model.channel.message(scores, None)
+        channel = self._channel()
+        message = channel.message(scores, None)
         wanted = self._caller.scores(self._heard, self._parameters, message)
         logits = (self._perceived(self._judged, candidates) * wanted).sum(-1)
-        sent = self._model.channel.as_sent(scores)
-        return logits, sent, self._model.channel.words(message), self._model.channel.extra_loss(sent)
+        sent = channel.as_sent(scores)
+        return logits, sent, channel.words(message), channel.extra_loss(sent)
+
+    def _channel(self) -> Representation:
+        """Return the channel, with the parameters of all replicates if it has parameters."""
+        channel = self._model.channel
+        if not isinstance(channel, nn.Module):
+            return channel
+        stacked, views = copy.deepcopy(channel), self._layout.views(self._parameters)
+        for own, parameter in zip(stacked.parameters(), channel.parameters(), strict=True):
+            own.data = views[self._names[parameter]]
+        return cast(Representation, stacked)
 
     def _perceived(self, program: Program, concepts: Tensor) -> Float[Tensor, "replicate turn object size"]:
         """Return the embedding of each object."""

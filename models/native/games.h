@@ -161,6 +161,8 @@ struct GameMemory {
 
     // Compute the gradients of an update, and return the loss.
     double update(const int64_t* shown, const int64_t* candidates, int64_t key) {
+        double extra = 0;
+        talk.memory.extra = &extra;
         std::memset(gradients, 0, sizeof(float) * game.padded);
         for (Part* part : {&see, &talk, &judge}) part->begin({(uint64_t)key, (long)game.batch});
         describe(shown);
@@ -168,7 +170,7 @@ struct GameMemory {
         const double loss = choose(candidates);
         learn(shown);
         for (Part* part : {&see, &talk, &judge}) part->end();
-        return loss;
+        return loss + extra;
     }
 };
 

@@ -546,4 +546,77 @@ inline void digits_back(const Extent& e, const float* grad, const float* unit, f
     });
 }
 
+// -- codes of a codebook -------------------------------------------------------------------------------------------------
+
+// to (+)= the first `count` columns of from; other columns are zero.
+inline void copy_columns(const Extent& e, long count, const float* from, float* to, bool add) {
+    e.each([&](long o, long c) {
+        const Vector x = first_lanes(load(from + o), (int)std::min<long>(LANES, std::max(0L, count - c)));
+        store(to + o, add ? load(to + o) + x : x);
+    });
+}
+
+// Call a function with the vectors of a row and of a code, for the code's columns.
+template <class F>
+ICY_INLINE void each_of_code(long row, long columns, long distance, const float* code, F function) {
+    RowVectors{columns, distance}.each(row, [&](long o, long c) {
+        const long some = std::min<long>(LANES, columns - c);
+        alignas(64) float own[LANES] = {0};
+        std::memcpy(own, code + c, sizeof(float) * some);
+        function(o, c, load(own), (int)some);
+    });
+}
+
+inline float distance_of(long row, long columns, long distance, const float* x, const float* code) {
+    Vector total = all(0);
+    each_of_code(row, columns, distance, code, [&](long o, long, Vector own, int some) {
+        const Vector d = first_lanes(load(x + o) - own, some);
+        total += d * d;
+    });
+    return sum(total);
+}
+
+// The index of the nearest code of each row; the first of equally near codes, and of scores that are not numbers.
+inline void nearest_codes(long rows, long columns, long distance, const float* x, const float* codes, long count,
+                          float* to) {
+    for (long row = 0; row < rows; row++) {
+        float least = INFINITY;
+        to[row] = 0;
+        for (long k = 0; k < count; k++) {
+            const float far = distance_of(row, columns, distance, x, codes + k * columns);
+            if (far < least) to[row] = (float)k;
+            least = far < least ? far : least;
+        }
+    }
+}
+
+inline void put_codes(long rows, long columns, long distance, const float* codes, const float* chosen, float* out) {
+    for (long row = 0; row < rows; row++) {
+        const float* code = codes + (long)chosen[row] * columns;
+        for (long c = 0; c <= columns; c++) out[c / 32 * distance + row * 32 + c % 32] = c < columns ? code[c] : 0.f;
+    }
+}
+
+// Sum of the squared distances of rows from their codes.
+inline double attract(long rows, long columns, long distance, const float* x, const float* codes, const float* chosen) {
+    double total = 0;
+    for (long row = 0; row < rows; row++)
+        total += distance_of(row, columns, distance, x, codes + (long)chosen[row] * columns);
+    return total;
+}
+
+// Add the gradients of the squared distances, with factors for rows and for codes; `to_codes` may be missing.
+inline void attract_back(long rows, long columns, long distance, const float* x, const float* codes,
+                         const float* chosen, float of_rows, float of_codes, float* to_x, float* to_codes) {
+    for (long row = 0; row < rows; row++) {
+        const long first = (long)chosen[row] * columns;
+        for (long c = 0; c < columns; c++) {
+            const long o = c / 32 * distance + row * 32 + c % 32;
+            const float d = x[o] - codes[first + c];
+            to_x[o] += of_rows * d;
+            if (to_codes) to_codes[first + c] -= of_codes * d;
+        }
+    }
+}
+
 }  // namespace ICY_NAMESPACE

@@ -13,7 +13,7 @@ from icy.core.types import AnyFunction
 from icy.models.base import without_missing
 
 from .builder import Builder, NotNativeError, columns_of
-from .slabs import Space
+from .slabs import Slab, Space
 from .trace import Node, Trace, TracedOutput
 from .values import Kernel, MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
 
@@ -76,6 +76,7 @@ class Lowering:
         self._known: set[int] = set()
         self.attended: Counter[RowPanel] = Counter()  # number of attentions that read a panel
         self.asking: Counter[RowPanel] = Counter()  # attentions with queries in it before their backward pass
+        self.nearest: dict[tuple[RowPanel, MatrixView], Slab] = {}  # index of the nearest code of each row
         self.queries_unwritten: set[RowPanel] = set()  # panels with gradients, except of their queries
 
     def _same(self, output: TracedOutput) -> TracedOutput:

@@ -10,7 +10,8 @@ enum Code : int64_t {
     LINEAR, OUTER, PACK, ADD_ROWS, COPY_IN, COPY_OUT, EMBED, EMBED_BACK, GRU, GRU_BACK, LSTM, LSTM_BACK, HIGHWAY,
     HIGHWAY_BACK, SRU, SRU_BACK, SRU_STATE, SRU_STATE_BACK, MIX, MIX_BACK, STOP, STOP_BACK, SOFTMAX, SOFTMAX_BACK,
     SAMPLE, APPLY, APPLY_BACK, GELU, GELU_BACK, COPY, COPY_ROW, NORM, NORM_BACK, ATTEND, ATTEND_BACK, POOL, POOL_BACK,
-    INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, ATTEND_ALL, ATTEND_ALL_BACK, COUNT, DIGITS, DIGITS_BACK
+    INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, ATTEND_ALL, ATTEND_ALL_BACK, COUNT, DIGITS, DIGITS_BACK,
+    FIND_CODE, PUT_CODE, PUT_CODE_BACK, ATTRACT, ATTRACT_BACK
 };
 
 constexpr int WIDTH = 28;  // numbers of an operation
@@ -41,6 +42,7 @@ struct Memory {
     float* to_input = nullptr;
     Noise noise{};
     long first = 0, rows = 0;
+    double* extra = nullptr;  // total of the losses of operations; null if nobody asks for it
 
     float* at(int64_t address) const {
         return address < 0 ? nullptr : base[address >> 48] + (address & ((1ll << 48) - 1));
@@ -324,6 +326,26 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case DIGITS_BACK:  // columns, grad, sigmoids, to x, add
                 digits_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
                 break;
+            case FIND_CODE:  // columns, x, codes, number of codes, to
+                nearest_codes(rows, a[0], distance, at(a[1]), at(a[2]), a[3], at(a[4]));
+                break;
+            case PUT_CODE:  // columns, codes, chosen codes, out
+                put_codes(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]));
+                break;
+            case PUT_CODE_BACK:  // columns, grad, to x, add, columns of x
+                copy_columns(e(a[4]), a[0], at(a[1]), at(a[2]), a[3]);
+                break;
+            case ATTRACT:  // columns, x, codes, chosen codes, commitment, positions
+                if (memory.extra) *memory.extra += attract(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3])) *
+                                                   (1 + as_double(a[4])) / (a[0] * a[5] * memory.noise.batch);
+                break;
+            case ATTRACT_BACK: {  // columns, x, codes, chosen codes, commitment, positions, to x, add, to codes, columns of x
+                if (!a[7]) copy_columns(e(a[9]), 0, at(a[6]), at(a[6]), false);
+                const double scale = 2. / (a[0] * a[5] * memory.noise.batch);
+                attract_back(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), (float)(scale * as_double(a[4])),
+                             (float)scale, at(a[6]), at(a[8]));
+                break;
+            }
         }
     }
 }

@@ -133,19 +133,8 @@ class LearntCodebook(nn.Module, Nearest):
         emitted: Tensor = self._emitted(scores.flatten(-3, -2)).unflatten(-2, scores.shape[-3:-1])  # type: ignore[no-untyped-call]
         return emitted
 
-    @torch.no_grad()
-    def _nearest(self, rows: Tensor) -> Tensor:
-        return largest(self._by_code(rows)) @ self.codes
-
     def _emitted(self, rows: Tensor) -> Tensor:
-        inputs = rows[..., :-1]
-        # The difference is exactly 0, and carries the gradient.
-        return F.pad(self._nearest(rows) + (inputs - inputs.detach()), (0, 1))
-
-    def _by_code(self, rows: Tensor) -> Tensor:
-        inputs = rows[..., :-1]
-        far = distances(inputs.detach(), self.codes) + self.commitment * distances(inputs, self.codes.detach())
-        return -far / inputs.shape[-1]
+        return emitted_code(rows, self.codes, self.commitment)
 
     def as_sent(self, scores: Scores) -> Sent:
         """Return the negative loss of each code: the sum of two mean squared distances to the scores.
@@ -153,8 +142,8 @@ class LearntCodebook(nn.Module, Nearest):
         The first has the gradient of the code; the second has the gradient of the scores and the weight `commitment`.
         The start symbol, after all codes, has minus infinity.
         """
-        far: Tensor = self._by_code(scores.flatten(-3, -2)).unflatten(-2, scores.shape[-3:-1])  # type: ignore[no-untyped-call]
-        return F.pad(far, (0, 1), value=-torch.inf)
+        far = _by_code(scores.flatten(-3, -2), self.codes, self.commitment)
+        return F.pad(far.unflatten(-2, scores.shape[-3:-1]), (0, 1), value=-torch.inf)  # type: ignore[no-untyped-call]
 
     def as_link(self, vocab_size: int, taught: bool = False) -> "LearntCodebook":
         """Return itself."""
@@ -172,6 +161,40 @@ class LearntCodebook(nn.Module, Nearest):
     def word_count(self, vocab_size: int) -> int:
         """Return the number of codes."""
         return self.codes.shape[-2]
+
+
+@traceable
+def emitted_code(
+    rows: Float[Tensor, "*#stack row symbols"], codes: Codes, commitment: float
+) -> Float[Tensor, "*stack row symbols"]:
+    """Return the code nearest to the scores, and 0 for the start symbol, with the gradient of the scores."""
+    inputs = rows[..., :-1]
+    with torch.no_grad():
+        nearest = largest(_by_code(rows, codes, commitment)) @ codes
+    # The difference is exactly 0, and carries the gradient.
+    return F.pad(nearest + (inputs - inputs.detach()), (0, 1))
+
+
+@traceable
+def attracted(
+    scores: StepScores, codes: Codes, commitment: float, positions: int
+) -> StepScores:
+    """Return the scores. A program also has the loss and the gradient of the distance to the nearest codes there.
+
+    Args:
+        scores: scores of one position of each example.
+        codes: the codes.
+        commitment: weight of the gradient of the scores.
+        positions: positions of a message.
+    """
+    return scores
+
+
+def _by_code(rows: Tensor, codes: Tensor, commitment: float) -> Tensor:
+    """Return the negative loss of each code; see `LearntCodebook.as_sent`."""
+    inputs = rows[..., :-1]
+    far = distances(inputs.detach(), codes) + commitment * distances(inputs, codes.detach())
+    return -far / inputs.shape[-1]
 
 
 def distances(rows: Float[Tensor, "*#stack row vocab"], codes: Codes) -> Float[Tensor, "*stack row code"]:

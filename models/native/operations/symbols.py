@@ -5,12 +5,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core import representations
-from icy.core.representations import gumbel, quantised
+from icy.core.representations import codebook, gumbel, quantised
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import MOST_CHOICES, Lowering, lowers
-from icy.models.native.slabs import Code, Slab
+from icy.models.native.slabs import At, Code, Slab, Space
 from icy.models.native.trace import Node
-from icy.models.native.values import RowPanel, Steps, Value
+from icy.models.native.values import MatrixView, RowPanel, Steps, Value
 
 
 def _soft(low: Lowering, x: RowPanel, out: RowPanel, soft: Slab, temperature: float) -> None:
@@ -102,6 +102,57 @@ def _emitted_digits(low: Lowering, node: Node, parts: int, scores: Value, levels
         build.emit(Code.DIGITS_BACK, None, x.width, grads[0], unit, to[0], add, back=True)
 
     return out
+
+
+def _nearest(low: Lowering, x: RowPanel, codes: Value) -> tuple[Slab, At]:
+    """Return the index of each row's nearest code, and the address of the codes."""
+    if not isinstance(codes, MatrixView) or (codes.by_row, codes.by_column) != (codes.columns, 1):
+        raise NotNativeError("a codebook that is not stored row by row")
+    if codes.columns != x.width - 1:
+        raise NotNativeError("codes of another size than the scores")
+    key, first = (x, codes), codes.at(0, 0)
+    if key not in low.nearest:
+        low.nearest[key] = low.builder.vector()
+        low.builder.emit(Code.FIND_CODE, None, codes.columns, x.slabs[0], first, codes.rows, low.nearest[key])
+    return low.nearest[key], first
+
+
+@lowers(codebook.emitted_code)
+def _emitted_code(low: Lowering, node: Node, parts: int, scores: Value, codes: Value, commitment: float) -> Value:
+    build = low.builder
+    x = build.examples(scores)
+    chosen, first = _nearest(low, x, codes)
+    out = build.panel(None, [x.width], x.trained)
+    build.emit(Code.PUT_CODE, None, x.width - 1, first, chosen, out.slabs[0])
+
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        to, add = build.gradient_target(x)
+        build.emit(Code.PUT_CODE_BACK, None, x.width - 1, grads[0], to[0], add, x.width, back=True)
+
+    return out
+
+
+@lowers(codebook.attracted)
+def _attracted(
+    low: Lowering, node: Node, parts: int, scores: Value, codes: Value, commitment: float, positions: int
+) -> Value:
+    build = low.builder
+    x = build.examples(scores)
+    x.kept = True  # the gradient reads it
+    chosen, first = _nearest(low, x, codes)
+    fields = x.width - 1, x.slabs[0], first, chosen, float(commitment), positions
+    build.emit(Code.ATTRACT, None, *fields)
+    assert isinstance(codes, MatrixView)
+
+    def back() -> None:
+        to, add = build.gradient_target(x)
+        of_codes = codes.at(0, 0, Space.GRADIENTS) if codes.trained else None
+        build.emit(Code.ATTRACT_BACK, None, *fields, to[0], add, of_codes, x.width, back=True)
+
+    if x.trained:
+        build.add_backward(None, back)
+    return x
 
 
 @lowers(representations.relaxed)
