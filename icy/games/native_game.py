@@ -22,7 +22,7 @@ from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
 from icy.models.native.program import CHUNK, Layout, Program
 from icy.models.native.verify import require_same
-from icy.training.native import NativeStack, require_optimizer, require_supported
+from icy.training.native import NativeStack, require_native, require_optimizer, require_supported
 
 from .model import GameModel, Played
 from .worlds.world import World
@@ -96,16 +96,17 @@ class NativeGame(NativeStack):
     def __init__(
         self, models: Sequence[GameModel], settings: TrainingSettings, device: torch.device, world: World
     ) -> None:
-        model, self._world = models[0], world
+        model = models[0]
+        self._model, self._task, self._world = model, model.task, world
+        self._concepts = torch.tensor(world.first_concepts, dtype=torch.long, device="cpu")
+        require_native(device)
+        require_optimizer(settings)
+        self._require_concepts()
         for part in (model.sender, model.receiver, model.sender_sees, model.receiver_sees):
             require_supported(part, device)
-        require_optimizer(settings)
         super().__init__(models, Layout.of(model), settings)
         self._caller = calls.Caller()
-        self._model, self._task = model, model.task
         self._names = {parameter: name for name, parameter in model.named_parameters()}
-        self._concepts = torch.tensor(world.first_concepts, dtype=torch.long, device="cpu")
-        self._require_concepts()
         try:
             self._make_programs()
         except NotNativeError as error:

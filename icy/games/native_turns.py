@@ -10,18 +10,9 @@ from torch import Tensor
 
 from icy.core import native
 from icy.core.native.arguments import address
-from icy.models.native.calls import PACKAGE, POINTER, WHOLE
+from icy.models.native.calls import PACKAGE, POINTER, TurnDraws
 
 from .rules import Rules, RuleSource
-
-
-class TurnDraws(ctypes.Structure):
-    """`struct TurnDraws` of turns.cpp."""
-
-    _fields_ = [
-        *((n, WHOLE) for n in ("turns", "objects", "attributes", "stream", "borders")),
-        *((n, POINTER) for n in ("keys", "rules", "table", "groupings", "shares", "sizes", "values", "looks")),
-    ]
 
 
 def can_draw(rules: RuleSource) -> bool:

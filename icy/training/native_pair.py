@@ -20,7 +20,7 @@ from icy.models.native.verify import require_same
 
 from .native import NativeStack, NotNativeError, require_native, require_optimizer
 
-RECEIVER, CODES = "receiver.", "link.codes"
+RECEIVER = "receiver."
 
 
 class LinkLoss(Interface):
@@ -68,7 +68,9 @@ class NativePairLearner(NativeStack):
         super().__init__(models, Layout.of(pair), settings)
         self._first = {"sender": 0, "receiver": _first_of(self._layout, RECEIVER), "link": 0}
         if isinstance(self._link, LearntCodebook):
-            self._first["link"] = self._layout.offsets[CODES]
+            # A sender that reads its own symbols has the same codes.
+            self._codes = next(name for name, p in pair.named_parameters() if p is pair.link.codes)
+            self._first["link"] = self._layout.offsets[self._codes]
         for side, program in (("sender", self._sender), ("receiver", self._receiver)):
             own = {f"{side}.{name}": self._first[side] + offset for name, offset in program.layout.offsets.items()}
             if not own.items() <= self._layout.offsets.items():
@@ -156,7 +158,7 @@ class NativePairLearner(NativeStack):
     def _linked(self, place: int) -> Representation:
         """Return the link with the parameters of a pair."""
         if isinstance(self._link, LearntCodebook):
-            self._link.codes.data = self._layout.views(self._parameters[place])[CODES]
+            self._link.codes.data = self._layout.views(self._parameters[place])[self._codes]
         link: Representation = self._link
         return link
 

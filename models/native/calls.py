@@ -85,6 +85,15 @@ class Draws(ctypes.Structure):
     ]
 
 
+class TurnDraws(ctypes.Structure):
+    """`struct TurnDraws` of turns.cpp."""
+
+    _fields_ = [
+        *((n, WHOLE) for n in ("turns", "objects", "attributes", "stream", "borders")),
+        *((n, POINTER) for n in ("keys", "rules", "table", "groupings", "shares", "sizes", "values", "looks")),
+    ]
+
+
 def available() -> bool:
     """Return whether there is compiled code."""
     return native.load(PACKAGE) is not None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from icy.games.game_stack import GameStack
+from icy.games.jobs import game_jobs
 from icy.games.playing import batches, make_spoken
+from icy.games.spec import GamesSpec
 from icy.games.spoken import Spoken
 from icy.games.turn_settings import TurnSettings
 from icy.games.turns import Turns
@@ -24,3 +28,9 @@ def silent(world: str, length: int, words: int = 1, turns: int = 1000) -> Spoken
     drawn = Turns(make_world(world), TurnSettings(rule_length=length, targets=1, distractors=1), [0])
     numbers = torch.cat([batch.numbers[0, 0] for batch in batches(drawn, "test", turns, min(turns, 100))])
     return make_spoken(drawn, numbers, torch.zeros(len(numbers), words, dtype=torch.long))
+
+
+def course_of(engine: str = "auto", **given: Any) -> GameStack:
+    """Return the training of a row by an engine, with the tiny sizes where no others are given."""
+    (job,) = game_jobs(GamesSpec.asked(**{**TINY, **given}))
+    return GameStack(replace(job, engine=engine), job.replicates)

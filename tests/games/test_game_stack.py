@@ -14,19 +14,19 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.games.comparison import GameChanges, compare
 from icy.games.game_stack import GameStack
-from icy.games.jobs import game_jobs
 from icy.games.saved_agents import kept_agents
-from icy.games.spec import GamesSpec
 from icy.metrics import cbm
 from icy.records.store import CHECKPOINTS
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
+from icy.training.native import NativeStack
 from icy.training.weights import card_of
+from tests.cores import FASTEST, NO_NATIVE, both_engines
 from tests.helpers import all_numbers
 from tests.training.resuming import kill_at_checkpoint
 
-from .helpers import FEW, TINY
+from .helpers import FEW, TINY, course_of
 
 
 def train(out: Path, **given: Any) -> ProbeResult:
@@ -34,18 +34,20 @@ def train(out: Path, **given: Any) -> ProbeResult:
     return icy.train("games", out=out, settings=settings, progress=False, **{**TINY, **given})
 
 
-def learned(seeds: list[int], kinds: str = "auto", **given: Any) -> dict[Replicate, dict[str, torch.Tensor]]:
+def learned(
+    seeds: list[int], kinds: str = "auto", engine: str = "auto", **given: Any
+) -> dict[Replicate, dict[str, torch.Tensor]]:
     """Return the weights of each replicate after some updates as one stack."""
-    asked = {**TINY, **given, "settings": FEW, "seeds": seeds, "distractor_kind": kinds}
-    (job,) = game_jobs(GamesSpec.asked(**asked))
-    course = GameStack(job, job.replicates)
+    course = course_of(engine, **given, settings=FEW, seeds=seeds, distractor_kind=kinds)
+    job = course.job
     course.advance(job.task.steps)
     return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.runners)}
 
 
+@both_engines
 @pytest.mark.parametrize("given", [{"channel": "qt"}, {"channel": "gs"}, {"channel": "cb"}], ids=lambda g: g["channel"])
-def test_training_of_a_replicate_does_not_depend_on_its_stack(given: dict[str, Any]) -> None:
-    alone, among = learned([5], **given), learned([3, 5], "near,uniform", **given)
+def test_training_of_a_replicate_does_not_depend_on_its_stack(given: dict[str, Any], how: str) -> None:
+    alone, among = learned([5], engine=how, **given), learned([3, 5], "near,uniform", how, **given)
     ((replicate, weights),) = alone.items()
     assert all(torch.equal(value, among[replicate][name]) for name, value in weights.items())
     other = among[Replicate("uniform", 5)]
@@ -63,7 +65,7 @@ def test_training_on_images_does_not_depend_on_the_stack() -> None:
 
 def test_a_training_is_recorded_read_and_shown(tmp_path: Path) -> None:
     result = train(tmp_path, keep_models=True, rule_length=2)
-    assert [r["reason"] for r in result.records] == ["steps", "steps"]
+    assert [(r["reason"], r["engine"]) for r in result.records] == [("steps", FASTEST)] * 2
     record: Any = result.records[0]
     assert [point[0] for point in record["curve"]] == [0, 6, 12]
     assert record["best_step"] in (0, 6, 12)
@@ -168,13 +170,14 @@ def test_training_restarts_after_a_damaged_checkpoint(tmp_path: Path, caplog: py
 
 @pytest.mark.slow
 def test_only_the_diverged_replicate_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = GradientLearner.losses
+    learner = NativeStack if NO_NATIVE is None else GradientLearner
+    real = learner.losses
 
     def losses(self: Any) -> Any:
         found = real(self)
         return found if found is None or len(found) < 2 else torch.where(torch.arange(len(found)) == 0, math.nan, found)
 
-    monkeypatch.setattr(GradientLearner, "losses", losses)
+    monkeypatch.setattr(learner, "losses", losses)
     result = train(tmp_path)
     assert [(r["seed"], r["reason"]) for r in result.records] == [(123, "diverged"), (124, "steps")]
     monkeypatch.undo()

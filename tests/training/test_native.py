@@ -434,9 +434,16 @@ def test_a_receiver_of_a_channel_is_one_under_soft_to_the_bit(channel: str) -> N
     assert torch.equal(*(one.scores(data[0][0]) for one in both))
 
 
-@pytest.mark.parametrize("channel", CHANNELS)
+LOSS = "the engine does not support the loss"
+
+
 @pytest.mark.parametrize(
-    ("sender", "why"), [("FC2L", "the engine does not support the loss"), ("RNNAutoReg:GRU", "it calls emitted_")]
+    ("channel", "sender", "why"),
+    [
+        *((channel, "FC2L", LOSS) for channel in CHANNELS),
+        *((channel, "RNNAutoReg:GRU", LOSS) for channel in ("gs", "qt")),
+        ("cb", "RNNAutoReg:GRU", "it calls emitted_unit"),
+    ],
 )
 def test_senders_of_a_channel_train_by_pytorch(
     channel: str, sender: str, why: str, caplog: pytest.LogCaptureFixture

@@ -177,7 +177,7 @@ def emitted_code(
 
 @traceable
 def attracted(
-    scores: StepScores, codes: Codes, commitment: float, positions: int
+    scores: StepScores, codes: Float[Tensor, "code size"], commitment: float, positions: int
 ) -> StepScores:
     """Return the scores. A program also has the loss and the gradient of the distance to the nearest codes there.
 

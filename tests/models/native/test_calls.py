@@ -34,6 +34,7 @@ SENDERS = [
         for representation in ("soft", "gumb")
         for name in (*with_cells(FED), "TransDecSoft", "TransDecSoft2L")
     ),
+    *((channel, name) for channel in ("gs", "qt") for name in ("RNNAutoReg:GRU", "HierAutoReg:LSTM", "TransDecSoft")),
     *(("discr", name) for name in (*with_cells(SAMPLING), "TransDecSampling", "TransDecSampling2L")),
 ]
 FROM_TOKENS = ["FC1L", "FC2L", "FC2Lv2", "FC", "CNN", *with_cells(RECEIVERS)]

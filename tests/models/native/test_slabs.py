@@ -119,6 +119,8 @@ def fields(kind: str, file: str) -> list[str]:
         ("Optimizer", "program.cpp", calls.Optimizer),
         ("Training", "program.cpp", calls.NativeTraining),
         ("Pass", "program.cpp", calls.Pass),
+        ("Game", "games.h", calls.Game),
+        ("TurnDraws", "turns.cpp", calls.TurnDraws),
     ],
 )
 def test_structures_are_those_of_the_interpreter(kind: str, file: str, structure: type) -> None:
