@@ -20,7 +20,7 @@ from icy.models.base import time_last
 from icy.models.layers import flat_one_hot
 from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
-from icy.models.native.program import CHUNK, Layout, Program
+from icy.models.native.program import Layout, Program, chunk_for
 from icy.models.native.verify import require_same
 from icy.training.native import NativeStack, require_native, require_optimizer, require_supported
 
@@ -126,7 +126,7 @@ class NativeGame(NativeStack):
         assert block is not None
         sees = {name: Perceiving(name, getattr(model, name), block) for name in ("sender_sees", "receiver_sees")}
         described = torch.zeros(2, 1, self._task.sender_hidden * self._task.parts, dtype=torch.float32, device="cpu")
-        turns = min(CHUNK, -(-self._settings.batch_size // STEP) * STEP)
+        turns = min(chunk_for(self._layout.size), -(-self._settings.batch_size // STEP) * STEP)
         self._see, self._judge = (self._program(part, objects, True) for part in sees.values())
         self._talk = self._program(Talking(model), described, True, turns)
         self._seen, self._judged = (self._program(part, objects, False) for part in sees.values())

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.games import TurnBatch, Turns, TurnSettings, World, make_world
+from icy.games.native_turns import can_draw
 from icy.testing.cases import MadeTensors
+from tests.cores import needs_native
 
 THING, SHAPE = make_world("thing"), make_world("shape")
 SMALL = TurnSettings(rule_length=2, targets=3, distractors=4)
@@ -228,3 +230,31 @@ def test_turns_are_drawn_on_the_device() -> None:
         turns.batch("training", 0, 2, 3)
         turns.batch("test", 0, 2, 3, which=[1])
     assert not made.by
+
+
+COMPILED = [
+    TurnSettings(rule_length=1),
+    TurnSettings(rule_length=2, targets=3, distractors=5, distractor_kind="near"),
+    TurnSettings(rule_length=3, distractor_kind="groups", repeat_target=True, rule_sampling="uniform"),
+    TurnSettings(rule_length=5, distractor_kind="uniform", same_objects=False),
+]
+
+
+@needs_native
+@pytest.mark.parametrize("world", [THING, SHAPE], ids=["thing", "shape"])
+@pytest.mark.parametrize("settings", COMPILED, ids=lambda s: s.rule_length)
+def test_compiled_code_draws_the_same_turns(
+    settings: TurnSettings, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = replace(settings, rule_length=min(settings.rule_length, len(world.sizes)))
+    kinds = [settings, replace(settings, distractor_kind="uniform")]
+    compiled = Turns(world, kinds, [1, 2])
+    monkeypatch.setattr("icy.games.turns.can_draw", lambda rules: False)
+    by_pytorch = Turns(world, kinds, [1, 2])
+    for purpose in ("training", "test"):
+        assert same(*(turns.batch(purpose, 3, 2, 7) for turns in (compiled, by_pytorch)))
+
+
+def test_formulas_are_drawn_by_pytorch() -> None:
+    turns = Turns(SHAPE, TurnSettings(rules="formulas", rule_sampling="type-first"), [1])
+    assert not can_draw(turns.rules)
