@@ -181,7 +181,9 @@ def _native(
         IncompatibleError: there is no compiled code, or it cannot train the model.
     """
     is_pair, name = hasattr(models[0], "with_native_cores"), label_of(models[0])
-    learner: Learner = _native_pair(by_gradient, models, seeds, loss, *how) if is_pair else NativeLearner(models, loss, *how)
+    learner: Learner = (
+        _native_pair(by_gradient, models, seeds, loss, *how) if is_pair else NativeLearner(models, loss, *how)
+    )
     log.info("%s: replicates train by the engine 'native', %s.", name, WHY["native"])
     return learner
 
