@@ -195,6 +195,13 @@ def test_cuts_resuming_and_those_that_leave_change_nothing(link: str, sender: st
     assert torch.equal(other.losses(), whole.losses()[[2, 0]])
 
 
+def test_a_state_of_pytorch_is_refused() -> None:
+    of = task("FC2L", "FC2L", "soft")
+    (native, _), (pytorch, _) = learner(of), learner(of, "broadcast")
+    with pytest.raises(IncompatibleError, match="another version of icy saved it"):
+        native.resume([pytorch.state(place) for place in range(3)])
+
+
 @pytest.mark.parametrize("link", mark_others("native", ALL, lambda link: link == "gumb"))
 def test_a_diverging_pair_does_not_change_the_others(link: str) -> None:
     of, data = task("FC2L", "FC2L", link), batches(3)
