@@ -10,7 +10,7 @@ import copy
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from typing import Protocol as Interface
 
 import torch
@@ -208,7 +208,7 @@ def _native_pair(
     """
     if by_gradient is GradientLearner:
         try:
-            return NativePairLearner(models, loss, settings, device, sample)
+            return cast(Learner, NativePairLearner(models, loss, settings, device, sample))
         except IncompatibleError as error:
             log.info("%s: PyTorch joins both sides (%s).", label_of(models[0]), error)
     require_native(device)

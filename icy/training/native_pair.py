@@ -13,7 +13,17 @@ from torch import Tensor, nn
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.native.arguments import address
-from icy.core.representations import Discrete, Gumbel, GumbelSoftmax, LearntCodebook, Quantised, Representation, Soft
+from icy.core.representations import (
+    Codebook,
+    Discrete,
+    Gumbel,
+    GumbelSoftmax,
+    LearntCodebook,
+    Quantised,
+    Representation,
+    Soft,
+)
+from icy.core.types import State
 from icy.models.native import calls, pairs
 from icy.models.native.program import Layout, Program, chunk_for
 from icy.models.native.verify import require_same
@@ -130,10 +140,20 @@ class NativePairLearner(NativeStack):
     def _answers(self, batch: int) -> calls.Loss:
         """Return the description of the loss of the answers in a batch."""
         places, choices = self._receiver.places, self._receiver.choices
-        if isinstance(self._link, Discrete):
-            weights = self._link.reward_weight, self._link.entropy_weight
+        if isinstance(self._loss.link, Discrete):
+            weights = self._loss.link.reward_weight, self._loss.link.entropy_weight
             return calls.Loss(calls.REINFORCE, places, choices, 1.0, 1.0, *weights)
         return calls.Loss(calls.CROSS_ENTROPY, places, choices, 1 / (places * batch), 1.0, 0.0, 0.0)
+
+    def resume(self, states: Sequence[State]) -> None:
+        """Resume from the `state` of each pair; all states have the same number of updates.
+
+        Raises:
+            IncompatibleError: PyTorch made the last updates.
+        """
+        if not all(isinstance(state["moments"], list) for state in states):
+            raise IncompatibleError("another version of icy saved it")
+        super().resume(states)
 
     @torch.no_grad()
     def run(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
@@ -181,7 +201,7 @@ def described_link(link: object, sender: Program, of_loss: object) -> pairs.Link
     """
     places, choices = sender.places, sender.choices
     kind, symbols = type(link), choices - 1
-    if of_loss is None or getattr(of_loss, "name", None) != getattr(link, "name", ""):
+    if type(of_loss) is not (Codebook if kind is LearntCodebook else kind):
         raise NotNativeError("the engine does not support the loss")
     if kind is Soft:
         return pairs.Link(pairs.RELAXED, places, choices, choices, 0, 1.0)
@@ -197,4 +217,4 @@ def described_link(link: object, sender: Program, of_loss: object) -> pairs.Link
     if isinstance(link, LearntCodebook) and kind is LearntCodebook:
         count = link.word_count(symbols)
         return pairs.Link(pairs.NEAREST, places, choices, symbols, 0, 1.0, 0.0, link.commitment, count)
-    raise NotNativeError("compiled code does not support the link")
+    raise NotNativeError(f"compiled code does not support the link {getattr(link, 'name', kind.__name__)}")

@@ -20,7 +20,7 @@ from icy.training.engine import make_model, train
 from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import Learner, make_learner, supervised_loss
-from icy.training.native import NativeLearner
+from icy.training.native import NativeStack
 from icy.training.probe_job import ProbeJob
 from icy.training.tasks import Task
 
@@ -68,7 +68,7 @@ def stacked(
 
 def weights(learner: Learner) -> dict[str, Tensor]:
     """Weights of all replicates [replicate, ...] by name."""
-    assert isinstance(learner, GradientLearner | NativeLearner)
+    assert isinstance(learner, GradientLearner | NativeStack)
     count = learner._count if isinstance(learner, GradientLearner) else len(learner._parameters)
     each = [learner.weights(place) for place in range(count)]
     return {name: torch.stack([one[name] for one in each]) for name in each[0]}

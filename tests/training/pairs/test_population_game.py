@@ -131,7 +131,7 @@ def test_a_population_equals_a_plain_loop_over_pairings(
 
 def test_a_population_of_one_pair_equals_the_pair(tmp_path: Path) -> None:
     """To the bit, but for the norm of clipping, which is of each agent."""
-    of = job(tmp_path, Population(), settings=replace(SETTINGS, clip_norm=None))
+    of = job(tmp_path, Population(), settings=replace(SETTINGS, clip_norm=None), engine="broadcast")
     pairs = PairStack(of, [PlayingPair(r, 12, make_pair(of.task, r.seed, of.settings)) for r in REPLICATES])
     game = stack_of(of)
     for stack in (pairs, game):
