@@ -21,7 +21,7 @@ from icy.core.types import State
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
-from icy.training.learners import make_learner
+from icy.training.learners import Learner, make_learner
 from icy.training.lockstep import Lockstep, in_groups
 
 from .evaluation import matching, similarity
@@ -58,7 +58,7 @@ class GameStack(Lockstep):
         checkpoints: checkpoints of the job.
     """
 
-    learner: GradientLearner | NativeGame
+    learner: GradientLearner  # or a NativeGame, which has the methods that are called here
 
     def __init__(self, job: GameJob, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
@@ -82,7 +82,7 @@ class GameStack(Lockstep):
             "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
         )
 
-    def _make_learner(self) -> GradientLearner | NativeGame:
+    def _make_learner(self) -> GradientLearner:
         seeds = [runner.replicate.seed for runner in self.runners]
         learning = self.task.learning
         settings = TrainingSettings(
@@ -95,11 +95,11 @@ class GameStack(Lockstep):
         sample = observe_objects(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
         how = settings, self.device, sample, self.job.engine, self._looks
 
-        def by_native(models: Sequence[GameModel], *_: object) -> NativeGame:
-            return NativeGame(models, settings, self.device, self.world)
+        def by_native(models: Sequence[GameModel], *_: object) -> Learner:
+            return cast(Learner, NativeGame(models, settings, self.device, self.world))
 
         found = make_learner([models[s] for s in seeds], seeds, game_loss, *how, by_native=by_native)
-        return cast(GradientLearner | NativeGame, found)
+        return cast(GradientLearner, found)
 
     def _looks(self, objects: Tensor) -> Tensor:
         return observe_objects(objects, self.world)
@@ -163,7 +163,7 @@ class GameStack(Lockstep):
         words: list[Tensor] = []
         numbers: list[Tensor] = []
         steps = max(1, turns // size)
-        at_once = max(1, TURNS_AT_ONCE // size) if isinstance(self.learner, NativeGame) else 1
+        at_once = max(1, TURNS_AT_ONCE // size) if self.learner.engine == NativeGame.engine else 1
         for step in range(0, steps, at_once):
             batch = self.turns.batch(purpose, step, min(at_once, steps - step), min(size, turns))
             logits, _, message = self.learner.run(_as_one(pack_objects(batch)))[:3]

@@ -1,4 +1,4 @@
-"""A learner that trains the agents of games by native cores: turns in, updated weights out, without PyTorch in between."""
+"""A learner that trains the agents of games by native cores: perception, messages, scores, gradients and optimizer."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from .model import GameModel, Played
 from .worlds.world import World
 
 STEP = 8  # rows that a product computes at once
+WEIGHTS = "parameters", "first_moments", "second_moments", "trained"  # fields of `calls.Game`
 
 
 class Perceiving(nn.Module):
@@ -157,7 +158,7 @@ class NativeGame(NativeStack):
             updates=updates, replicates=replicates, batch=batch, padded=self._layout.padded,
             targets=self._task.turns.targets, candidates=candidates.shape[-2], shown=shown.shape[-2],
             described=self._see.choices, wanted=self._talk.choices,
-            **dict(zip(("parameters", "first_moments", "second_moments", "trained"), self._addresses(replicates), strict=True)),
+            **dict(zip(WEIGHTS, self._addresses(replicates), strict=True)),
             seen=calls.address_of_inputs(self._see, seen, turns * shown.shape[-2]),
             judged=calls.address_of_inputs(self._judge, judged, turns * candidates.shape[-2]),
             keys=address(keys, "int64", updates * replicates, "keys"), losses=losses.data_ptr(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 
-import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
@@ -42,10 +41,9 @@ def draw_objects(
     assert library is not None
     function = library.function("icy_turns", None, POINTER)
     numbers, keys, shares = numbers.contiguous(), keys.contiguous(), shares.contiguous()
-    turns, (size, attributes), whole = numbers.numel(), rules.table.shape, {"dtype": torch.int64, "device": "cpu"}
-    groupings, sizes = rules.grouping(numbers), torch.tensor(rules.world.sizes, **whole)
-    values = torch.empty(*numbers.shape, count, attributes, **whole)
-    looks = torch.empty(*numbers.shape, count, **whole)
+    turns, (size, attributes) = numbers.numel(), rules.table.shape
+    groupings, sizes = rules.grouping(numbers), numbers.new_tensor(rules.world.sizes)
+    values, looks = numbers.new_empty(*numbers.shape, count, attributes), numbers.new_empty(*numbers.shape, count)
     draws = TurnDraws(
         turns, count, attributes, stream, shares.shape[-1], address(keys, "int64", turns, "keys"),
         address(numbers, "int64", turns, "numbers"), address(rules.table, "int64", size * attributes, "table"),

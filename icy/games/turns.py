@@ -196,9 +196,7 @@ class _Game:
         # The last bit is 1 in evaluations and 0 in training; see World.observe.
         return torch.cat([near, far], -2), (looks & ~1) | int(purpose != TRAINING)
 
-    def _objects(
-        self, numbers: Tensor, turns: Tensor, stream: int, kind: str, count: int
-    ) -> tuple[Tensor, Tensor]:
+    def _objects(self, numbers: Tensor, turns: Tensor, stream: int, kind: str, count: int) -> tuple[Tensor, Tensor]:
         """Draw the objects of each turn, and the keys of their looks."""
         if isinstance(self.rules, Rules) and self._in_compiled_code:
             return draw_objects(self.rules, numbers, turns, self._shares[kind], stream, count)

@@ -19,7 +19,15 @@ from icy.models.native.program import Layout, Program
 from icy.models.native.verify import require_same
 from icy.models.stock import has_stock
 
-__all__ = ["NativeLearner", "NativeStack", "NotNativeError", "native_loss", "require_native", "require_optimizer", "require_supported"]
+__all__ = [
+    "NativeLearner",
+    "NativeStack",
+    "NotNativeError",
+    "native_loss",
+    "require_native",
+    "require_optimizer",
+    "require_supported",
+]
 
 Loss = Callable[..., Tensor]
 

@@ -15,6 +15,7 @@ from icy.experiments.results import ProbeResult
 from icy.games.comparison import GameChanges, compare
 from icy.games.game_stack import GameStack
 from icy.games.saved_agents import kept_agents
+from icy.games.spec import GamesSpec
 from icy.metrics import cbm
 from icy.records.store import CHECKPOINTS
 from icy.training.checkpoints import Checkpoints

@@ -176,9 +176,7 @@ def emitted_code(
 
 
 @traceable
-def attracted(
-    scores: StepScores, codes: Float[Tensor, "code size"], commitment: float, positions: int
-) -> StepScores:
+def attracted(scores: StepScores, codes: Float[Tensor, "code size"], commitment: float, positions: int) -> StepScores:
     """Return the scores. A program also has the loss and the gradient of the distance to the nearest codes there.
 
     Args:
