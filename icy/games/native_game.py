@@ -91,7 +91,7 @@ class NativeGame(NativeStack):
         world: world of the objects.
 
     Raises:
-        IncompatibleError: there is no compiled code, or it does not support the world or a part of the agents.
+        IncompatibleError: compiled code is missing, or does not support the world or a part of the agents.
     """
 
     def __init__(
@@ -117,7 +117,8 @@ class NativeGame(NativeStack):
         """Raise unless objects of the world look like blocks with a number per concept."""
         if not self._world.block:
             raise IncompatibleError(f"objects of the world {self._task.world} are not rows of concepts")
-        objects = torch.tensor([[0] * len(self._world.sizes), [n - 1 for n in self._world.sizes]], device="cpu")
+        ends = [[0] * len(self._world.sizes), [n - 1 for n in self._world.sizes]]
+        objects = torch.tensor(ends, dtype=torch.long, device="cpu")
         looks = self._world.observe(objects, torch.zeros(2, dtype=torch.long, device="cpu"))
         if not torch.equal(looks, flat_one_hot(objects + self._concepts, self._world.block, torch.float32)):
             raise IncompatibleError(f"objects of the world {self._task.world} differ from rows of concepts")
@@ -177,7 +178,7 @@ class NativeGame(NativeStack):
 
     @torch.no_grad()
     def run(self, objects: Integer[Tensor, "replicate turn object column"]) -> Played:
-        """Play turns in evaluation mode; returns what the agents return, see `GameModel.forward`."""
+        """Play turns in evaluation mode, and return the same values as `GameModel.forward`."""
         shown, candidates = self._split(objects)
         targets = self._task.turns.targets
         seen = self._perceived(self._seen, shown)

@@ -189,7 +189,7 @@ def require_supported(model: nn.Module, device: torch.device) -> None:
     """Raise if native cores do not support models of this type.
 
     Raises:
-        IncompatibleError: there are no native cores for the device; or the model does not set `broadcasts = True`, has
+        IncompatibleError: native cores do not run on the device; or the model does not set `broadcasts = True`, has
             buffers, or uses teacher forcing.
     """
     require_native(device)
