@@ -18,7 +18,7 @@ TESTS = (
     "tests/models/native/test_wrong_tensors.py",
     "tests/models/native/test_calls.py",
     "tests/games/test_native_game.py",
-    "tests/games/test_turns.py",
+    "tests/training/test_native_pair.py",
     "tests/metrics/topographic/test_native.py",
     "tests/metrics/topographic/test_permuted.py",
 )
