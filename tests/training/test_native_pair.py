@@ -86,6 +86,10 @@ CASES: list[tuple[str, str, str, dict[str, Any], bool]] = [
     ("qt", "FC2L", "FC2L", {"levels": 3}, False),
     ("cb", "FC2L", "FC2L", {"codes": 7, "commitment": 0.5}, False),
     ("cb", "FC2L", "FC2L", {"codes": 7}, True),
+    ("gs", "RNNAutoReg:GRU", "RNN1L:LSTM", {}, False),
+    ("gs", "TransDecSoft", "CNN", {"straight_through": True}, False),
+    ("qt", "HierAutoReg:LSTM", "Hier:GRU", {"levels": 3}, False),
+    ("cb", "RNNAutoReg:LSTM", "RNN1L:GRU", {"codes": 7}, False),
 ]
 cases = pytest.mark.parametrize(
     ("link", "sender", "receiver", "options", "taught"),
