@@ -25,6 +25,7 @@ from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
 from .lockstep import Lockstep, in_groups
+from .native import NativeLearner
 from .probabilities import warn_of_probabilities
 from .probe_job import ProbeJob
 from .tasks import Task
@@ -188,8 +189,12 @@ class Run(Lockstep):
         return (time.perf_counter() - started) / updates
 
     def _update(self, count: int) -> None:
-        inputs, targets = self._batches("training", self.updates, count, self.settings.batch_size)
-        self.learner.train(inputs, targets, self.draws.noise(self.updates, count))
+        which = "training", self.updates, count, self.settings.batch_size
+        noise, drawing = self.draws.noise(self.updates, count), self.draws.drawing(*which)
+        if drawing is not None and isinstance(self.learner, NativeLearner):
+            self.learner.train_on_draws(drawing, noise, self.task.side == "sender")
+        else:
+            self.learner.train(*self._batches(*which), noise)
         self.updates += count
 
     def _share(self, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 
 import torch
@@ -71,13 +72,51 @@ class NativeLearner:
 
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update once per batch."""
-        inputs, targets, keys = (x.long().contiguous() for x in (inputs, targets, keys))
+        inputs, targets = (x.long().contiguous() for x in (inputs, targets))
         updates, replicates, batch = inputs.shape[:3]
+        examples = updates * replicates * batch
+        given = (
+            calls.address_of_inputs(self._training, inputs, examples),
+            address(targets, "int64", examples * self._training.places, "targets"),
+        )
+        self._train(updates, batch, keys, given)
+
+    def train_on_draws(self, drawing: calls.Drawing, keys: Tensor, of_meanings: bool) -> None:
+        """Update once per batch that compiled code draws.
+
+        Args:
+            drawing: the batches.
+            keys: noise keys [batch, replicate].
+            of_meanings: whether meanings are the inputs and messages the targets, or the other way round.
+
+        Raises:
+            IncompatibleError: the model does not take these batches.
+        """
+        draws = drawing.draws()
+        numbers, symbols = (draws.attributes, draws.length), (int(drawing.sizes.max()), drawing.symbols)
+        inputs, targets = numbers if of_meanings else numbers[::-1]
+        calls.require_tokens(self._training, inputs, symbols[0 if of_meanings else 1])
+        if targets != self._training.places or draws.replicates != len(self._parameters):
+            raise IncompatibleError(
+                f"{targets} targets of {draws.replicates} replicates, for {self._training.places} places of "
+                f"{len(self._parameters)}."
+            )
+        self._train(drawing.batches, drawing.batch, keys, (None, None), draws, of_meanings)
+
+    def _train(
+        self,
+        updates: int,
+        batch: int,
+        keys: Tensor,
+        given: tuple[int | None, int | None],
+        draws: calls.Draws | None = None,
+        of_meanings: bool = False,
+    ) -> None:
+        replicates, padded = len(self._parameters), self._training.layout.padded
         loss = calls.Loss.from_buffer_copy(self._loss)
         if loss.kind != calls.REINFORCE:
             loss.scale /= batch
         losses = torch.empty(replicates, dtype=torch.float64, device="cpu")
-        padded, examples = self._training.layout.padded, updates * replicates * batch
         weights = {
             "parameters": self._parameters,
             "first moments": self._moments[0],
@@ -85,15 +124,15 @@ class NativeLearner:
         }
         kind, rate = calls.OPTIMIZERS[self._settings.optimizer], self._settings.learning_rate
         optimizer = calls.Optimizer(rate, self._settings.clip_norm or 0.0, self._updates, kind)
+        keys = keys.long().contiguous()
         training = calls.NativeTraining(
             loss, optimizer, replicates, updates, batch, padded,
             *(address(tensor, "float32", replicates * padded, name) for name, tensor in weights.items()),
             None if self._trained is None else address(self._trained, "float32", padded, "trained"),
-            calls.address_of_inputs(self._training, inputs, examples),
-            address(targets, "int64", examples * self._training.places, "targets"),
-            address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
+            *given, address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
+            None if draws is None else ctypes.addressof(draws), of_meanings,
         )  # fmt: skip
-        self._caller.train(self._training, training)
+        self._caller.train(self._training, training, 0 if draws is None else draws.attributes + draws.length)
         self._updates += updates
         self._last = losses
 

@@ -4,6 +4,7 @@ import ctypes
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Shaped, UInt8
@@ -48,7 +49,8 @@ class NativeTraining(ctypes.Structure):
         ("optimizer", Optimizer),
         *((n, WHOLE) for n in ("replicates", "updates", "batch", "padded")),
         *((n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")),
-        *((n, POINTER) for n in ("inputs", "targets", "keys", "losses")),
+        *((n, POINTER) for n in ("inputs", "targets", "keys", "losses", "draws")),
+        ("of_meanings", WHOLE),
     ]
 
 
@@ -91,13 +93,14 @@ class Caller:
         self._spaces: list[Tensor] = []
         self._free: list[Tensor] = []
 
-    def train(self, program: Program, training: NativeTraining) -> None:
-        """Update every replicate."""
+    def train(self, program: Program, training: NativeTraining, numbers: int = 0) -> None:
+        """Update every replicate; a drawn example has so many `numbers`."""
         loss, native_program = training.loss, program.native
         chunks = program.chunks(training.batch) if loss.kind == REINFORCE else 1
         size = _bytes(
             4 * native_program.weights, 4 * native_program.tape * chunks, 4 * training.padded,
             PLACE_BYTES * native_program.place_count, 4 * training.batch * loss.places, 4 * training.batch,
+            8 * training.batch * numbers, ALIGNMENT,
         )  # fmt: skip
         address, of_training = ctypes.addressof(native_program), ctypes.addressof(training)
         self._share(lambda i, space: self._train(address, of_training, i, space), training.replicates, size)
@@ -162,38 +165,64 @@ class Caller:
         return found
 
 
-def draw(
-    keys: Int[Tensor, " replicate"], rows: Int[Tensor, " replicate"], tables: UInt8[Tensor, "row length"],
-    first: int, batches: int, batch: int, sizes: Sequence[int],
-) -> tuple[Int[Tensor, "batches replicate batch attr"], Int[Tensor, "batches replicate batch length"]]:  # fmt: skip
-    """Draw meanings, and look up their messages.
+class Drawing(NamedTuple):
+    """Batches of meanings and their messages, for compiled code to draw.
 
-    Args:
+    Attributes:
         keys: key of each replicate's stream.
         rows: first row of each replicate's table.
         tables: messages, 8-bit.
+        symbols: upper limit of the symbols in the tables, exclusive.
         first: number of the first batch in the stream.
         batches, batch: number of batches, and number of meanings in each.
         sizes: number of values of each attribute.
+    """
+
+    keys: Int[Tensor, " replicate"]
+    rows: Int[Tensor, " replicate"]
+    tables: UInt8[Tensor, "row length"]
+    symbols: int
+    first: int
+    batches: int
+    batch: int
+    sizes: Int[Tensor, " attr"]
+
+    def draws(self) -> Draws:
+        """Return the description for the compiled code, which is valid as long as these tensors.
+
+        Raises:
+            IncompatibleError: a tensor has a wrong dtype, device or size, or a table lacks rows.
+        """
+        replicates, attributes, (height, length) = len(self.keys), len(self.sizes), self.tables.shape
+        if int(self.rows.min()) < 0 or int(self.rows.max()) + math.prod(self.sizes.tolist()) > height:
+            raise IncompatibleError(f"A table of messages has {height} rows; it needs one row per meaning.")
+        return Draws(
+            self.batches, replicates, self.batch, attributes, length, self.first,
+            address(self.sizes, "int64", attributes, "sizes"), address(self.keys, "int64", replicates, "keys"),
+            address(self.rows, "int64", replicates, "rows"), address(self.tables, "uint8", height * length, "tables"),
+        )  # fmt: skip
+
+
+def draw(
+    drawing: Drawing,
+) -> tuple[Int[Tensor, "batches replicate batch attr"], Int[Tensor, "batches replicate batch length"]]:
+    """Draw meanings, and look up their messages.
 
     Returns:
         Meanings [batches, replicate, batch, attr] and messages [batches, replicate, batch, length].
+
+    Raises:
+        IncompatibleError: as `Drawing.draws`.
     """
     library = native.load(PACKAGE)
     assert library is not None
     function = library.function("icy_draw", None, POINTER, WHOLE)
-    replicates, attributes, (height, length) = len(keys), len(sizes), tables.shape
-    if int(rows.min()) < 0 or int(rows.max()) + math.prod(sizes) > height:
-        raise IncompatibleError(f"A table of messages has {height} rows; it needs one row per meaning.")
-    meanings = torch.empty(batches, replicates, batch, attributes, dtype=torch.long, device="cpu")
-    messages = torch.empty(batches, replicates, batch, length, dtype=torch.long, device="cpu")
-    values = torch.tensor(sizes, dtype=torch.long, device="cpu")
-    draws = Draws(
-        batches, replicates, batch, attributes, length, first, address(values, "int64", attributes, "sizes"),
-        address(keys, "int64", replicates, "keys"), address(rows, "int64", replicates, "rows"),
-        address(tables, "uint8", height * length, "tables"), meanings.data_ptr(), messages.data_ptr(),
-    )  # fmt: skip
-    for replicate in range(replicates):
+    draws = drawing.draws()
+    shape = drawing.batches, draws.replicates, drawing.batch
+    meanings = torch.empty(*shape, draws.attributes, dtype=torch.long, device="cpu")
+    messages = torch.empty(*shape, draws.length, dtype=torch.long, device="cpu")
+    draws.meanings, draws.messages = meanings.data_ptr(), messages.data_ptr()
+    for replicate in range(draws.replicates):
         function(ctypes.addressof(draws), replicate)
     return meanings, messages
 
@@ -210,6 +239,18 @@ def _bytes(*parts: int) -> int:
 def _as_read(program: Program, inputs: Tensor) -> Tensor:
     """Return inputs in the types of the compiled code: tokens in 64 bits, weights over symbols in single precision."""
     return (inputs.float() if program.takes_weights else inputs.long()).contiguous()
+
+
+def require_tokens(program: Program, count: int, symbols: int) -> None:
+    """Raise if a model does not take `count` tokens below `symbols`.
+
+    Raises:
+        IncompatibleError: it takes other inputs, or fewer symbols.
+    """
+    if program.takes_weights or count != program.native.tokens:
+        raise IncompatibleError(f"The model does not take {count} tokens per example.")
+    if program.symbols is not None and symbols > program.symbols:
+        raise IncompatibleError(f"Tokens must be 0 to {program.symbols - 1} here, not up to {symbols - 1}.")
 
 
 def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples: int) -> int:

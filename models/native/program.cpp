@@ -379,6 +379,40 @@ static void descend(const Optimizer& optimizer, int64_t step, long n, float* p, 
     }
 }
 
+// Draws of meanings, and their messages from tables (icy.training.batches does the same in PyTorch).
+struct Draws {
+    int64_t batches, replicates, batch, attributes, length, first;  // the last: number of the first batch
+    const int64_t* sizes;              // number of values of each attribute
+    const int64_t *keys, *rows;        // for each replicate: its key, and its first row in the tables
+    const uint8_t* tables;             // [row][length]
+    int64_t *meanings, *messages;      // [batch][replicate][example] ...
+};
+
+// Draw a batch of a replicate: meanings [example][attribute] and messages [example][length].
+static void draw_batch(const Draws& d, int64_t replicate, int64_t number, int64_t* meanings, int64_t* messages) {
+    constexpr int BITS = 31;
+    constexpr int64_t AT_ONCE = 64;  // messages on their way from memory
+    const uint64_t key = d.keys[replicate], start = (d.first + number) * d.batch * d.attributes;
+    for (int64_t i = 0; i < d.batch * d.attributes; i++)
+        meanings[i] = (int64_t)(counter_hash(key, start + i) >> (64 - BITS));
+    const uint8_t *table = d.tables + d.rows[replicate] * d.length, *found[AT_ONCE];
+    for (int64_t first = 0; first < d.batch; first += AT_ONCE) {
+        const int64_t some = std::min(AT_ONCE, d.batch - first);
+        for (int64_t i = 0; i < some; i++) {
+            int64_t* meaning = meanings + (first + i) * d.attributes;
+            int64_t row = 0;
+            for (int64_t a = 0; a < d.attributes; a++) {
+                meaning[a] = meaning[a] * d.sizes[a] >> BITS;
+                row = row * d.sizes[a] + meaning[a];
+            }
+            found[i] = table + row * d.length;
+            __builtin_prefetch(found[i]);
+        }
+        for (int64_t i = 0; i < some; i++)
+            for (int64_t t = 0; t < d.length; t++) messages[(first + i) * d.length + t] = found[i][t];
+    }
+}
+
 struct Training {
     Loss loss;
     Optimizer optimizer;
@@ -387,6 +421,8 @@ struct Training {
     const float* trained;                                 // [padded]: 1, or 0 for frozen parameters; may be null
     const int64_t *inputs, *targets, *keys;               // [update][replicate] ...
     double* losses;                                       // [replicate]
+    const Draws* draws;                                   // draws them, instead of inputs and targets; may be null
+    int64_t of_meanings;                                  // whether drawn meanings are the inputs, or the targets
 };
 
 static void find_places(const Program& program, const Memory& memory, Place* places) {
@@ -415,8 +451,9 @@ struct Batch {
     float* tapes;
 };
 
+// Returns the loss, or with `value` false, which is faster, another number.
 static double update(const Program& program, const Training& t, Memory& memory, const Batch& batch,
-                     const int64_t* inputs, const int64_t* targets) {
+                     const int64_t* inputs, const int64_t* targets, bool value) {
     const long places = t.loss.places, step = program.chunk;
     const bool whole = t.loss.kind == REINFORCE;  // its loss needs the rewards of all examples before a backward pass
     double loss = 0;
@@ -436,7 +473,7 @@ static double update(const Program& program, const Training& t, Memory& memory, 
                       batch.drawn + first * places, batch.rewards + first);
         } else {
             loss += loss_of_rows(t.loss, batch.places, memory.rows, step * BLOCK, targets + first * places,
-                                 memory.noise, first);
+                                 memory.noise, first, value);
             run(program, program.backward, memory);
         }
     }
@@ -463,14 +500,24 @@ static void train_one(const Program& program, const Training& t, long replicate,
     memory.base[4] = const_cast<float*>(program.constants);
     const Batch batch{space.take<Place>(program.place_count), space.take<int32_t>(t.batch * t.loss.places),
                       space.take<float>(t.batch), memory.base[1]};
+    const Draws* draws = t.draws;
+    int64_t* meanings = draws ? space.take<int64_t>(t.batch * draws->attributes) : nullptr;
+    int64_t* messages = draws ? space.take<int64_t>(t.batch * draws->length) : nullptr;
     for (int64_t u = 0; u < t.updates; u++) {
         const int64_t place = u * t.replicates + replicate;
+        const int64_t* inputs = t.of_meanings ? meanings : messages;
+        const int64_t* targets = t.of_meanings ? messages : meanings;
+        if (draws) {
+            draw_batch(*draws, replicate, u, meanings, messages);
+        } else {
+            inputs = t.inputs + place * t.batch * program.tokens;
+            targets = t.targets + place * t.batch * t.loss.places;
+        }
         std::memset(memory.base[3], 0, sizeof(float) * t.padded);
         std::memset(memory.base[0] + program.first_gradient, 0,
                     sizeof(float) * (program.last_gradient - program.first_gradient));
         memory.noise = {(uint64_t)t.keys[place], t.batch};
-        t.losses[replicate] = update(program, t, memory, batch, t.inputs + place * t.batch * program.tokens,
-                                     t.targets + place * t.batch * t.loss.places);
+        t.losses[replicate] = update(program, t, memory, batch, inputs, targets, u + 1 == t.updates);
         if (t.trained)
             for (long i = 0; i < t.padded; i++) memory.base[3][i] *= t.trained[i];
         descend(t.optimizer, t.optimizer.step + u + 1, t.padded, memory.base[2], memory.base[3],
@@ -498,16 +545,15 @@ static void count_right(const Pass& p, const Place* places, long count, long row
                         const int64_t* targets, int64_t* right) {
     const Columns at{rows, distance};
     for (long row = 0; row < rows; row += LANES)
-        for (long t = 0; t < count; t++) {
+        each_place<false>(at, places, count, p.choices, row, [&](long t, const Vector* x) {
             Vector largest = all(-INFINITY), best = all(0);
             for (long c = 0; c < p.choices; c++) {
-                const Vector x = at.get(places[t].scores, row, places[t].first + c);
-                best = x > largest ? all((float)c) : best;
-                largest = larger(x, largest);
+                best = x[c] > largest ? all((float)c) : best;
+                largest = larger(x[c], largest);
             }
             for (long i = 0; i < std::min<long>(LANES, rows - row); i++)
                 *right += (int64_t)best[i] == targets[(row + i) * count + t];
-        }
+        });
 }
 
 static void pass_one(const Program& program, const Pass& p, long replicate, bool back, Workspace space) {
@@ -559,32 +605,12 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
 
 using namespace ICY_NAMESPACE;
 
-// Draws of meanings, and their messages from tables (icy.training.batches does the same in PyTorch).
-struct Draws {
-    int64_t batches, replicates, batch, attributes, length, first;  // the last: number of the first batch
-    const int64_t* sizes;              // number of values of each attribute
-    const int64_t *keys, *rows;        // for each replicate: its key, and its first row in the tables
-    const uint8_t* tables;             // [row][length]
-    int64_t *meanings, *messages;      // [batch][replicate][example] ...
-};
-
 // Draw for one replicate.
 ICY_EXPORT(void, icy_draw)(const Draws* d, int64_t replicate) {
-    constexpr int BITS = 31;
-    for (int64_t b = 0; b < d->batches; b++)
-        for (int64_t i = 0; i < d->batch; i++) {
-            const int64_t place = (b * d->replicates + replicate) * d->batch + i;
-            int64_t row = 0;
-            for (int64_t a = 0; a < d->attributes; a++) {
-                const uint64_t counter = ((d->first + b) * d->batch + i) * d->attributes + a;
-                const uint64_t bits = counter_hash(d->keys[replicate], counter) >> (64 - BITS);
-                const int64_t value = (int64_t)(bits * d->sizes[a] >> BITS);
-                d->meanings[place * d->attributes + a] = value;
-                row = row * d->sizes[a] + value;
-            }
-            const uint8_t* message = d->tables + (d->rows[replicate] + row) * d->length;
-            for (int64_t t = 0; t < d->length; t++) d->messages[place * d->length + t] = message[t];
-        }
+    for (int64_t b = 0; b < d->batches; b++) {
+        const int64_t place = (b * d->replicates + replicate) * d->batch;
+        draw_batch(*d, replicate, b, d->meanings + place * d->attributes, d->messages + place * d->length);
+    }
 }
 
 // Update one replicate `updates` times.
