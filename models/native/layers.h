@@ -9,6 +9,51 @@ namespace ICY_NAMESPACE {
 
 inline Extent extent(long rows, long columns, long distance) { return {rows, blocks(columns), distance}; }
 
+// -- matrices and panels ------------------------------------------------------------------------------------------------
+
+// Call a function with each number of a matrix and of a panel, in one row from a column on.
+template <class F>
+ICY_INLINE void each_pair(const Matrix& matrix, const Matrix& panel, long row, long first, long columns, F function) {
+    for (long j = first, next; j < columns; j = next) {
+        next = std::min(columns, j / BLOCK * BLOCK + BLOCK);
+        float *x = matrix.at(row, j), *y = panel.at(row, j);
+        if (matrix.by_column == 1)
+            for (long k = 0; k < next - j; k++) function(x[k], y[k]);
+        else
+            for (long k = 0; k < next - j; k++) function(x[k * matrix.by_column], y[k]);
+    }
+}
+
+// panel = factor * matrix
+inline void copy_in(const Matrix& matrix, long rows, long columns, float factor, float* to, long distance) {
+    const Matrix panel{to, 0, 0, distance, false};
+    long done = 0;
+    if (matrix.by_row == 1 && matrix.by_column != 1)
+        done = each_square(matrix.first, matrix.by_column, rows, columns, [&](long i, long j, const Vector* square) {
+#pragma GCC unroll 16
+            for (long k = 0; k < LANES; k++) store(panel.at(i + k, j), square[k] * factor);
+        });
+    for (long i = done; i < rows; i++)
+        each_pair(matrix, panel, i, 0, columns, [&](float& x, float& y) { y = x * factor; });
+}
+
+// matrix += factor * panel
+inline void copy_out(const float* from, long distance, long rows, long columns, float factor, const Matrix& matrix) {
+    const Matrix panel{const_cast<float*>(from), 0, 0, distance, false};
+    const bool squares = matrix.by_row == 1 && matrix.by_column != 1;
+    const long whole_rows = squares ? rows / LANES * LANES : 0, whole_columns = squares ? columns / LANES * LANES : 0;
+    for (long first = 0; first < whole_columns; first += LANES)
+        each_square(panel.at(0, first), BLOCK, LANES, whole_rows, [&](long, long i, const Vector* square) {
+#pragma GCC unroll 16
+            for (long k = 0; k < LANES; k++) {
+                float* x = matrix.at(i, first + k);
+                store(x, load(x) + square[k] * factor);
+            }
+        });
+    for (long i = 0; i < rows; i++)
+        each_pair(matrix, panel, i, i < whole_rows ? whole_columns : 0, columns, [&](float& x, float& y) { x += y * factor; });
+}
+
 // -- element by element ------------------------------------------------------------------------------------------------
 
 // to (+)= factor * from

@@ -110,16 +110,11 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                 add_rows(at(a[0]), a[1], rows, distance, at(a[2]));
                 break;
             case COPY_IN:  // from, by row, by column, to, rows, columns, factor
-            case COPY_OUT: {
-                const float factor = (float)as_double(a[6]);
-                for (long j = 0; j < a[5]; j++) {
-                    float *x = at(a[0]) + j * a[2], *panel = at(a[3]) + j / BLOCK * distance + j % BLOCK;
-                    for (long i = 0; i < a[4]; i++)
-                        if (o[0] == COPY_IN) panel[i * BLOCK] = x[i * a[1]] * factor;
-                        else x[i * a[1]] += panel[i * BLOCK] * factor;
-                }
+                copy_in({at(a[0]), a[1], a[2], 0, false}, a[4], a[5], (float)as_double(a[6]), at(a[3]), distance);
                 break;
-            }
+            case COPY_OUT:
+                copy_out(at(a[3]), distance, a[4], a[5], (float)as_double(a[6]), {at(a[0]), a[1], a[2], 0, false});
+                break;
             case EMBED:  // table, rows of it, out, columns, bias, first token, places, values
                 embed(rows, a[3], distance, at(a[0]), a[1] * BLOCK, at(a[4]), memory.tokens + a[5], program.tokens,
                       a[6], a[7], at(a[2]));
@@ -338,6 +333,7 @@ static double power(double base, int64_t exponent) {
     return found;
 }
 
+// Descend along the gradient g, and clear it.
 static void descend(const Optimizer& optimizer, int64_t step, long n, float* p, float* g, float* m, float* v) {
     double squares = 0;
     for (long i = 0; i < n; i += 1 << 12) {
@@ -359,6 +355,7 @@ static void descend(const Optimizer& optimizer, int64_t step, long n, float* p, 
         const float rate = (float)optimizer.rate;
         for (long i = 0; i < n; i += LANES) {
             const Vector x = load(g + i) * scale, square = load(v + i) * 0.99f + x * x * 0.01f;
+            store(g + i, all(0));
             store(v + i, square);
             Vector root;
             for (int j = 0; j < LANES; j++) root[j] = std::sqrt(square[j]);
@@ -371,6 +368,7 @@ static void descend(const Optimizer& optimizer, int64_t step, long n, float* p, 
     for (long i = 0; i < n; i += LANES) {
         const Vector x = load(g + i) * scale, a = load(m + i), b = load(v + i);
         const Vector mean = a + (x - a) * 0.1f, square = b * 0.999f + x * x * 0.001f;
+        store(g + i, all(0));
         store(m + i, mean);
         store(v + i, square);
         Vector root;
@@ -503,6 +501,7 @@ static void train_one(const Program& program, const Training& t, long replicate,
     const Draws* draws = t.draws;
     int64_t* meanings = draws ? space.take<int64_t>(t.batch * draws->attributes) : nullptr;
     int64_t* messages = draws ? space.take<int64_t>(t.batch * draws->length) : nullptr;
+    std::memset(memory.base[3], 0, sizeof(float) * t.padded);
     for (int64_t u = 0; u < t.updates; u++) {
         const int64_t place = u * t.replicates + replicate;
         const int64_t* inputs = t.of_meanings ? meanings : messages;
@@ -513,7 +512,6 @@ static void train_one(const Program& program, const Training& t, long replicate,
             inputs = t.inputs + place * t.batch * program.tokens;
             targets = t.targets + place * t.batch * t.loss.places;
         }
-        std::memset(memory.base[3], 0, sizeof(float) * t.padded);
         std::memset(memory.base[0] + program.first_gradient, 0,
                     sizeof(float) * (program.last_gradient - program.first_gradient));
         memory.noise = {(uint64_t)t.keys[place], t.batch};
