@@ -152,13 +152,14 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                 some(a + 6, 2, us);
                 highway_back(e(a[0]), a[2], at(a[3]), at(a[4]), us, at(a[5]), a[1]);
                 break;
-            case SRU:  // columns, row, kind, c, f, r, new c, out, x (4), w (2)
-                some(a + 8, 4, xs);
-                some(a + 12, 2, ys);
-                if (a[1]) sru<true>(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]));
-                else sru<false>(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]));
+            case SRU: {  // columns, row, kind, c, f, r, new c, active c, out, x (4), w (2)
+                some(a + 9, 4, xs);
+                some(a + 13, 2, ys);
+                const auto step = a[1] ? sru<true> : sru<false>;
+                step(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]), at(a[8]));
                 break;
-            case SRU_BACK:  // columns, row, kind, add, grad, grad c, c, f, r, new c, to c, x (4), w (2), g (4), totals
+            }
+            case SRU_BACK:  // columns, row, kind, add, grad, grad c, c, f, r, active c, to c, x (4), w (2), g (4), totals
                 some(a + 11, 4, xs);
                 some(a + 15, 2, ys);
                 some(a + 17, 4, us);
