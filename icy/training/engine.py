@@ -202,8 +202,16 @@ class Run(Lockstep):
             self.seconds[r] += seconds / len(self.active)
 
     def _read(self, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
-        inputs, targets = self._batches(purpose, self.updates, 1, size, which)
-        readings: list[float] = accuracy(self.learner, inputs[0], targets[0], which).tolist()
+        one_batch = purpose, self.updates, 1, size, which
+        drawing = self.draws.drawing(*one_batch)
+        if drawing is not None and isinstance(self.learner, NativeLearner):
+            right = self.learner.right_of_draws(drawing, self.task.side == "sender", which)
+            places = self.task.message_length if self.task.side == "sender" else self.task.space.attributes
+            found = right.double() / (size * places)
+        else:
+            inputs, targets = self._batches(*one_batch)
+            found = accuracy(self.learner, inputs[0], targets[0], which)
+        readings: list[float] = found.tolist()
         return readings
 
     def _check(self) -> list[Reading]:

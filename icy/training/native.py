@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 
 import torch
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
@@ -92,15 +93,7 @@ class NativeLearner:
         Raises:
             IncompatibleError: the model does not take these batches.
         """
-        draws = drawing.draws()
-        numbers, symbols = (draws.attributes, draws.length), (int(drawing.sizes.max()), drawing.symbols)
-        inputs, targets = numbers if of_meanings else numbers[::-1]
-        calls.require_tokens(self._training, inputs, symbols[0 if of_meanings else 1])
-        if targets != self._training.places or draws.replicates != len(self._parameters):
-            raise IncompatibleError(
-                f"{targets} targets of {draws.replicates} replicates, for {self._training.places} places of "
-                f"{len(self._parameters)}."
-            )
+        draws = drawing.checked(self._training, len(self._parameters), of_meanings)
         self._train(drawing.batches, drawing.batch, keys, (None, None), draws, of_meanings)
 
     def _train(
@@ -147,6 +140,14 @@ class NativeLearner:
         """Return the number of positions with the largest score at the target, per replicate."""
         parameters = self._parameters if which is None else self._parameters[list(which)]
         return self._caller.right(self._evaluation, parameters, inputs, targets)
+
+    @torch.no_grad()
+    def right_of_draws(
+        self, drawing: calls.Drawing, of_meanings: bool, which: Sequence[int] | None = None
+    ) -> Int[Tensor, " replicate"]:
+        """Return the same as `right` for a batch that compiled code draws; see `train_on_draws`."""
+        parameters = self._parameters if which is None else self._parameters[list(which)]
+        return self._caller.right_of_draws(self._evaluation, parameters, drawing, of_meanings)
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return a copy of the weights of a replicate, for `load_state_dict`."""

@@ -1,5 +1,7 @@
 """Call the compiled code on stacks of replicates."""
 
+from __future__ import annotations
+
 import ctypes
 import math
 from collections.abc import Callable, Iterable
@@ -61,7 +63,8 @@ class Pass(ctypes.Structure):
         *((n, WHOLE) for n in ("batch", "padded")),
         *((n, POINTER) for n in ("parameters", "gradients", "tokens", "input", "to_input", "keys", "scores")),
         ("choices", WHOLE),
-        *((n, POINTER) for n in ("targets", "right", "tapes")),
+        *((n, POINTER) for n in ("targets", "right", "tapes", "draws")),
+        ("of_meanings", WHOLE),
     ]
 
 
@@ -105,10 +108,13 @@ class Caller:
         address, of_training = ctypes.addressof(native_program), ctypes.addressof(training)
         self._share(lambda i, space: self._train(address, of_training, i, space), training.replicates, size)
 
-    def run(self, program: Program, one: Pass, replicates: int, back: bool) -> None:
-        """Compute scores, or gradients."""
+    def run(self, program: Program, one: Pass, replicates: int, back: bool, numbers: int = 0) -> None:
+        """Compute scores, or gradients; a drawn example has so many `numbers`."""
         native_program = program.native
-        size = _bytes(PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights)
+        size = _bytes(
+            PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights,
+            8 * native_program.chunk * numbers, ALIGNMENT,
+        )  # fmt: skip
         address, of_pass = ctypes.addressof(native_program), ctypes.addressof(one)
         self._share(lambda i, space: self._pass(address, of_pass, i, int(back), space), replicates, size)
 
@@ -165,6 +171,29 @@ class Caller:
         return found
 
 
+    def right_of_draws(
+        self, program: Program, parameters: Float[Tensor, "replicate padded"], drawing: Drawing, of_meanings: bool
+    ) -> Int[Tensor, " replicate"]:
+        """Return the same for a batch that compiled code draws; its meanings are the inputs, or the targets.
+
+        Raises:
+            IncompatibleError: the model does not take these batches.
+        """
+        draws, padded = drawing.checked(program, len(parameters), of_meanings), program.layout.padded
+        found = torch.zeros(draws.replicates, dtype=torch.long, device="cpu")
+        one = Pass(
+            batch=drawing.batch,
+            padded=padded,
+            parameters=address(parameters, "float32", draws.replicates * padded, "parameters"),
+            choices=program.choices,
+            right=found.data_ptr(),
+            draws=ctypes.addressof(draws),
+            of_meanings=of_meanings,
+        )
+        self.run(program, one, draws.replicates, False, draws.attributes + draws.length)
+        return found
+
+
 class Drawing(NamedTuple):
     """Batches of meanings and their messages, for compiled code to draw.
 
@@ -203,6 +232,24 @@ class Drawing(NamedTuple):
         )  # fmt: skip
 
 
+    def checked(self, program: Program, replicates: int, of_meanings: bool) -> Draws:
+        """Return the description for a stack of a model, whose inputs are the meanings, or the messages.
+
+        Raises:
+            IncompatibleError: as `draws`, or the model does not take these inputs and targets.
+        """
+        draws = self.draws()
+        sides = [(draws.attributes, int(self.sizes.max())), (draws.length, self.symbols)]
+        (inputs, symbols), (targets, _) = sides if of_meanings else sides[::-1]
+        if program.takes_weights or (inputs, targets) != (program.native.tokens, program.places):
+            raise IncompatibleError(f"The model does not take {inputs} tokens for {targets} targets.")
+        if program.symbols is not None and symbols > program.symbols:
+            raise IncompatibleError(f"Tokens must be 0 to {program.symbols - 1} here, not up to {symbols - 1}.")
+        if draws.replicates != replicates:
+            raise IncompatibleError(f"The batches are of {draws.replicates} replicates, not of {replicates}.")
+        return draws
+
+
 def draw(
     drawing: Drawing,
 ) -> tuple[Int[Tensor, "batches replicate batch attr"], Int[Tensor, "batches replicate batch length"]]:
@@ -239,18 +286,6 @@ def _bytes(*parts: int) -> int:
 def _as_read(program: Program, inputs: Tensor) -> Tensor:
     """Return inputs in the types of the compiled code: tokens in 64 bits, weights over symbols in single precision."""
     return (inputs.float() if program.takes_weights else inputs.long()).contiguous()
-
-
-def require_tokens(program: Program, count: int, symbols: int) -> None:
-    """Raise if a model does not take `count` tokens below `symbols`.
-
-    Raises:
-        IncompatibleError: it takes other inputs, or fewer symbols.
-    """
-    if program.takes_weights or count != program.native.tokens:
-        raise IncompatibleError(f"The model does not take {count} tokens per example.")
-    if program.symbols is not None and symbols > program.symbols:
-        raise IncompatibleError(f"Tokens must be 0 to {program.symbols - 1} here, not up to {symbols - 1}.")
 
 
 def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples: int) -> int:

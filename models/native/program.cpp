@@ -387,16 +387,17 @@ struct Draws {
     int64_t *meanings, *messages;      // [batch][replicate][example] ...
 };
 
-// Draw a batch of a replicate: meanings [example][attribute] and messages [example][length].
-static void draw_batch(const Draws& d, int64_t replicate, int64_t number, int64_t* meanings, int64_t* messages) {
+// Draw examples of a batch of a replicate: meanings [example][attribute] and messages [example][length].
+static void draw_some(const Draws& d, int64_t replicate, int64_t number, int64_t first_example, int64_t count,
+                      int64_t* meanings, int64_t* messages) {
     constexpr int BITS = 31;
     constexpr int64_t AT_ONCE = 64;  // messages on their way from memory
-    const uint64_t key = d.keys[replicate], start = (d.first + number) * d.batch * d.attributes;
-    for (int64_t i = 0; i < d.batch * d.attributes; i++)
+    const uint64_t key = d.keys[replicate], start = ((d.first + number) * d.batch + first_example) * d.attributes;
+    for (int64_t i = 0; i < count * d.attributes; i++)
         meanings[i] = (int64_t)(counter_hash(key, start + i) >> (64 - BITS));
     const uint8_t *table = d.tables + d.rows[replicate] * d.length, *found[AT_ONCE];
-    for (int64_t first = 0; first < d.batch; first += AT_ONCE) {
-        const int64_t some = std::min(AT_ONCE, d.batch - first);
+    for (int64_t first = 0; first < count; first += AT_ONCE) {
+        const int64_t some = std::min(AT_ONCE, count - first);
         for (int64_t i = 0; i < some; i++) {
             int64_t* meaning = meanings + (first + i) * d.attributes;
             int64_t row = 0;
@@ -508,7 +509,7 @@ static void train_one(const Program& program, const Training& t, long replicate,
         const int64_t* inputs = t.of_meanings ? meanings : messages;
         const int64_t* targets = t.of_meanings ? messages : meanings;
         if (draws) {
-            draw_batch(*draws, replicate, u, meanings, messages);
+            draw_some(*draws, replicate, u, 0, t.batch, meanings, messages);
         } else {
             inputs = t.inputs + place * t.batch * program.tokens;
             targets = t.targets + place * t.batch * t.loss.places;
@@ -537,22 +538,28 @@ struct Pass {
     const int64_t* targets;  // [replicate][batch][places], or null
     int64_t* right;          // [replicate]: with targets, the number of correct largest scores, instead of scores
     float* tapes;  // [replicate]: weights, and a tape per chunk; null without a backward pass
+    const Draws* draws;   // to count right: draws tokens and targets; may be null
+    int64_t of_meanings;  // whether drawn meanings are the tokens, or the targets
 };
 
-// Count the places with the largest score (the first of equal scores) at the target.
-static void count_right(const Pass& p, const Place* places, long count, long rows, long distance,
-                        const int64_t* targets, int64_t* right) {
+// Return the number of places with the largest score (the first of equal scores) at the target.
+static int64_t count_right(long choices, const Place* places, long count, long rows, long distance,
+                           const int64_t* targets) {
     const Columns at{rows, distance};
-    for (long row = 0; row < rows; row += LANES)
-        each_place<false>(at, places, count, p.choices, row, [&](long t, const Vector* x) {
+    int64_t right = 0;
+    for (long row = 0; row < rows; row += LANES) {
+        Vector found = all(0);
+        each_place<false>(at, places, count, choices, row, [&](long t, const Vector* x) {
             Vector largest = all(-INFINITY), best = all(0);
-            for (long c = 0; c < p.choices; c++) {
+            for (long c = 0; c < choices; c++) {
                 best = x[c] > largest ? all((float)c) : best;
                 largest = larger(x[c], largest);
             }
-            for (long i = 0; i < std::min<long>(LANES, rows - row); i++)
-                *right += (int64_t)best[i] == targets[(row + i) * count + t];
+            found += best == column_of(targets, count, t, row, rows) ? all(1) : all(0);
         });
+        right += (int64_t)sum(first_lanes(found, (int)std::min<long>(LANES, rows - row)));
+    }
+    return right;
 }
 
 static void pass_one(const Program& program, const Pass& p, long replicate, bool back, Workspace space) {
@@ -566,6 +573,8 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
     memory.base[3] = p.gradients ? p.gradients + replicate * p.padded : nullptr;
     memory.base[4] = const_cast<float*>(program.constants);
     memory.noise = {p.keys ? (uint64_t)p.keys[replicate] : 0, p.batch};
+    int64_t* meanings = p.draws ? space.take<int64_t>(program.chunk * p.draws->attributes) : nullptr;
+    int64_t* messages = p.draws ? space.take<int64_t>(program.chunk * p.draws->length) : nullptr;
     if (!back) run(program, program.before, memory);
     else
         std::memset(memory.base[0] + program.first_gradient, 0,
@@ -579,11 +588,17 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
         memory.tokens = p.tokens ? p.tokens + at * program.tokens : nullptr;
         memory.input = p.input ? p.input + at * program.tokens * program.weighted : nullptr;
         memory.to_input = p.to_input ? p.to_input + at * program.tokens * program.weighted : nullptr;
+        const int64_t* targets = p.targets ? p.targets + at * program.place_count : nullptr;
+        if (p.draws) {
+            draw_some(*p.draws, replicate, 0, first, memory.rows, meanings, messages);
+            memory.tokens = p.of_meanings ? meanings : messages;
+            targets = p.of_meanings ? messages : meanings;
+        }
         find_places(program, memory, places);
         if (!back) run(program, program.forward, memory);
-        if (p.targets) {
-            count_right(p, places, program.place_count, memory.rows, program.chunk * BLOCK,
-                        p.targets + at * program.place_count, p.right + replicate);
+        if (targets) {
+            p.right[replicate] += count_right(p.choices, places, program.place_count, memory.rows,
+                                              program.chunk * BLOCK, targets);
             continue;
         }
         float* scores = p.scores + at * program.place_count * p.choices;
@@ -608,7 +623,7 @@ using namespace ICY_NAMESPACE;
 ICY_EXPORT(void, icy_draw)(const Draws* d, int64_t replicate) {
     for (int64_t b = 0; b < d->batches; b++) {
         const int64_t place = (b * d->replicates + replicate) * d->batch;
-        draw_batch(*d, replicate, b, d->meanings + place * d->attributes, d->messages + place * d->length);
+        draw_some(*d, replicate, b, 0, d->batch, d->meanings + place * d->attributes, d->messages + place * d->length);
     }
 }
 
