@@ -1,5 +1,6 @@
 """Batches of meanings and messages for a stack of replicates, drawn on the device."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -131,6 +132,7 @@ class Batches:
         self._pools = _pools(self.space, distinct, split, frequencies, device) if drawn else None
         plain = self._pools is None and device.type == "cpu" and self._tables.dtype == torch.uint8
         self._native = plain and calls.available()
+        self._sizes = torch.tensor(self.space.size_of_each, device=device, dtype=torch.int64)
 
     def batches(
         self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None
@@ -146,13 +148,9 @@ class Batches:
             size: number of meanings in a batch.
             which: indices of the replicates in the stack; by default all.
         """
-        seed_of, first_row = self._seed_of, self._first_row
-        if which is not None:
-            index = torch.tensor(which, device=self.device, dtype=torch.int64)
-            seed_of, first_row = seed_of[index], first_row[index]
-        if self._native:
-            space, keys = self.space, self._keys[purpose][seed_of]
-            return calls.draw(keys, first_row, self._tables, first, count, size, space.size_of_each)
+        if (drawing := self.drawing(purpose, first, count, size, which)) is not None:
+            return calls.draw(drawing)
+        seed_of, first_row = self._some(which)
         if self._pools is None:
             meanings = draw_meanings(self.space, self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
             numbers = (meanings * self._place).sum(-1)
@@ -161,6 +159,28 @@ class Batches:
             numbers = pool.draw(self._keys[purpose], first, count, size).transpose(0, 1)[:, seed_of]
             meanings = numbers[..., None] // self._place % self._values
         return meanings, self._tables[numbers + first_row[:, None]].long()  # nn.Embedding does not take 8-bit tokens
+
+    def drawing(
+        self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None
+    ) -> calls.Drawing | None:
+        """Describe the same batches for compiled code; None if it cannot draw them. Arguments as for `batches`."""
+        if not self._native:
+            return None
+        seed_of, first_row = self._some(which)
+        keys = self._keys[purpose][seed_of]
+        return calls.Drawing(keys, first_row, self._tables, self.symbols, first, count, size, self._sizes)
+
+    def _some(self, which: Sequence[int] | None) -> tuple[Int[Tensor, " replicate"], Int[Tensor, " replicate"]]:
+        """Return the place of its seed, and its first row in the tables, for some replicates or all."""
+        if which is None:
+            return self._seed_of, self._first_row
+        index = torch.tensor(which, device=self.device, dtype=torch.int64)
+        return self._seed_of[index], self._first_row[index]
+
+    @functools.cached_property
+    def symbols(self) -> int:
+        """Number of symbols up to the largest in a message."""
+        return int(self._tables.max()) + 1
 
     def noise(self, first: int, count: int) -> Int[Tensor, "update replicate"]:
         """Return the noise key of each replicate at each of `count` updates from `first` on (see icy.core.noise)."""

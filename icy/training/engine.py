@@ -25,6 +25,7 @@ from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
 from .lockstep import Lockstep, in_groups
+from .native import NativeLearner
 from .probabilities import warn_of_probabilities
 from .probe_job import ProbeJob
 from .tasks import Task
@@ -188,8 +189,12 @@ class Run(Lockstep):
         return (time.perf_counter() - started) / updates
 
     def _update(self, count: int) -> None:
-        inputs, targets = self._batches("training", self.updates, count, self.settings.batch_size)
-        self.learner.train(inputs, targets, self.draws.noise(self.updates, count))
+        which = "training", self.updates, count, self.settings.batch_size
+        noise, drawing = self.draws.noise(self.updates, count), self.draws.drawing(*which)
+        if drawing is not None and isinstance(self.learner, NativeLearner):
+            self.learner.train_on_draws(drawing, noise, self.task.side == "sender")
+        else:
+            self.learner.train(*self._batches(*which), noise)
         self.updates += count
 
     def _share(self, seconds: float) -> None:
@@ -197,8 +202,16 @@ class Run(Lockstep):
             self.seconds[r] += seconds / len(self.active)
 
     def _read(self, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
-        inputs, targets = self._batches(purpose, self.updates, 1, size, which)
-        readings: list[float] = accuracy(self.learner, inputs[0], targets[0], which).tolist()
+        one_batch = purpose, self.updates, 1, size, which
+        drawing = self.draws.drawing(*one_batch)
+        if drawing is not None and isinstance(self.learner, NativeLearner):
+            right = self.learner.right_of_draws(drawing, self.task.side == "sender", which)
+            places = self.task.message_length if self.task.side == "sender" else self.task.space.attributes
+            found = right.double() / (size * places)
+        else:
+            inputs, targets = self._batches(*one_batch)
+            found = accuracy(self.learner, inputs[0], targets[0], which)
+        readings: list[float] = found.tolist()
         return readings
 
     def _check(self) -> list[Reading]:

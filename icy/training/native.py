@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
@@ -133,20 +135,50 @@ class NativeLearner(NativeStack):
 
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update once per batch."""
-        inputs, targets, keys = (x.long().contiguous() for x in (inputs, targets, keys))
+        inputs, targets = (x.long().contiguous() for x in (inputs, targets))
         updates, replicates, batch = inputs.shape[:3]
+        examples = updates * replicates * batch
+        given = (
+            calls.address_of_inputs(self._training, inputs, examples),
+            address(targets, "int64", examples * self._training.places, "targets"),
+        )
+        self._train(updates, batch, keys, given)
+
+    def train_on_draws(self, drawing: calls.Drawing, keys: Tensor, of_meanings: bool) -> None:
+        """Update once per batch that compiled code draws.
+
+        Args:
+            drawing: the batches.
+            keys: noise keys [batch, replicate].
+            of_meanings: whether meanings are the inputs and messages the targets, or the other way round.
+
+        Raises:
+            IncompatibleError: the model does not take these batches.
+        """
+        draws = drawing.checked(self._training, len(self._parameters), of_meanings)
+        self._train(drawing.batches, drawing.batch, keys, (None, None), draws, of_meanings)
+
+    def _train(
+        self,
+        updates: int,
+        batch: int,
+        keys: Tensor,
+        given: tuple[int | None, int | None],
+        draws: calls.Draws | None = None,
+        of_meanings: bool = False,
+    ) -> None:
+        replicates = len(self._parameters)
         loss = calls.Loss.from_buffer_copy(self._loss)
         if loss.kind != calls.REINFORCE:
             loss.scale /= batch
         losses = torch.empty(replicates, dtype=torch.float64, device="cpu")
-        examples = updates * replicates * batch
+        keys = keys.long().contiguous()
         training = calls.NativeTraining(
             loss, self._optimizer(), replicates, updates, batch, self._layout.padded, *self._addresses(replicates),
-            calls.address_of_inputs(self._training, inputs, examples),
-            address(targets, "int64", examples * self._training.places, "targets"),
-            address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
+            *given, address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
+            None if draws is None else ctypes.addressof(draws), of_meanings,
         )  # fmt: skip
-        self._caller.train(self._training, training)
+        self._caller.train(self._training, training, 0 if draws is None else draws.attributes + draws.length)
         self._updates += updates
         self._last = losses
 
@@ -161,6 +193,14 @@ class NativeLearner(NativeStack):
         """Return the number of positions with the largest score at the target, per replicate."""
         parameters = self._parameters if which is None else self._parameters[list(which)]
         return self._caller.right(self._evaluation, parameters, inputs, targets)
+
+    @torch.no_grad()
+    def right_of_draws(
+        self, drawing: calls.Drawing, of_meanings: bool, which: Sequence[int] | None = None
+    ) -> Int[Tensor, " replicate"]:
+        """Return the same as `right` for a batch that compiled code draws; see `train_on_draws`."""
+        parameters = self._parameters if which is None else self._parameters[list(which)]
+        return self._caller.right_of_draws(self._evaluation, parameters, drawing, of_meanings)
 
 
 def require_optimizer(settings: TrainingSettings) -> None:

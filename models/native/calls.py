@@ -1,9 +1,12 @@
 """Call the compiled code on stacks of replicates."""
 
+from __future__ import annotations
+
 import ctypes
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Shaped, UInt8
@@ -48,7 +51,8 @@ class NativeTraining(ctypes.Structure):
         ("optimizer", Optimizer),
         *((n, WHOLE) for n in ("replicates", "updates", "batch", "padded")),
         *((n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")),
-        *((n, POINTER) for n in ("inputs", "targets", "keys", "losses")),
+        *((n, POINTER) for n in ("inputs", "targets", "keys", "losses", "draws")),
+        ("of_meanings", WHOLE),
     ]
 
 
@@ -59,7 +63,8 @@ class Pass(ctypes.Structure):
         *((n, WHOLE) for n in ("batch", "padded")),
         *((n, POINTER) for n in ("parameters", "gradients", "tokens", "input", "to_input", "keys", "scores")),
         ("choices", WHOLE),
-        *((n, POINTER) for n in ("targets", "right", "tapes")),
+        *((n, POINTER) for n in ("targets", "right", "tapes", "draws")),
+        ("of_meanings", WHOLE),
     ]
 
 
@@ -115,13 +120,14 @@ class Caller:
         self._spaces: list[Tensor] = []
         self._free: list[Tensor] = []
 
-    def train(self, program: Program, training: NativeTraining) -> None:
-        """Update every replicate."""
+    def train(self, program: Program, training: NativeTraining, numbers: int = 0) -> None:
+        """Update every replicate; a drawn example has so many `numbers`."""
         loss, native_program = training.loss, program.native
         chunks = program.chunks(training.batch) if loss.kind == REINFORCE else 1
         size = bytes_of(
             4 * native_program.weights, 4 * native_program.tape * chunks, 4 * training.padded,
             PLACE_BYTES * native_program.place_count, 4 * training.batch * loss.places, 4 * training.batch,
+            8 * training.batch * numbers, ALIGNMENT,
         )  # fmt: skip
         address, of_training = ctypes.addressof(native_program), ctypes.addressof(training)
         self._share(lambda i, space: self._train(address, of_training, i, space), training.replicates, size)
@@ -131,10 +137,13 @@ class Caller:
         of_game = ctypes.addressof(game)
         self._share(lambda i, space: self._game(of_game, i, space), game.replicates, self._game_bytes(of_game))
 
-    def run(self, program: Program, one: Pass, replicates: int, back: bool) -> None:
-        """Compute scores, or gradients."""
+    def run(self, program: Program, one: Pass, replicates: int, back: bool, numbers: int = 0) -> None:
+        """Compute scores, or gradients; a drawn example has so many `numbers`."""
         native_program = program.native
-        size = bytes_of(PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights)
+        size = bytes_of(
+            PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights,
+            8 * native_program.chunk * numbers, ALIGNMENT,
+        )  # fmt: skip
         address, of_pass = ctypes.addressof(native_program), ctypes.addressof(one)
         self._share(lambda i, space: self._pass(address, of_pass, i, int(back), space), replicates, size)
 
@@ -190,39 +199,104 @@ class Caller:
         self.run(program, one, len(held[1]), False)
         return found
 
+    def right_of_draws(
+        self, program: Program, parameters: Float[Tensor, "replicate padded"], drawing: Drawing, of_meanings: bool
+    ) -> Int[Tensor, " replicate"]:
+        """Return the same for a batch that compiled code draws; its meanings are the inputs, or the targets.
 
-def draw(
-    keys: Int[Tensor, " replicate"], rows: Int[Tensor, " replicate"], tables: UInt8[Tensor, "row length"],
-    first: int, batches: int, batch: int, sizes: Sequence[int],
-) -> tuple[Int[Tensor, "batches replicate batch attr"], Int[Tensor, "batches replicate batch length"]]:  # fmt: skip
-    """Draw meanings, and look up their messages.
+        Raises:
+            IncompatibleError: the model does not take these batches.
+        """
+        draws, padded = drawing.checked(program, len(parameters), of_meanings), program.layout.padded
+        found = torch.zeros(draws.replicates, dtype=torch.long, device="cpu")
+        one = Pass(
+            batch=drawing.batch,
+            padded=padded,
+            parameters=address(parameters, "float32", draws.replicates * padded, "parameters"),
+            choices=program.choices,
+            right=found.data_ptr(),
+            draws=ctypes.addressof(draws),
+            of_meanings=of_meanings,
+        )
+        self.run(program, one, draws.replicates, False, draws.attributes + draws.length)
+        return found
 
-    Args:
+
+class Drawing(NamedTuple):
+    """Batches of meanings and their messages, for compiled code to draw.
+
+    Attributes:
         keys: key of each replicate's stream.
         rows: first row of each replicate's table.
         tables: messages, 8-bit.
+        symbols: upper limit of the symbols in the tables, exclusive.
         first: number of the first batch in the stream.
         batches, batch: number of batches, and number of meanings in each.
         sizes: number of values of each attribute.
+    """
+
+    keys: Int[Tensor, " replicate"]
+    rows: Int[Tensor, " replicate"]
+    tables: UInt8[Tensor, "row length"]
+    symbols: int
+    first: int
+    batches: int
+    batch: int
+    sizes: Int[Tensor, " attr"]
+
+    def draws(self) -> Draws:
+        """Return the description for the compiled code, which is valid as long as these tensors.
+
+        Raises:
+            IncompatibleError: a tensor has a wrong dtype, device or size, or a table lacks rows.
+        """
+        replicates, attributes, (height, length) = len(self.keys), len(self.sizes), self.tables.shape
+        if int(self.rows.min()) < 0 or int(self.rows.max()) + math.prod(self.sizes.tolist()) > height:
+            raise IncompatibleError(f"A table of messages has {height} rows; it needs one row per meaning.")
+        return Draws(
+            self.batches, replicates, self.batch, attributes, length, self.first,
+            address(self.sizes, "int64", attributes, "sizes"), address(self.keys, "int64", replicates, "keys"),
+            address(self.rows, "int64", replicates, "rows"), address(self.tables, "uint8", height * length, "tables"),
+        )  # fmt: skip
+
+    def checked(self, program: Program, replicates: int, of_meanings: bool) -> Draws:
+        """Return the description for a stack of a model, whose inputs are the meanings, or the messages.
+
+        Raises:
+            IncompatibleError: as `draws`, or the model does not take these inputs and targets.
+        """
+        draws = self.draws()
+        sides = [(draws.attributes, int(self.sizes.max())), (draws.length, self.symbols)]
+        (inputs, symbols), (targets, _) = sides if of_meanings else sides[::-1]
+        if program.takes_weights or (inputs, targets) != (program.native.tokens, program.places):
+            raise IncompatibleError(f"The model does not take {inputs} tokens for {targets} targets.")
+        if program.symbols is not None and symbols > program.symbols:
+            raise IncompatibleError(f"Tokens must be 0 to {program.symbols - 1} here, not up to {symbols - 1}.")
+        if draws.replicates != replicates:
+            raise IncompatibleError(f"The batches are of {draws.replicates} replicates, not of {replicates}.")
+        return draws
+
+
+def draw(
+    drawing: Drawing,
+) -> tuple[Int[Tensor, "batches replicate batch attr"], Int[Tensor, "batches replicate batch length"]]:
+    """Draw meanings, and look up their messages.
 
     Returns:
         Meanings [batches, replicate, batch, attr] and messages [batches, replicate, batch, length].
+
+    Raises:
+        IncompatibleError: as `Drawing.draws`.
     """
     library = native.load(PACKAGE)
     assert library is not None
     function = library.function("icy_draw", None, POINTER, WHOLE)
-    replicates, attributes, (height, length) = len(keys), len(sizes), tables.shape
-    if int(rows.min()) < 0 or int(rows.max()) + math.prod(sizes) > height:
-        raise IncompatibleError(f"A table of messages has {height} rows; it needs one row per meaning.")
-    meanings = torch.empty(batches, replicates, batch, attributes, dtype=torch.long, device="cpu")
-    messages = torch.empty(batches, replicates, batch, length, dtype=torch.long, device="cpu")
-    values = torch.tensor(sizes, dtype=torch.long, device="cpu")
-    draws = Draws(
-        batches, replicates, batch, attributes, length, first, address(values, "int64", attributes, "sizes"),
-        address(keys, "int64", replicates, "keys"), address(rows, "int64", replicates, "rows"),
-        address(tables, "uint8", height * length, "tables"), meanings.data_ptr(), messages.data_ptr(),
-    )  # fmt: skip
-    for replicate in range(replicates):
+    draws = drawing.draws()
+    shape = drawing.batches, draws.replicates, drawing.batch
+    meanings = torch.empty(*shape, draws.attributes, dtype=torch.long, device="cpu")
+    messages = torch.empty(*shape, draws.length, dtype=torch.long, device="cpu")
+    draws.meanings, draws.messages = meanings.data_ptr(), messages.data_ptr()
+    for replicate in range(draws.replicates):
         function(ctypes.addressof(draws), replicate)
     return meanings, messages
 

@@ -151,32 +151,35 @@ inline void highway_back(const Extent& e, long kind, const float* grad, const fl
     });
 }
 
-// Simple recurrent unit; x: x~, f, r (without c) and x, as panels or as rows; keeps f and r. w: weights of c in f and r.
+// Simple recurrent unit; x: x~, f, r (without c) and x, as panels or as rows; keeps f, r and the
+// activated state. w: weights of c in f and r.
 template <bool ROW>
 inline void sru(const Extent& e, long kind, const float* const* x, const float* const* w, const float* c, float* f,
-                float* r, float* new_c, float* out) {
+                float* r, float* new_c, float* shown, float* out) {
     e.each_pack([&](long o, long column) {
         const long i = ROW ? column : o;
         const Pack before = load_pack(c + o), candidate = load_pack(x[0] + i);
         const Pack forget = sigmoid(load_pack(x[1] + i) + load_pack(w[0] + column) * before);
         const Pack reset = sigmoid(load_pack(x[2] + i) + load_pack(w[1] + column) * before);
         const Pack next = candidate + forget * (before - candidate), through = load_pack(x[3] + i);
+        const Pack active = activate(kind, next);
+        if (shown) store(shown + o, active);
         store(f + o, forget);
         store(r + o, reset);
         store(new_c + o, next);
-        store(out + o, through + reset * (activate(kind, next) - through));
+        store(out + o, through + reset * (active - through));
     });
 }
 
 // Writes the gradients of the four gates to g, and adds the gradients of w to `totals`. One incoming gradient may be missing.
 template <bool ROW>
 inline void sru_back(const Extent& e, long kind, const float* grad, const float* grad_c, const float* const* x,
-                     const float* const* w, const float* c, const float* f, const float* r, const float* new_c,
+                     const float* const* w, const float* c, const float* f, const float* r, const float* active,
                      float* const* g, float* to_c, bool add, float* const* totals) {
     e.each_column<6>(totals, [&](long o, long column, Vector* sums) {
         const long i = ROW ? column : o;
         const Vector d = grad ? load(grad + o) : all(0), forget = load(f + o), reset = load(r + o), before = load(c + o);
-        const Vector shown = activate(kind, load(new_c + o)), through = d * reset;
+        const Vector shown = load(active + o), through = d * reset;
         const Vector to_r = (shown - load(x[3] + i)) * through * (1.f - reset), to_x = d - through;
         const Vector total = (grad_c ? load(grad_c + o) : all(0)) + through * slope(kind, shown), kept = total * forget;
         const Vector to_f = (before - load(x[0] + i)) * kept * (1.f - forget), to_candidate = total - kept;

@@ -163,7 +163,6 @@ struct GameMemory {
     double update(const int64_t* shown, const int64_t* candidates, int64_t key) {
         double extra = 0;
         talk.memory.extra = &extra;
-        std::memset(gradients, 0, sizeof(float) * game.padded);
         for (Part* part : {&see, &talk, &judge}) part->begin({(uint64_t)key, (long)game.batch});
         describe(shown);
         speak();
@@ -177,6 +176,7 @@ struct GameMemory {
 static void play_one(const Game& game, long replicate, Workspace space) {
     GameMemory memory(game, replicate, space);
     float *gradients = memory.gradients, *parameters = game.parameters + replicate * game.padded;
+    std::memset(gradients, 0, sizeof(float) * game.padded);  // the optimizer clears them
     for (int64_t u = 0; u < game.updates; u++) {
         const int64_t place = u * game.replicates + replicate;
         game.losses[replicate] = memory.update(game.seen + place * memory.seen * game.see->tokens,

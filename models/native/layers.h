@@ -9,6 +9,51 @@ namespace ICY_NAMESPACE {
 
 inline Extent extent(long rows, long columns, long distance) { return {rows, blocks(columns), distance}; }
 
+// -- matrices and panels ------------------------------------------------------------------------------------------------
+
+// Call a function with each number of a matrix and of a panel, in one row from a column on.
+template <class F>
+ICY_INLINE void each_pair(const Matrix& matrix, const Matrix& panel, long row, long first, long columns, F function) {
+    for (long j = first, next; j < columns; j = next) {
+        next = std::min(columns, j / BLOCK * BLOCK + BLOCK);
+        float *x = matrix.at(row, j), *y = panel.at(row, j);
+        if (matrix.by_column == 1)
+            for (long k = 0; k < next - j; k++) function(x[k], y[k]);
+        else
+            for (long k = 0; k < next - j; k++) function(x[k * matrix.by_column], y[k]);
+    }
+}
+
+// panel = factor * matrix
+inline void copy_in(const Matrix& matrix, long rows, long columns, float factor, float* to, long distance) {
+    const Matrix panel{to, 0, 0, distance, false};
+    long done = 0;
+    if (matrix.by_row == 1 && matrix.by_column != 1)
+        done = each_square(matrix.first, matrix.by_column, rows, columns, [&](long i, long j, const Vector* square) {
+#pragma GCC unroll 16
+            for (long k = 0; k < LANES; k++) store(panel.at(i + k, j), square[k] * factor);
+        });
+    for (long i = done; i < rows; i++)
+        each_pair(matrix, panel, i, 0, columns, [&](float& x, float& y) { y = x * factor; });
+}
+
+// matrix += factor * panel
+inline void copy_out(const float* from, long distance, long rows, long columns, float factor, const Matrix& matrix) {
+    const Matrix panel{const_cast<float*>(from), 0, 0, distance, false};
+    const bool squares = matrix.by_row == 1 && matrix.by_column != 1;
+    const long whole_rows = squares ? rows / LANES * LANES : 0, whole_columns = squares ? columns / LANES * LANES : 0;
+    for (long first = 0; first < whole_columns; first += LANES)
+        each_square(panel.at(0, first), BLOCK, LANES, whole_rows, [&](long, long i, const Vector* square) {
+#pragma GCC unroll 16
+            for (long k = 0; k < LANES; k++) {
+                float* x = matrix.at(i, first + k);
+                store(x, load(x) + square[k] * factor);
+            }
+        });
+    for (long i = 0; i < rows; i++)
+        each_pair(matrix, panel, i, i < whole_rows ? whole_columns : 0, columns, [&](float& x, float& y) { x += y * factor; });
+}
+
 // -- element by element ------------------------------------------------------------------------------------------------
 
 // to (+)= factor * from
@@ -442,37 +487,55 @@ inline void embed_back(long rows, long columns, long distance, const float* grad
     });
 }
 
-// Column `c` of LANES rows of a panel, as a vector; rows past the last repeat it.
+constexpr long MOST_CHOICES = 1024;
+
+// Columns of LANES rows of a panel as vectors, from row `row` on. A panel is read and written in squares of LANES columns.
 struct Columns {
     long rows, distance;
+    static constexpr long MOST = MOST_CHOICES + 2 * LANES;  // vectors of a buffer for MOST_CHOICES columns
 
-    ICY_INLINE_MEMBER Vector get(const float* panel, long row, long c) const {
-        const float* x = panel + c / 32 * distance + c % 32 + row * 32;
-        float found[LANES];
-        if (row + LANES <= rows)
-            for (long i = 0; i < LANES; i++) found[i] = x[i * 32];
-        else
-            for (long i = 0; i < LANES; i++) found[i] = x[std::min(i, rows - 1 - row) * 32];
-        return load(found);
+    // Read columns to a buffer, and return the first of them in it; rows past the last repeat it.
+    ICY_INLINE_MEMBER Vector* read(const float* panel, long row, long first, long count, Vector* buffer) const {
+        const long skipped = first % LANES, last = std::min<long>(LANES, rows - row) - 1;
+        for (long c = 0; c < skipped + count; c += LANES) {
+            const float* x = square_of(panel, row, first - skipped + c);
+            Vector square[LANES];
+#pragma GCC unroll 16
+            for (long i = 0; i < LANES; i++) square[i] = load(x + (last == LANES - 1 ? i : std::min(i, last)) * 32);
+            transpose(square);
+#pragma GCC unroll 16
+            for (long i = 0; i < LANES; i++) buffer[c + i] = square[i];
+        }
+        return buffer + skipped;
     }
 
-    ICY_INLINE_MEMBER void put(float* panel, long row, long c, Vector value) const {
-        float* x = panel + c / 32 * distance + c % 32 + row * 32;
-        float some[LANES];
-        store(some, value);
-        if (row + LANES <= rows)
-            for (long i = 0; i < LANES; i++) x[i * 32] = some[i];
-        else
-            for (long i = 0; i < rows - row; i++) x[i * 32] = some[i];
+    // Write columns from a buffer that `read` filled, and nothing beside them.
+    ICY_INLINE_MEMBER void write(float* panel, long row, long first, long count, const Vector* buffer) const {
+        const long skipped = first % LANES, live = std::min<long>(LANES, rows - row);
+        for (long c = 0; c < skipped + count; c += LANES) {
+            float* x = const_cast<float*>(square_of(panel, row, first - skipped + c));
+            Vector square[LANES];
+#pragma GCC unroll 16
+            for (long i = 0; i < LANES; i++) square[i] = buffer[c + i];
+            transpose(square);
+            const int from = (int)std::max(0L, skipped - c), until = (int)std::min<long>(LANES, skipped + count - c);
+            const Integers own = (lanes() >= from) & (lanes() < until);
+            const bool whole = until - from == LANES;
+#pragma GCC unroll 16
+            for (long i = 0; i < LANES; i++)
+                if (i < live) store(x + i * 32, whole ? square[i] : own ? square[i] : load(x + i * 32));
+        }
+    }
+
+    ICY_INLINE_MEMBER const float* square_of(const float* panel, long row, long c) const {
+        return panel + c / 32 * distance + c % 32 + row * 32;
     }
 };
 
-constexpr long MOST_CHOICES = 1024;
-
-// Probabilities of some columns for LANES rows; returns the logarithm of their sum of exponentials.
-ICY_INLINE Vector probabilities(const Columns& at, const float* panel, long row, long first, long choices, Vector* p) {
+// Replace scores of LANES rows by probabilities; return the logarithm of their sum of exponentials.
+ICY_INLINE Vector probabilities(Vector* p, long choices) {
     Vector largest = all(-INFINITY), total = all(0);
-    for (long c = 0; c < choices; c++) largest = larger(p[c] = at.get(panel, row, first + c), largest);
+    for (long c = 0; c < choices; c++) largest = larger(p[c], largest);
     for (long c = 0; c < choices; c++) total += p[c] = exponential(p[c] - largest);
     const Vector inverse = 1.f / total;
     for (long c = 0; c < choices; c++) p[c] *= inverse;
@@ -481,10 +544,10 @@ ICY_INLINE Vector probabilities(const Columns& at, const float* panel, long row,
 
 inline void softmax(long rows, long choices, long distance, const float* x, float* out) {
     const Columns at{rows, distance};
-    Vector p[MOST_CHOICES];
+    Vector p[Columns::MOST];
     for (long row = 0; row < rows; row += LANES) {
-        probabilities(at, x, row, 0, choices, p);
-        for (long c = 0; c < choices; c++) at.put(out, row, c, p[c]);
+        probabilities(at.read(x, row, 0, choices, p), choices);
+        at.write(out, row, 0, choices, p);
     }
 }
 
@@ -492,14 +555,18 @@ inline void softmax(long rows, long choices, long distance, const float* x, floa
 inline void softmax_back(long rows, long choices, long distance, const float* grad, const float* y, float temperature,
                          float* to_x, bool add) {
     const Columns at{rows, distance};
-    Vector d[MOST_CHOICES];
+    Vector d[Columns::MOST], p[Columns::MOST], earlier[Columns::MOST];
     for (long row = 0; row < rows; row += LANES) {
+        at.read(grad, row, 0, choices, d);
+        at.read(y, row, 0, choices, p);
+        if (add) at.read(to_x, row, 0, choices, earlier);
         Vector mean = all(0);
-        for (long c = 0; c < choices; c++) mean += (d[c] = at.get(grad, row, c)) * at.get(y, row, c);
+        for (long c = 0; c < choices; c++) mean += d[c] * p[c];
         for (long c = 0; c < choices; c++) {
-            const Vector x = at.get(y, row, c) * (d[c] - mean) * (1.f / temperature);
-            at.put(to_x, row, c, add ? at.get(to_x, row, c) + x : x);
+            const Vector x = p[c] * (d[c] - mean) * (1.f / temperature);
+            d[c] = add ? earlier[c] + x : x;
         }
+        at.write(to_x, row, 0, choices, d);
     }
 }
 
@@ -508,23 +575,24 @@ inline void softmax_back(long rows, long choices, long distance, const float* gr
 inline void sample(long rows, long choices, long distance, const float* x, const Noise* noise, long first_example,
                    long step, float temperature, long excluded, float* out, float* soft) {
     const Columns at{rows, distance};
-    Vector p[MOST_CHOICES];
+    Vector p[Columns::MOST], drawn[Columns::MOST];
     const long allowed = choices - excluded;
     for (long row = 0; row < rows; row += LANES) {
+        at.read(x, row, 0, choices, p);
         Vector largest = all(-INFINITY), place = all(0);
         for (long c = allowed; c < choices; c++) p[c] = all(0);
         for (long c = 0; c < allowed; c++) {
-            p[c] = at.get(x, row, c);
             if (noise) p[c] += noise->gumbel(first_example + row, step, c, choices);
             place = p[c] > largest ? all((float)c) : place;
             largest = larger(p[c], largest);
         }
-        if (out)
-            for (long c = 0; c < choices; c++) at.put(out, row, c, place == (float)c ? all(1) : all(0));
+        for (long c = 0; c < choices; c++) drawn[c] = place == (float)c ? all(1) : all(0);
+        if (out) at.write(out, row, 0, choices, drawn);
         if (!soft) continue;
         Vector total = all(0);
         for (long c = 0; c < allowed; c++) total += p[c] = exponential((p[c] - largest) * (1.f / temperature));
-        for (long c = 0; c < choices; c++) at.put(soft, row, c, p[c] / total);
+        for (long c = 0; c < choices; c++) p[c] = p[c] / total;
+        at.write(soft, row, 0, choices, p);
     }
 }
 

@@ -24,63 +24,118 @@ struct Place {
 constexpr float INSIDE_LOG = 1e-8f;
 constexpr double SMALLEST_DEVIATION = 0.1;
 
-// The loss of some rows, from example `first`; writes its gradient. Not for REINFORCE.
-inline double loss_of_rows(const Loss& loss, const Place* places, long rows, long distance, const int64_t* targets,
-                           const Noise& noise, long first) {
+// Call a function with each place, and the vectors of its scores for LANES rows. If `write`, the function leaves their
+// gradient there. Places next to each other in a panel are read and written together.
+template <bool WRITE, class F>
+ICY_INLINE void each_place(const Columns& at, const Place* places, long count, long choices, long row, F function) {
+    constexpr long AT_ONCE = 256;  // columns that stay in the nearest cache
+    Vector buffer[Columns::MOST];
+    for (long t = 0, next; t < count; t = next) {
+        const Place& place = places[t];
+        const auto beside = [&](long other) {
+            const long distance = (other - t) * choices;
+            return places[other].scores == place.scores && places[other].grad == place.grad &&
+                   places[other].first == place.first + distance && distance + choices <= AT_ONCE;
+        };
+        for (next = t + 1; next < count && beside(next);) next++;
+        const long columns = (next - t) * choices;
+        Vector* x = at.read(place.scores, row, place.first, columns, buffer);
+        for (long one = t; one < next; one++, x += choices) function(one, x);
+        if (WRITE) at.write(place.grad, row, place.first, columns, buffer);
+    }
+}
+
+// Numbers of a place for LANES rows, as a vector; rows past the last repeat it.
+template <class T>
+ICY_INLINE Vector column_of(const T* numbers, long count, long place, long row, long rows) {
+    float found[LANES];
+    for (long i = 0; i < LANES; i++) found[i] = (float)numbers[std::min(row + i, rows - 1) * count + place];
+    return load(found);
+}
+
+// Each function below replaces the scores x of a place by their gradient, and returns the loss without its factor.
+
+// The value of the loss is optional, since only the last update needs it.
+template <bool VALUE>
+ICY_INLINE Vector cross_entropy(Vector target, Vector* x, long choices, float scale) {
+    Vector largest = all(-INFINITY), chosen = all(0), whole = all(0);
+    for (long c = 0; c < choices; c++) {
+        if (VALUE) chosen = target == (float)c ? x[c] : chosen;
+        largest = larger(x[c], largest);
+    }
+    for (long c = 0; c < choices; c++) whole += x[c] = moderate_exponential(larger(-87.f, x[c] - largest));
+    const Vector inverse = scale / whole;
+    for (long c = 0; c < choices; c++) {
+        const Vector share = x[c] * inverse;
+        x[c] = target == (float)c ? share - scale : share;
+    }
+    return VALUE ? logarithm(whole) + largest - chosen : all(0);
+}
+
+ICY_INLINE Vector least_squares(Vector target, Vector* x, long choices, float scale) {
+    Vector total = all(0);
+    for (long c = 0; c < choices; c++) {
+        const Vector d = target == (float)c ? x[c] - 1.f : x[c];
+        total += d * d;
+        x[c] = 2.f * scale * d;
+    }
+    return total;
+}
+
+ICY_INLINE Vector straight_through(Vector target, Vector* x, Vector* p, long choices, float scale, float rate,
+                                   const Noise& noise, long example, long place) {
+    Vector largest = all(-INFINITY), drawn = all(0), whole = all(0), mean = all(0), total = all(0);
+    for (long c = 0; c < choices; c++) {
+        x[c] += noise.gumbel(example, place, c, choices);
+        drawn = x[c] > largest ? all((float)c) : drawn;
+        largest = larger(x[c], largest);
+    }
+    for (long c = 0; c < choices; c++) whole += p[c] = exponential((x[c] - largest) * rate);
+    for (long c = 0; c < choices; c++) {
+        const Vector d = (drawn == (float)c ? all(1) : all(0)) - (target == (float)c ? all(1) : all(0));
+        total += d * d + (x[c] - x[c]);  // NaN if the scores are NaN
+        p[c] = p[c] / whole;
+        x[c] = 2.f * scale * d;
+        mean += p[c] * x[c];
+    }
+    for (long c = 0; c < choices; c++) x[c] = p[c] * (x[c] - mean) * rate;
+    return total;
+}
+
+template <class F>
+ICY_INLINE double loss_of_places(const Loss& loss, const Place* places, long rows, long distance,
+                                 const int64_t* targets, F function) {
     const Columns at{rows, distance};
-    Vector p[MOST_CHOICES], x[MOST_CHOICES];
-    const float scale = (float)loss.scale, rate = 1.f / (float)loss.temperature;
     double total = 0;
     for (long row = 0; row < rows; row += LANES) {
-        const int live = (int)std::min<long>(LANES, rows - row);
         Vector sums = all(0);
-        for (long t = 0; t < loss.places; t++) {
-            const Place& place = places[t];
-            Vector target;
-            for (long i = 0; i < LANES; i++)
-                target[i] = (float)targets[std::min(row + i, rows - 1) * loss.places + t];
-            if (loss.kind == CROSS_ENTROPY) {
-                Vector largest = all(-INFINITY), chosen = all(0), whole = all(0);
-                for (long c = 0; c < loss.choices; c++) {
-                    p[c] = at.get(place.scores, row, place.first + c);
-                    chosen = target == (float)c ? p[c] : chosen;
-                    largest = larger(p[c], largest);
-                }
-                for (long c = 0; c < loss.choices; c++) whole += p[c] = exponential(p[c] - largest);
-                const Vector inverse = scale / whole;
-                for (long c = 0; c < loss.choices; c++) {
-                    const Vector share = p[c] * inverse;
-                    at.put(place.grad, row, place.first + c, target == (float)c ? share - scale : share);
-                }
-                sums += logarithm(whole) + largest - chosen;
-            } else if (loss.kind == LEAST_SQUARES) {
-                for (long c = 0; c < loss.choices; c++) {
-                    const Vector s = at.get(place.scores, row, place.first + c), d = target == (float)c ? s - 1.f : s;
-                    sums += d * d;
-                    at.put(place.grad, row, place.first + c, 2.f * scale * d);
-                }
-            } else {
-                Vector largest = all(-INFINITY), drawn = all(0), whole = all(0), mean = all(0);
-                for (long c = 0; c < loss.choices; c++) {
-                    x[c] = at.get(place.scores, row, place.first + c) + noise.gumbel(first + row, t, c, loss.choices);
-                    drawn = x[c] > largest ? all((float)c) : drawn;
-                    largest = larger(x[c], largest);
-                }
-                for (long c = 0; c < loss.choices; c++) whole += p[c] = exponential((x[c] - largest) * rate);
-                for (long c = 0; c < loss.choices; c++) {
-                    const Vector d = (drawn == (float)c ? all(1) : all(0)) - (target == (float)c ? all(1) : all(0));
-                    sums += d * d + (x[c] - x[c]);  // NaN if the scores are NaN
-                    p[c] = p[c] / whole;
-                    x[c] = 2.f * scale * d;
-                    mean += p[c] * x[c];
-                }
-                for (long c = 0; c < loss.choices; c++)
-                    at.put(place.grad, row, place.first + c, p[c] * (x[c] - mean) * rate);
-            }
-        }
-        total += sum(first_lanes(sums, live));
+        each_place<true>(at, places, loss.places, loss.choices, row, [&](long t, Vector* x) __attribute__((always_inline)) {
+            sums += function(row, t, column_of(targets, loss.places, t, row, rows), x);
+        });
+        total += sum(first_lanes(sums, (int)std::min<long>(LANES, rows - row)));
     }
     return total * loss.scale;
+}
+
+// The loss of some rows, from example `first`; writes its gradient. Not for REINFORCE. Without `value`, the result is only
+// the gradient.
+inline double loss_of_rows(const Loss& loss, const Place* places, long rows, long distance, const int64_t* targets,
+                           const Noise& noise, long first, bool value) {
+    const float scale = (float)loss.scale, rate = 1.f / (float)loss.temperature;
+    const long choices = loss.choices;
+    const auto of_places = [&](auto function) __attribute__((always_inline)) {
+        return loss_of_places(loss, places, rows, distance, targets, function);
+    };
+    if (loss.kind == CROSS_ENTROPY && value)
+        return of_places([&](long, long, Vector target, Vector* x) { return cross_entropy<true>(target, x, choices, scale); });
+    if (loss.kind == CROSS_ENTROPY)
+        return of_places([&](long, long, Vector target, Vector* x) { return cross_entropy<false>(target, x, choices, scale); });
+    if (loss.kind == LEAST_SQUARES)
+        return of_places([&](long, long, Vector target, Vector* x) { return least_squares(target, x, choices, scale); });
+    Vector p[MOST_CHOICES];
+    return of_places([&](long row, long t, Vector target, Vector* x) {
+        return straight_through(target, x, p, choices, scale, rate, noise, first + row, t);
+    });
 }
 
 // Rewards or advantages: one number per row, or per row and place.
@@ -89,6 +144,13 @@ struct Rewards {
     long by_row, by_place;
 
     float& at(long row, long place) const { return first[row * by_row + place * by_place]; }
+
+    // Numbers of a place for LANES rows, as a vector; rows past the last repeat it.
+    ICY_INLINE_MEMBER Vector of(long row, long place, long rows) const {
+        float found[LANES];
+        for (long i = 0; i < LANES; i++) found[i] = at(std::min(row + i, rows - 1), place);
+        return load(found);
+    }
 };
 
 // Draw each place of some rows; count in `rewards` the draws that equal the target.
@@ -99,11 +161,10 @@ inline void draw_rows(const Loss& loss, const Place* places, long rows, long dis
         const long live = std::min<long>(LANES, rows - row);
         for (long i = 0; i < live; i++)
             for (long t = 0; t < loss.places; t++) rewards.at(row + i, t) = 0;
-        for (long t = 0; t < loss.places; t++) {
+        each_place<false>(at, places, loss.places, loss.choices, row, [&](long t, const Vector* scores) {
             Vector largest = all(-INFINITY), best = all(0);
             for (long c = 0; c < loss.choices; c++) {
-                const Vector x = at.get(places[t].scores, row, places[t].first + c) +
-                                 noise.gumbel(first + row, t, c, loss.choices);
+                const Vector x = scores[c] + noise.gumbel(first + row, t, c, loss.choices);
                 best = x > largest ? all((float)c) : best;
                 largest = larger(x, largest);
             }
@@ -111,7 +172,7 @@ inline void draw_rows(const Loss& loss, const Place* places, long rows, long dis
                 drawn[(row + i) * loss.places + t] = (int32_t)best[i];
                 rewards.at(row + i, t) += (int64_t)best[i] == targets[(row + i) * loss.places + t];
             }
-        }
+        });
     }
 }
 
@@ -134,17 +195,14 @@ inline double reinforce_rows(const Loss& loss, const Place* places, long rows, l
     const float reward = (float)loss.reward, weight = (float)loss.entropy;
     double total = 0;
     for (long row = 0; row < rows; row += LANES) {
-        const int live = (int)std::min<long>(LANES, rows - row);
         Vector sums = all(0);
-        for (long t = 0; t < loss.places; t++) {
-            Vector choice, advantage;
-            for (long i = 0; i < LANES; i++) advantage[i] = advantages.at(std::min(row + i, rows - 1), t);
-            for (long i = 0; i < LANES; i++)
-                choice[i] = (float)drawn[std::min(row + i, rows - 1) * loss.places + t];
-            const Vector whole = probabilities(at, places[t].scores, row, places[t].first, loss.choices, p);
+        each_place<true>(at, places, loss.places, loss.choices, row, [&](long t, Vector* x) {
+            const Vector choice = column_of(drawn, loss.places, t, row, rows), advantage = advantages.of(row, t, rows);
+            for (long c = 0; c < loss.choices; c++) p[c] = x[c];
+            const Vector whole = probabilities(p, loss.choices);
             Vector chosen = all(0), mean = all(0);
             for (long c = 0; c < loss.choices; c++) {
-                chosen = choice == (float)c ? at.get(places[t].scores, row, places[t].first + c) : chosen;
+                chosen = choice == (float)c ? x[c] : chosen;
                 const Vector l = logarithm(p[c] + INSIDE_LOG);
                 sums += weight * p[c] * l;
                 s[c] = weight * (l + p[c] / (p[c] + INSIDE_LOG));  // gradient of minus the entropy with respect to the probability
@@ -153,10 +211,10 @@ inline double reinforce_rows(const Loss& loss, const Place* places, long rows, l
             sums += reward * advantage * (whole - chosen);
             for (long c = 0; c < loss.choices; c++) {
                 const Vector of_reward = reward * advantage * (choice == (float)c ? p[c] - 1.f : p[c]);
-                at.put(places[t].grad, row, places[t].first + c, of_reward + p[c] * (s[c] - mean));
+                x[c] = of_reward + p[c] * (s[c] - mean);
             }
-        }
-        total += sum(first_lanes(sums, live));
+        });
+        total += sum(first_lanes(sums, (int)std::min<long>(LANES, rows - row)));
     }
     return total;
 }

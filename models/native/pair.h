@@ -92,14 +92,13 @@ static double send_rows(const Link& link, const Part& sender, const Messages& m,
     const float rate = (float)(1 / link.temperature), levels = (float)link.levels - 1;
     Vector x[MOST_CHOICES], p[MOST_CHOICES];
     double total = 0;
-    for (long row = 0; row < rows; row += LANES)
-        for (long t = 0; t < link.places; t++) {
-            const Place& place = sender.places[t];
-            const long live = std::min<long>(LANES, rows - row);
+    for (long row = 0; row < rows; row += LANES) {
+        const long live = std::min<long>(LANES, rows - row);
+        each_place<false>(at, sender.places, link.places, link.choices, row, [&](long t, const Vector* scores) {
             Vector largest = all(-INFINITY), best = all(0), whole = all(0), none = all(0);
             for (long c = 0; c < link.choices; c++) p[c] = all(0);
             for (long c = 0; c < link.emitted; c++) {
-                x[c] = at.get(place.scores, row, place.first + c);
+                x[c] = scores[c];
                 if (link.noisy) x[c] += sender.memory.noise.gumbel(sender.memory.first + row, t, c, link.choices);
                 best = x[c] > largest ? all((float)c) : best;
                 largest = larger(x[c], largest);
@@ -136,7 +135,8 @@ static double send_rows(const Link& link, const Part& sender, const Messages& m,
                 scatter(m.message + row * width + t * link.choices + c, width, live, message[c]);
                 store(m.kept + (t * link.choices + c) * m.rows + row, p[c]);
             }
-        }
+        });
+    }
     return total;
 }
 
@@ -146,10 +146,9 @@ static void return_rows(const Link& link, const Part& sender, const Messages& m)
     const Columns at{rows, sender.distance()};
     const float rate = (float)(1 / link.temperature);
     Vector g[MOST_CHOICES];
-    for (long row = 0; row < rows; row += LANES)
-        for (long t = 0; t < link.places; t++) {
-            const Place& place = sender.places[t];
-            const long live = std::min<long>(LANES, rows - row);
+    for (long row = 0; row < rows; row += LANES) {
+        const long live = std::min<long>(LANES, rows - row);
+        each_place<true>(at, sender.places, link.places, link.choices, row, [&](long t, Vector* to) {
             const auto kept = [&](long c) { return load(m.kept + (t * link.choices + c) * m.rows + row); };
             Vector mean = all(0);
             for (long c = 0; c < link.emitted; c++) {
@@ -158,14 +157,13 @@ static void return_rows(const Link& link, const Part& sender, const Messages& m)
             }
             for (long c = 0; c < link.choices; c++) {
                 const Vector p = kept(c);
-                Vector to = all(0);
-                if (c >= link.emitted) to = all(0);
-                else if (link.kind == ROUNDED) to = g[c] * p * (1.f - p);
-                else if (link.kind == NEAREST) to = g[c] + p;
-                else to = p * (g[c] - mean) * rate;
-                at.put(place.grad, row, place.first + c, to);
+                if (c >= link.emitted) to[c] = all(0);
+                else if (link.kind == ROUNDED) to[c] = g[c] * p * (1.f - p);
+                else if (link.kind == NEAREST) to[c] = g[c] + p;
+                else to[c] = p * (g[c] - mean) * rate;
             }
-        }
+        });
+    }
 }
 
 // Memory of the updates of a pair.
@@ -177,7 +175,7 @@ struct Pair {
 };
 
 static double update_pair(const PairTraining& t, Pair& pair, const int64_t* meanings, uint64_t key, const float* codes,
-                          float* to_codes, int64_t* right, float* sent) {
+                          float* to_codes, int64_t* right, float* sent, bool last) {
     Part &sender = pair.sender, &receiver = pair.receiver;
     const Link& link = t.link;
     const Messages& m = pair.messages;
@@ -201,15 +199,15 @@ static double update_pair(const PairTraining& t, Pair& pair, const int64_t* mean
         receiver.forward();
         const int64_t* targets = meanings + first * answers;
         if (right)
-            count_right(t.loss.choices, receiver.places, answers, receiver.memory.rows, receiver.distance(), targets,
-                        right);
+            *right += count_right(t.loss.choices, receiver.places, answers, receiver.memory.rows, receiver.distance(),
+                                  targets);
         if (whole) {
             draw_rows(t.loss, receiver.places, receiver.memory.rows, receiver.distance(), targets, of_answers, first,
                       pair.values + first * answers, {pair.rewards + first * answers, answers, 1});
             continue;
         }
         loss += loss_of_rows(t.loss, receiver.places, receiver.memory.rows, receiver.distance(), targets, of_answers,
-                             first);
+                             first, last);
         std::memset(m.to_message, 0, sizeof(float) * receiver.memory.rows * width);
         receiver.backward();
         return_rows(link, sender, m);
@@ -254,13 +252,14 @@ static void train_pair(const Program& of_sender, const Program& of_receiver, con
               space.take<float>(t.batch)};
     pair.receiver.memory.input = pair.messages.message;
     pair.receiver.memory.to_input = whole ? nullptr : pair.messages.to_message;
+    std::memset(gradients, 0, sizeof(float) * t.padded);  // the optimizer clears them
     for (int64_t u = 0; u < t.updates; u++) {
         const int64_t place = u * t.replicates + replicate;
-        std::memset(gradients, 0, sizeof(float) * t.padded);
-        float* sent = t.sent && u + 1 == t.updates ? t.sent + replicate * t.batch * width : nullptr;
+        const bool last = u + 1 == t.updates;
+        float* sent = t.sent && last ? t.sent + replicate * t.batch * width : nullptr;
         t.losses[replicate] = update_pair(t, pair, t.meanings + place * answers, (uint64_t)t.keys[place],
                                           parameters + t.codes, gradients + t.codes,
-                                          t.right ? t.right + replicate : nullptr, sent);
+                                          t.right ? t.right + replicate : nullptr, sent, last);
         if (t.trained)
             for (long i = 0; i < t.padded; i++) gradients[i] *= t.trained[i];
         descend(t.optimizer, t.optimizer.step + u + 1, t.padded, parameters, gradients,

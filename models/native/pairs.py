@@ -5,7 +5,7 @@ import ctypes
 from icy.core import native
 
 from .builder import NotNativeError
-from .calls import PACKAGE, PLACE_BYTES, POINTER, WHOLE, Caller, Loss, Optimizer, bytes_of
+from .calls import ALIGNMENT, PACKAGE, PLACE_BYTES, POINTER, WHOLE, Caller, Loss, Optimizer, bytes_of
 from .program import Program
 
 RELAXED, ONE_HOT, DRAWN, ROUNDED, NEAREST = range(5)  # `enum LinkKind` of pair.h
@@ -61,6 +61,8 @@ class PairCaller(Caller):
         ]
         messages = [4 * one.chunk * link.places * link.choices] * 3
         answers = 4 * batch * receiver.places
-        size = bytes_of(4 * training.padded, *parts, *messages, 4 * batch * link.places, answers, answers, 4 * batch)
+        size = bytes_of(
+            4 * training.padded, *parts, *messages, 4 * batch * link.places, answers, answers, 4 * batch, ALIGNMENT
+        )
         programs, of_training = [ctypes.addressof(p) for p in (one, other)], ctypes.addressof(training)
         self._share(lambda i, space: self._train_pair(*programs, of_training, i, space), training.replicates, size)

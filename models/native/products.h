@@ -120,26 +120,40 @@ struct Matrix {
     }
 };
 
+// Call a function with each square of LANES rows of a matrix whose columns are contiguous: its first row, its first
+// column, and its rows, with zeros beside the columns of the matrix. Return the number of rows in these squares.
+template <class F>
+ICY_INLINE long each_square(const float* matrix, long by_column, long rows, long columns, F function) {
+    const long whole = rows / LANES * LANES;
+    for (long j = 0; j < columns; j += LANES)
+        for (long i = 0; i < whole; i += LANES) {
+            const long some = std::min<long>(LANES, columns - j);
+            Vector square[LANES];
+#pragma GCC unroll 16
+            for (long k = 0; k < LANES; k++) square[k] = k < some ? load(matrix + (j + k) * by_column + i) : all(0);
+            transpose(square);
+            function(i, j, square);
+        }
+    return whole;
+}
+
 // Pack a matrix [depth][columns] into tiles; padding columns of the last tiles of a block are zero.
 inline void pack(const Matrix& matrix, long depth, long columns, float* packed) {
     for (long tile = 0; tile * TILE < blocks(columns) * BLOCK; tile++) {
         float* to = packed + tile * depth * TILE;
         const long first = tile * TILE, some = std::max<long>(0, std::min<long>(TILE, columns - first));
         if (some < TILE) std::memset(to, 0, sizeof(float) * depth * TILE);
-        if (some == TILE && !matrix.distance && matrix.by_column == 1) {
-            for (long k = 0; k < depth; k++)
-                std::memcpy(to + k * TILE, matrix.first + k * matrix.by_row + first, sizeof(float) * TILE);
-        } else if (!matrix.distance) {
-            // Some rows of the tile at a time, so the output stays in the cache.
-            for (long k0 = 0; k0 < depth; k0 += 16)
-                for (long j = 0; j < some; j++) {
-                    const float* from = matrix.first + (first + j) * matrix.by_column;
-                    for (long k = k0; k < std::min(depth, k0 + 16); k++) to[k * TILE + j] = from[k * matrix.by_row];
-                }
-        } else {
-            for (long k = 0; k < depth; k++)
+        long k = 0;
+        if (!matrix.distance && matrix.by_row == 1)
+            k = each_square(matrix.at(0, first), matrix.by_column, depth, some, [&](long i, long j, const Vector* square) {
+#pragma GCC unroll 16
+                for (long n = 0; n < LANES; n++) store(to + (i + n) * TILE + j, square[n]);
+            });
+        for (; k < depth; k++)
+            if (some == TILE && !matrix.distance && matrix.by_column == 1)
+                std::memcpy(to + k * TILE, matrix.at(k, first), sizeof(float) * TILE);
+            else
                 for (long j = 0; j < some; j++) to[k * TILE + j] = *matrix.at(k, first + j);
-        }
     }
 }
 

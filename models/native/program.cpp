@@ -112,16 +112,11 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                 add_rows(at(a[0]), a[1], rows, distance, at(a[2]));
                 break;
             case COPY_IN:  // from, by row, by column, to, rows, columns, factor
-            case COPY_OUT: {
-                const float factor = (float)as_double(a[6]);
-                for (long j = 0; j < a[5]; j++) {
-                    float *x = at(a[0]) + j * a[2], *panel = at(a[3]) + j / BLOCK * distance + j % BLOCK;
-                    for (long i = 0; i < a[4]; i++)
-                        if (o[0] == COPY_IN) panel[i * BLOCK] = x[i * a[1]] * factor;
-                        else x[i * a[1]] += panel[i * BLOCK] * factor;
-                }
+                copy_in({at(a[0]), a[1], a[2], 0, false}, a[4], a[5], (float)as_double(a[6]), at(a[3]), distance);
                 break;
-            }
+            case COPY_OUT:
+                copy_out(at(a[3]), distance, a[4], a[5], (float)as_double(a[6]), {at(a[0]), a[1], a[2], 0, false});
+                break;
             case EMBED:  // table, rows of it, out, columns, bias, first token, places, values
                 embed(rows, a[3], distance, at(a[0]), a[1] * BLOCK, at(a[4]), memory.tokens + a[5], program.tokens,
                       a[6], a[7], at(a[2]));
@@ -159,13 +154,14 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                 some(a + 6, 2, us);
                 highway_back(e(a[0]), a[2], at(a[3]), at(a[4]), us, at(a[5]), a[1]);
                 break;
-            case SRU:  // columns, row, kind, c, f, r, new c, out, x (4), w (2)
-                some(a + 8, 4, xs);
-                some(a + 12, 2, ys);
-                if (a[1]) sru<true>(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]));
-                else sru<false>(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]));
+            case SRU: {  // columns, row, kind, c, f, r, new c, active c, out, x (4), w (2)
+                some(a + 9, 4, xs);
+                some(a + 13, 2, ys);
+                const auto step = a[1] ? sru<true> : sru<false>;
+                step(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]), at(a[8]));
                 break;
-            case SRU_BACK:  // columns, row, kind, add, grad, grad c, c, f, r, new c, to c, x (4), w (2), g (4), totals
+            }
+            case SRU_BACK:  // columns, row, kind, add, grad, grad c, c, f, r, active c, to c, x (4), w (2), g (4), totals
                 some(a + 11, 4, xs);
                 some(a + 15, 2, ys);
                 some(a + 17, 4, us);
@@ -366,6 +362,7 @@ static double power(double base, int64_t exponent) {
     return found;
 }
 
+// Descend along the gradient g, and clear it.
 static void descend(const Optimizer& optimizer, int64_t step, long n, float* p, float* g, float* m, float* v) {
     double squares = 0;
     for (long i = 0; i < n; i += 1 << 12) {
@@ -387,6 +384,7 @@ static void descend(const Optimizer& optimizer, int64_t step, long n, float* p, 
         const float rate = (float)optimizer.rate;
         for (long i = 0; i < n; i += LANES) {
             const Vector x = load(g + i) * scale, square = load(v + i) * 0.99f + x * x * 0.01f;
+            store(g + i, all(0));
             store(v + i, square);
             Vector root;
             for (int j = 0; j < LANES; j++) root[j] = std::sqrt(square[j]);
@@ -399,11 +397,47 @@ static void descend(const Optimizer& optimizer, int64_t step, long n, float* p, 
     for (long i = 0; i < n; i += LANES) {
         const Vector x = load(g + i) * scale, a = load(m + i), b = load(v + i);
         const Vector mean = a + (x - a) * 0.1f, square = b * 0.999f + x * x * 0.001f;
+        store(g + i, all(0));
         store(m + i, mean);
         store(v + i, square);
         Vector root;
         for (int j = 0; j < LANES; j++) root[j] = std::sqrt(square[j]);
         store(p + i, load(p + i) - rate * mean / (root * inverse + 1e-8f));
+    }
+}
+
+// Draws of meanings, and their messages from tables (icy.training.batches does the same in PyTorch).
+struct Draws {
+    int64_t batches, replicates, batch, attributes, length, first;  // the last: number of the first batch
+    const int64_t* sizes;              // number of values of each attribute
+    const int64_t *keys, *rows;        // for each replicate: its key, and its first row in the tables
+    const uint8_t* tables;             // [row][length]
+    int64_t *meanings, *messages;      // [batch][replicate][example] ...
+};
+
+// Draw examples of a batch of a replicate: meanings [example][attribute] and messages [example][length].
+static void draw_some(const Draws& d, int64_t replicate, int64_t number, int64_t first_example, int64_t count,
+                      int64_t* meanings, int64_t* messages) {
+    constexpr int BITS = 31;
+    constexpr int64_t AT_ONCE = 64;  // messages on their way from memory
+    const uint64_t key = d.keys[replicate], start = ((d.first + number) * d.batch + first_example) * d.attributes;
+    for (int64_t i = 0; i < count * d.attributes; i++)
+        meanings[i] = (int64_t)(counter_hash(key, start + i) >> (64 - BITS));
+    const uint8_t *table = d.tables + d.rows[replicate] * d.length, *found[AT_ONCE];
+    for (int64_t first = 0; first < count; first += AT_ONCE) {
+        const int64_t some = std::min(AT_ONCE, count - first);
+        for (int64_t i = 0; i < some; i++) {
+            int64_t* meaning = meanings + (first + i) * d.attributes;
+            int64_t row = 0;
+            for (int64_t a = 0; a < d.attributes; a++) {
+                meaning[a] = meaning[a] * d.sizes[a] >> BITS;
+                row = row * d.sizes[a] + meaning[a];
+            }
+            found[i] = table + row * d.length;
+            __builtin_prefetch(found[i]);
+        }
+        for (int64_t i = 0; i < some; i++)
+            for (int64_t t = 0; t < d.length; t++) messages[(first + i) * d.length + t] = found[i][t];
     }
 }
 
@@ -415,6 +449,8 @@ struct Training {
     const float* trained;                                 // [padded]: 1, or 0 for frozen parameters; may be null
     const int64_t *inputs, *targets, *keys;               // [update][replicate] ...
     double* losses;                                       // [replicate]
+    const Draws* draws;                                   // draws them, instead of inputs and targets; may be null
+    int64_t of_meanings;                                  // whether drawn meanings are the inputs, or the targets
 };
 
 static void find_places(const Program& program, const Memory& memory, Place* places) {
@@ -445,8 +481,9 @@ struct Batch {
     float* tapes;
 };
 
+// Returns the loss, or with `value` false, which is faster, another number.
 static double update(const Program& program, const Training& t, Memory& memory, const Batch& batch,
-                     const int64_t* inputs, const int64_t* targets) {
+                     const int64_t* inputs, const int64_t* targets, bool value) {
     const long places = t.loss.places, step = program.chunk;
     const bool whole = t.loss.kind == REINFORCE;  // its loss needs the rewards of all examples before a backward pass
     double loss = 0;
@@ -466,7 +503,7 @@ static double update(const Program& program, const Training& t, Memory& memory, 
                       batch.drawn + first * places, {batch.rewards + first, 1, 0});
         } else {
             loss += loss_of_rows(t.loss, batch.places, memory.rows, step * BLOCK, targets + first * places,
-                                 memory.noise, first);
+                                 memory.noise, first, value);
             run(program, program.backward, memory);
         }
     }
@@ -493,14 +530,24 @@ static void train_one(const Program& program, const Training& t, long replicate,
     memory.base[4] = const_cast<float*>(program.constants);
     const Batch batch{space.take<Place>(program.place_count), space.take<int32_t>(t.batch * t.loss.places),
                       space.take<float>(t.batch), memory.base[1]};
+    const Draws* draws = t.draws;
+    int64_t* meanings = draws ? space.take<int64_t>(t.batch * draws->attributes) : nullptr;
+    int64_t* messages = draws ? space.take<int64_t>(t.batch * draws->length) : nullptr;
+    std::memset(memory.base[3], 0, sizeof(float) * t.padded);
     for (int64_t u = 0; u < t.updates; u++) {
         const int64_t place = u * t.replicates + replicate;
-        std::memset(memory.base[3], 0, sizeof(float) * t.padded);
+        const int64_t* inputs = t.of_meanings ? meanings : messages;
+        const int64_t* targets = t.of_meanings ? messages : meanings;
+        if (draws) {
+            draw_some(*draws, replicate, u, 0, t.batch, meanings, messages);
+        } else {
+            inputs = t.inputs + place * t.batch * program.tokens;
+            targets = t.targets + place * t.batch * t.loss.places;
+        }
         std::memset(memory.base[0] + program.first_gradient, 0,
                     sizeof(float) * (program.last_gradient - program.first_gradient));
         memory.noise = {(uint64_t)t.keys[place], t.batch};
-        t.losses[replicate] = update(program, t, memory, batch, t.inputs + place * t.batch * program.tokens,
-                                     t.targets + place * t.batch * t.loss.places);
+        t.losses[replicate] = update(program, t, memory, batch, inputs, targets, u + 1 == t.updates);
         if (t.trained)
             for (long i = 0; i < t.padded; i++) memory.base[3][i] *= t.trained[i];
         descend(t.optimizer, t.optimizer.step + u + 1, t.padded, memory.base[2], memory.base[3],
@@ -521,23 +568,28 @@ struct Pass {
     const int64_t* targets;  // [replicate][batch][places], or null
     int64_t* right;          // [replicate]: with targets, the number of correct largest scores, instead of scores
     float* tapes;  // [replicate]: weights, and a tape per chunk; null without a backward pass
+    const Draws* draws;   // to count right: draws tokens and targets; may be null
+    int64_t of_meanings;  // whether drawn meanings are the tokens, or the targets
 };
 
-// Count the places with the largest score (the first of equal scores) at the target.
-static void count_right(long choices, const Place* places, long count, long rows, long distance,
-                        const int64_t* targets, int64_t* right) {
+// Return the number of places with the largest score (the first of equal scores) at the target.
+static int64_t count_right(long choices, const Place* places, long count, long rows, long distance,
+                           const int64_t* targets) {
     const Columns at{rows, distance};
-    for (long row = 0; row < rows; row += LANES)
-        for (long t = 0; t < count; t++) {
+    int64_t right = 0;
+    for (long row = 0; row < rows; row += LANES) {
+        Vector found = all(0);
+        each_place<false>(at, places, count, choices, row, [&](long t, const Vector* x) {
             Vector largest = all(-INFINITY), best = all(0);
             for (long c = 0; c < choices; c++) {
-                const Vector x = at.get(places[t].scores, row, places[t].first + c);
-                best = x > largest ? all((float)c) : best;
-                largest = larger(x, largest);
+                best = x[c] > largest ? all((float)c) : best;
+                largest = larger(x[c], largest);
             }
-            for (long i = 0; i < std::min<long>(LANES, rows - row); i++)
-                *right += (int64_t)best[i] == targets[(row + i) * count + t];
-        }
+            found += best == column_of(targets, count, t, row, rows) ? all(1) : all(0);
+        });
+        right += (int64_t)sum(first_lanes(found, (int)std::min<long>(LANES, rows - row)));
+    }
+    return right;
 }
 
 static void pass_one(const Program& program, const Pass& p, long replicate, bool back, Workspace space) {
@@ -551,6 +603,8 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
     memory.base[3] = p.gradients ? p.gradients + replicate * p.padded : nullptr;
     memory.base[4] = const_cast<float*>(program.constants);
     memory.noise = {p.keys ? (uint64_t)p.keys[replicate] : 0, p.batch};
+    int64_t* meanings = p.draws ? space.take<int64_t>(program.chunk * p.draws->attributes) : nullptr;
+    int64_t* messages = p.draws ? space.take<int64_t>(program.chunk * p.draws->length) : nullptr;
     if (!back) run(program, program.before, memory);
     else
         std::memset(memory.base[0] + program.first_gradient, 0,
@@ -564,11 +618,17 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
         memory.tokens = p.tokens ? p.tokens + at * program.tokens : nullptr;
         memory.input = p.input ? p.input + at * program.tokens * program.weighted : nullptr;
         memory.to_input = p.to_input ? p.to_input + at * program.tokens * program.weighted : nullptr;
+        const int64_t* targets = p.targets ? p.targets + at * program.place_count : nullptr;
+        if (p.draws) {
+            draw_some(*p.draws, replicate, 0, first, memory.rows, meanings, messages);
+            memory.tokens = p.of_meanings ? meanings : messages;
+            targets = p.of_meanings ? messages : meanings;
+        }
         find_places(program, memory, places);
         if (!back) run(program, program.forward, memory);
-        if (p.targets) {
-            count_right(p.choices, places, program.place_count, memory.rows, program.chunk * BLOCK,
-                        p.targets + at * program.place_count, p.right + replicate);
+        if (targets) {
+            p.right[replicate] += count_right(p.choices, places, program.place_count, memory.rows,
+                                              program.chunk * BLOCK, targets);
             continue;
         }
         float* scores = p.scores + at * program.place_count * p.choices;
@@ -592,32 +652,12 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
 
 using namespace ICY_NAMESPACE;
 
-// Draws of meanings, and their messages from tables (icy.training.batches does the same in PyTorch).
-struct Draws {
-    int64_t batches, replicates, batch, attributes, length, first;  // the last: number of the first batch
-    const int64_t* sizes;              // number of values of each attribute
-    const int64_t *keys, *rows;        // for each replicate: its key, and its first row in the tables
-    const uint8_t* tables;             // [row][length]
-    int64_t *meanings, *messages;      // [batch][replicate][example] ...
-};
-
 // Draw for one replicate.
 ICY_EXPORT(void, icy_draw)(const Draws* d, int64_t replicate) {
-    constexpr int BITS = 31;
-    for (int64_t b = 0; b < d->batches; b++)
-        for (int64_t i = 0; i < d->batch; i++) {
-            const int64_t place = (b * d->replicates + replicate) * d->batch + i;
-            int64_t row = 0;
-            for (int64_t a = 0; a < d->attributes; a++) {
-                const uint64_t counter = ((d->first + b) * d->batch + i) * d->attributes + a;
-                const uint64_t bits = counter_hash(d->keys[replicate], counter) >> (64 - BITS);
-                const int64_t value = (int64_t)(bits * d->sizes[a] >> BITS);
-                d->meanings[place * d->attributes + a] = value;
-                row = row * d->sizes[a] + value;
-            }
-            const uint8_t* message = d->tables + (d->rows[replicate] + row) * d->length;
-            for (int64_t t = 0; t < d->length; t++) d->messages[place * d->length + t] = message[t];
-        }
+    for (int64_t b = 0; b < d->batches; b++) {
+        const int64_t place = (b * d->replicates + replicate) * d->batch;
+        draw_some(*d, replicate, b, 0, d->batch, d->meanings + place * d->attributes, d->messages + place * d->length);
+    }
 }
 
 // Update one replicate `updates` times.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "export.h"
 
@@ -50,11 +51,40 @@ ICY_INLINE float sum(Vector x) {
 ICY_INLINE Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 ICY_INLINE Vector smaller(Vector a, Vector b) { return a < b ? a : b; }
 
-// The first `count` lanes of x, and zero in the others.
-ICY_INLINE Vector first_lanes(Vector x, int count) {
+// The number of each lane.
+ICY_INLINE Integers lanes() {
     Integers lane;
     for (int i = 0; i < LANES; i++) lane[i] = i;
-    return (Vector)((lane < count) & (Integers)x);
+    return lane;
+}
+
+// The first `count` lanes of x, and zero in the others.
+ICY_INLINE Vector first_lanes(Vector x, int count) { return (Vector)((lanes() < count) & (Integers)x); }
+
+// Of each 2 S lanes of two vectors, the low halves of both, or the high halves.
+template <int S, bool HIGH, int... I>
+ICY_INLINE Vector halves(Vector a, Vector b, std::integer_sequence<int, I...>) {
+#if defined(__clang__)
+    return __builtin_shufflevector(a, b, (I & S ? LANES + I - (HIGH ? 0 : S) : I + (HIGH ? S : 0))...);
+#else
+    return __builtin_shuffle(a, b, Integers{(I & S ? LANES + I - (HIGH ? 0 : S) : I + (HIGH ? S : 0))...});
+#endif
+}
+
+// Transpose a square of LANES vectors.
+template <int S = LANES / 2>
+ICY_INLINE void transpose(Vector* square) {
+    if constexpr (S > 0) {
+        const auto lanes = std::make_integer_sequence<int, LANES>();
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            if (!(i & S)) {
+                const Vector a = square[i], b = square[i + S];
+                square[i] = halves<S, false>(a, b, lanes);
+                square[i + S] = halves<S, true>(a, b, lanes);
+            }
+        transpose<S / 2>(square);
+    }
 }
 
 // Several vectors at once. An elementary function is a long chain of operations that wait for each other. A processor does

@@ -134,8 +134,9 @@ def _sru(
     f, r = build.slab(None, size), build.slab(None, size)
     number = ACTIVATIONS[kind]
     weights = [p.slabs[0] for p in w]
+    shown = build.slab(None, size) if build.trained and number else None  # the activated state
     build.emit(
-        *(Code.SRU, None, size, row, number, before.slabs[0], f, r, new.slabs[0], out.slabs[0]),
+        *(Code.SRU, None, size, row, number, before.slabs[0], f, r, new.slabs[0], shown, out.slabs[0]),
         *(*x.slabs, *weights),
     )
 
@@ -148,8 +149,8 @@ def _sru(
         of_w: list[Field] = [build.gradient_target(p)[0][0] if p.trained else None for p in w]
         of_x: list[Field] = list(build.gradient_target(x)[0]) if row and x.trained else [None] * 4
         operation = build.emit(
-            *(Code.SRU_BACK, None, size, row, number, add, of_out, of_new, before.slabs[0], f, r, new.slabs[0]),
-            *(to_c[0], *x.slabs, *weights, *grads, 0),
+            *(Code.SRU_BACK, None, size, row, number, add, of_out, of_new, before.slabs[0], f, r),
+            *(shown or new.slabs[0], to_c[0], *x.slabs, *weights, *grads, 0),
             back=True,
         )
         operation.lists.append((len(operation.fields) - 1, of_w + of_x))

@@ -165,14 +165,18 @@ def test_a_module_of_another_precision(dtype: torch.dtype) -> None:
         module(inputs_of("receiver"))
 
 
-DRAWN = 3, 2, 7, (3, 3)  # first batch, batches, meanings in each, values of each attribute
+DRAWN = 9, 3, 2, 7, torch.tensor([3, 3])  # symbols, first batch, batches, meanings in each, values of each attribute
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_draws(change: str) -> None:
     keys, rows = torch.arange(REPLICATES), torch.arange(REPLICATES) * 9
     tables = torch.zeros(18, 4, dtype=torch.uint8)
-    try_each(lambda *given: calls.draw(*given, *DRAWN), [keys, rows, tables], CHANGES[change], change in KEPT)
+
+    def draw(*given: Any) -> None:
+        calls.draw(calls.Drawing(*given, *DRAWN))
+
+    try_each(draw, [keys, rows, tables], CHANGES[change], change in KEPT)
 
 
 TABLES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
