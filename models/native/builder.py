@@ -60,7 +60,11 @@ class Builder:
 
     def vector(self) -> Slab:
         """Create a slab for one number per row of a chunk."""
-        return self._slab(True, padded(self.chunk), False)
+        return self.lines(1)
+
+    def lines(self, count: int) -> Slab:
+        """Create a slab for `count` numbers per row of a chunk, in lines of one number per row."""
+        return self._slab(True, count * padded(self.chunk), False)
 
     def _slab(self, of_chunk: bool, size: int, gradient: bool) -> Slab:
         slab = Slab(Space.TAPE if of_chunk else Space.WEIGHTS, padded(size) + GAP)

@@ -10,7 +10,7 @@ enum Code : int64_t {
     LINEAR, OUTER, PACK, ADD_ROWS, COPY_IN, COPY_OUT, EMBED, EMBED_BACK, GRU, GRU_BACK, LSTM, LSTM_BACK, HIGHWAY,
     HIGHWAY_BACK, SRU, SRU_BACK, SRU_STATE, SRU_STATE_BACK, MIX, MIX_BACK, STOP, STOP_BACK, SOFTMAX, SOFTMAX_BACK,
     SAMPLE, APPLY, APPLY_BACK, GELU, GELU_BACK, COPY, COPY_ROW, NORM, NORM_BACK, ATTEND, ATTEND_BACK, POOL, POOL_BACK,
-    INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, ATTEND_ALL, ATTEND_ALL_BACK, COUNT
+    INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, TURN, SUM_TURNED, COUNT
 };
 
 constexpr int WIDTH = 28;  // numbers of an operation
@@ -53,32 +53,42 @@ ICY_INLINE double as_double(int64_t bits) {
     return x;
 }
 
-// Attention between positions, or its backward pass. Separate from `run` because it has to look up addresses.
-static void attend_positions(const Program& program, const Memory& memory, const int64_t* a, long rows, long distance,
-                             bool back) {
-    float *query[LONGEST], *key[LONGEST], *value[LONGEST], *mean[LONGEST];
-    float *to_query[LONGEST], *to_key[LONGEST], *to_value[LONGEST];
-    const int64_t* next = program.lists + a[7];
-    const auto some = [&](int64_t count, float** to) {
+// Attention between positions, forward and backward. Separate from `run` because it has to look up addresses.
+struct AttentionOperation {
+    const Program& program;
+    const Memory& memory;
+    const int64_t* a;
+    const long rows, distance;
+
+    const int64_t* read(const int64_t* next, int64_t count, float** to) const {
         for (int64_t i = 0; i < count; i++) to[i] = memory.at(*next++);
-    };
-    some(a[1], query);
-    some(a[2], key);
-    some(a[2], value);
-    some(a[1], mean);
-    const Attention attention{a[0], distance, a[1], a[2], query, key, value, (float)as_double(a[4])};
-    float* weights = memory.at(a[3]);
-    if (!back) {
-        for (long row = 0; row < rows; row++) attention.forward(row, weights + row * attention.size(), mean);
-        return;
+        return next;
     }
-    some(a[1], to_query);
-    some(a[2], to_key);
-    some(a[2], to_value);
-    for (long row = 0; row < rows; row++)
-        attention.back(row, weights + row * attention.size(), mean, to_query, to_key, to_value, a[5],
-                       a[6]);
-}
+
+    Attention attention() const {
+        return {rows, a[0], distance, a[1], {a[2], (program.chunk + BLOCK - 1) / BLOCK * BLOCK}, (float)as_double(a[4])};
+    }
+
+    void forward() const {
+        float *query[LONGEST], *key[LONGEST], *value[LONGEST], *mean[LONGEST];
+        const int64_t* next = read(program.lists + a[5], a[1], query);
+        read(read(read(next, a[2], key), a[2], value), a[1], mean);
+        attention().forward(query, key, value, memory.at(a[3]), mean);
+    }
+
+    void back() const {
+        float *grad[LONGEST], *turned[LONGEST], *value[LONGEST], *key[LONGEST], *to_query[LONGEST];
+        const int64_t* next = read(read(program.lists + a[7], a[1], grad), a[1], turned);
+        read(read(read(next, a[2], value), a[2], key), a[1], to_query);
+        attention().back(grad, value, key, memory.at(a[3]), memory.at(a[5]), turned, to_query, a[6]);
+    }
+
+    void sum() const {
+        float *x[LONGEST], *weights[LONGEST], *to[LONGEST];
+        read(read(read(program.lists + a[5], a[1], x), a[1], weights), a[2], to);
+        sum_turned(rows, a[0], distance, weights, a[3], x, a[1], to, a[2], a[4]);
+    }
+};
 
 static void run(const Program& program, const Phase& phase, const Memory& memory) {
     constexpr int MOST = 512;
@@ -240,21 +250,20 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                           a[8]);
                 break;
             }
-            case ATTEND:  // columns, query, weights, out, count, list of keys and values
-                some(program.lists + a[5], (int)a[4], xs);
-                some(program.lists + a[5] + a[4], (int)a[4], ys);
-                attend(rows, a[0], distance, at(a[1]), xs, ys, a[4], at(a[2]), program.chunk, at(a[3]));
+            case TURN:  // columns, from, to
+                turn(rows, a[0], distance, at(a[1]), at(a[2]));
                 break;
-            case ATTEND_BACK: {  // columns, grad, query, weights, to query, add, count, list of keys, values, gradients
-                const int64_t *list = program.lists + a[7], count = a[6];
-                some(list, (int)count, xs);
-                some(list + count, (int)count, ys);
-                some(list + 2 * count, (int)count, us);
-                some(list + 3 * count, (int)count, vs);
-                attend_back(rows, a[0], distance, at(a[1]), at(a[2]), xs, ys, count, at(a[3]), program.chunk, at(a[4]),
-                            a[5], us, vs);
+            case ATTEND:  // columns, queries, keys, weights, factor, list of queries, keys, values and means
+                AttentionOperation{program, memory, a, rows, distance}.forward();
                 break;
-            }
+            case ATTEND_BACK:  // columns, queries, keys, weights, factor, gradients of scores, add, list of gradients of
+                               // the means, the same turned, values, keys, and targets of the gradients of the queries
+                AttentionOperation{program, memory, a, rows, distance}.back();
+                break;
+            case SUM_TURNED:  // columns, count, panels, numbers from panel to panel in the weights, add, list of turned
+                              // panels, weights and targets
+                AttentionOperation{program, memory, a, rows, distance}.sum();
+                break;
             case POOL:  // columns, even, odd, out
                 pool(e(a[0]), at(a[1]), at(a[2]), at(a[3]));
                 break;
@@ -304,11 +313,6 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                     for (long j = 0; j < a[0]; j++) *panel.at(i, j) = j == a[2] ? 1.f : 0.f;
                 break;
             }
-            case ATTEND_ALL:  // columns, queries, keys, weights, factor, -, -, list of queries, keys, values and means
-            case ATTEND_ALL_BACK:  // columns, queries, keys, weights, factor, add to keys and values, add to queries,
-                                   // list of queries, keys, values, gradients of the means, and targets of their gradients
-                attend_positions(program, memory, a, rows, distance, o[0] == ATTEND_ALL_BACK);
-                break;
             case COUNT: {  // columns, first token, places, to, factor
                 const Matrix panel{at(a[3]), 0, 0, distance, false};
                 const float share = (float)as_double(a[4]);
