@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .slabs import BLOCK, At, Code, Field, Operation, Slab, Space, padded
+from .slabs import BLOCK, At, Code, Field, Operation, Slab, Space, number, padded
 from .values import MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
 
 FACTORS = 6  # factors of one LINEAR
+OFTEN = 4  # products in each chunk for which it pays to gather their sum in a panel
 GAP = 32  # numbers between slabs, so that equal columns of panels do not share lines of the cache
 
 
@@ -103,6 +104,27 @@ class Builder:
             function()
         for function in reversed(self._backward_fixed):
             function()
+        self._gather()
+
+    def _gather(self) -> None:
+        """Let products that add to one matrix of gradients many times add to a panel, which lies together in memory."""
+        found: dict[tuple[object, ...], list[Operation]] = {}
+        for operation in self.backward:
+            if operation.code == Code.OUTER:  # left, columns, right, columns, to, by row, distance
+                _, left, _, right, to, by_row, distance = operation.fields
+                if not distance and isinstance(by_row, int) and by_row > BLOCK:
+                    found.setdefault((number(to), left, right, by_row), []).append(operation)
+        for (_, rows, columns, by_row), operations in found.items():
+            if len(operations) < OFTEN:
+                continue
+            assert isinstance(rows, int)
+            assert isinstance(columns, int)
+            assert isinstance(by_row, int)
+            panel = self.slab(rows, columns, gradient=True)
+            to = operations[0].fields[4]
+            self.emit(Code.COPY_OUT, rows, to, by_row, 1, panel, rows, columns, 1.0, back=True)
+            for operation in operations:
+                operation.fields[4:] = [panel, 0, rows * BLOCK]
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 

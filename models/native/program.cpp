@@ -122,6 +122,14 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case COPY_IN:  // from, by row, by column, to, rows, columns, factor
             case COPY_OUT: {
                 const float factor = (float)as_double(a[6]);
+                if (o[0] == COPY_OUT && a[2] == 1) {  // often a whole matrix
+                    for (long j = 0; j < a[5]; j += BLOCK)
+                        for (long i = 0; i < a[4]; i++) {
+                            float *x = at(a[0]) + i * a[1] + j, *panel = at(a[3]) + j / BLOCK * distance + i * BLOCK;
+                            for (long k = 0; k < std::min<long>(BLOCK, a[5] - j); k++) x[k] += panel[k] * factor;
+                        }
+                    break;
+                }
                 for (long j = 0; j < a[5]; j++) {
                     float *x = at(a[0]) + j * a[2], *panel = at(a[3]) + j / BLOCK * distance + j % BLOCK;
                     for (long i = 0; i < a[4]; i++)
