@@ -8,6 +8,8 @@ from .slabs import BLOCK, At, Code, Field, Operation, Slab, Space, number, padde
 from .values import MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
 
 FACTORS = 6  # factors of one LINEAR
+PAIRS = 2  # products of one OUTER
+NEAR = 4 * BLOCK  # distance of rows of a matrix up to which products add to it directly
 OFTEN = 4  # products in each chunk for which it pays to gather their sum in a panel
 GAP = 32  # numbers between slabs, so that equal columns of panels do not share lines of the cache
 
@@ -105,26 +107,60 @@ class Builder:
         for function in reversed(self._backward_fixed):
             function()
         self._gather()
+        self._join()
 
     def _gather(self) -> None:
         """Let products that add to one matrix of gradients many times add to a panel, which lies together in memory."""
-        found: dict[tuple[object, ...], list[Operation]] = {}
-        for operation in self.backward:
-            if operation.code == Code.OUTER:  # left, columns, right, columns, to, by row, distance
-                _, left, _, right, to, by_row, distance = operation.fields
-                if not distance and isinstance(by_row, int) and by_row > BLOCK:
-                    found.setdefault((number(to), left, right, by_row), []).append(operation)
-        for (_, rows, columns, by_row), operations in found.items():
-            if len(operations) < OFTEN:
+        for operations in self._sums_of_products():
+            rows, columns, to, by_row, distance = operations[0].fields[:5]
+            if len(operations) < OFTEN or distance or not isinstance(by_row, int) or by_row <= NEAR:
                 continue
             assert isinstance(rows, int)
             assert isinstance(columns, int)
-            assert isinstance(by_row, int)
             panel = self.slab(rows, columns, gradient=True)
-            to = operations[0].fields[4]
             self.emit(Code.COPY_OUT, rows, to, by_row, 1, panel, rows, columns, 1.0, back=True)
             for operation in operations:
-                operation.fields[4:] = [panel, 0, rows * BLOCK]
+                operation.fields[2:5] = [panel, 0, rows * BLOCK]
+
+    def _sums_of_products(self) -> list[list[Operation]]:
+        """Return the products of a chunk's backward pass that add to one matrix, for each matrix."""
+        found: dict[tuple[object, ...], list[Operation]] = {}
+        for operation in self.backward:
+            if operation.code == Code.OUTER:  # columns, columns, to, by row, distance, count, (left, right) ...
+                rows, columns, to, by_row, distance = operation.fields[:5]
+                place = At(to) if isinstance(to, Slab) else to
+                assert isinstance(place, At)
+                slab = number(place) if place.slab.offset >= 0 else (place.slab, place.offset)
+                found.setdefault((slab, rows, columns, by_row, distance), []).append(operation)
+        return list(found.values())
+
+    def _join(self) -> None:
+        """Let one operation compute several products that add to one matrix, if nothing writes their rows in between."""
+        written: dict[Slab, list[int]] = {}
+        for time, operation in enumerate(self.backward):
+            for slab in operation.written():
+                written.setdefault(slab, []).append(time)
+        times = {id(operation): time for time, operation in enumerate(self.backward)}
+        gone = set()
+        for operations in self._sums_of_products():
+            some: list[Operation] = []
+            for operation in operations:
+                now = times[id(operation)]
+                late = any(
+                    times[id(one)] < when < now
+                    for one in some
+                    for slab in one.fields[6:]
+                    if isinstance(slab, Slab)
+                    for when in written.get(slab, ())
+                )
+                if some and not late and len(some) < PAIRS:
+                    gone.add(id(some[-1]))
+                    operation.fields[5] = len(some) + 1
+                    operation.fields[6:] = [*some[-1].fields[6:], *operation.fields[6:]]
+                    some.append(operation)
+                else:
+                    some = [operation]
+        self.backward = [operation for operation in self.backward if id(operation) not in gone]
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
@@ -402,7 +438,7 @@ class Builder:
                 target = [to[0], 0, panel.rows * BLOCK]
             else:
                 target = [At(to[part], start * BLOCK), 0, panel.rows * BLOCK]
-        self.emit(Code.OUTER, rows, *left, *right, *target, back=True)
+        self.emit(Code.OUTER, rows, left[1], right[1], *target, 1, left[0], right[0], back=True)
 
     def embedded(self, tokens: Tokens, table: Value, addend: Value | None, parts: int) -> RowPanel:
         """Look up tokens in a table; return the sum of their rows, plus the row `addend`."""

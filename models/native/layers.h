@@ -194,7 +194,8 @@ inline void norm(long rows, long columns, long distance, const float* x, const f
 }
 
 inline void norm_back(long rows, long columns, long distance, const float* grad, const float* normal,
-                      const float* rate, const float* scale, float* to_scale, float* to_shift, float* to_x, bool add) {
+                      const float* rate, const float* scale, float* to_scale, float* to_shift, float* to_x,
+                      const float* addend) {
     float* const totals[2] = {to_scale, to_shift};
     extent(rows, columns, distance).each_column<2>(totals, [&](long o, long, Vector* sums) {
         const Vector d = load(grad + o);
@@ -212,7 +213,7 @@ inline void norm_back(long rows, long columns, long distance, const float* grad,
         const float a = sum(first) / columns, b = sum(second) / columns;
         vectors.each(row, [&](long o, long c) {
             const Vector d = (load(grad + o) * load(scale + c) - a - load(normal + o) * b) * rate[row];
-            store(to_x + o, add ? load(to_x + o) + d : d);
+            store(to_x + o, addend ? load(addend + o) + d : d);
         });
     }
 }

@@ -19,6 +19,7 @@ constexpr int STEP = 6;
 #endif
 constexpr long DEPTH = 4096 / TILE;  // depth of one product: its 16 KB of a tile stay in the nearest cache
 constexpr int FACTORS = 6;           // largest number of factors of a product
+constexpr int PAIRS = 2;             // largest number of pairs of panels of one sum of outer products
 constexpr long SHARE = 1 << 15;      // numbers of a panel that stay in the next cache while others pass: 128 KB
 
 inline long blocks(long columns) { return (columns + BLOCK - 1) / BLOCK; }
@@ -143,10 +144,16 @@ inline void pack(const Matrix& matrix, long depth, long columns, float* packed) 
     }
 }
 
-// c[M][<=TILE] += sum over rows of left[row][m] right[row][n]; `by_row` is the distance of rows of c.
+// Two panels, to be multiplied over their rows.
+struct Pair {
+    const float *left, *right;
+};
+
+// c[M][<=TILE] += sum over pairs and rows of left[row][m] right[row][n]; `by_row` is the distance of rows of c. `left` and
+// `right` are offsets in the panels.
 template <int M>
-ICY_INLINE void gather_outer(const float* left, const float* right, long rows, float* out, long by_row, long some,
-                             const float* next) {
+ICY_INLINE void gather_outer(const Pair* pairs, int count, long left, long right, long rows, float* out, long by_row,
+                             long some, const float* next) {
     Vector c[M][2];
     for (int m = 0; m < M; m++) __builtin_prefetch(next + m * by_row, 1);  // they are too far apart for prediction
     float edge[M * TILE];
@@ -159,13 +166,16 @@ ICY_INLINE void gather_outer(const float* left, const float* right, long rows, f
     }
     for (int m = 0; m < M; m++)
         for (int j = 0; j < 2; j++) c[m][j] = load(to + m * step + j * LANES);
-    for (long row = 0; row < rows; row++) {
-        const Vector b0 = load(right + row * BLOCK), b1 = load(right + row * BLOCK + LANES);
+    for (int p = 0; p < count; p++) {
+        const float *a = pairs[p].left + left, *b = pairs[p].right + right;
+        for (long row = 0; row < rows; row++) {
+            const Vector b0 = load(b + row * BLOCK), b1 = load(b + row * BLOCK + LANES);
 #pragma GCC unroll 8
-        for (int m = 0; m < M; m++) {
-            const Vector x = all(left[row * BLOCK + m]);
-            c[m][0] += x * b0;
-            c[m][1] += x * b1;
+            for (int m = 0; m < M; m++) {
+                const Vector x = all(a[row * BLOCK + m]);
+                c[m][0] += x * b0;
+                c[m][1] += x * b1;
+            }
         }
     }
     for (int m = 0; m < M; m++)
@@ -175,43 +185,42 @@ ICY_INLINE void gather_outer(const float* left, const float* right, long rows, f
 }
 
 // The same for `columns` columns of a block of `left`.
-inline void gather_block(const float* left, long columns, const float* right, long rows, float* out, long by_row,
-                         long some) {
+inline void gather_block(const Pair* pairs, int count, long left, long columns, long right, long rows, float* out,
+                         long by_row, long some) {
     long m = 0;
     while (m < columns) {
         // 32 columns are four times 6 and twice 4, instead of five times 6 and a slow 2.
         const long rest = columns - m;
         const long take = rest >= STEP && rest != STEP + 2 ? STEP : std::min<long>(rest, rest == STEP + 2 ? 4 : STEP);
-        const float* a = left + m;
+        const long a = left + m;
         float* c = out + m * by_row;
         const float* next = c + take * by_row;
         m += take;
         switch (take) {
-            case 1: gather_outer<1>(a, right, rows, c, by_row, some, next); break;
-            case 2: gather_outer<2>(a, right, rows, c, by_row, some, next); break;
-            case 3: gather_outer<3>(a, right, rows, c, by_row, some, next); break;
-            case 4: gather_outer<4>(a, right, rows, c, by_row, some, next); break;
-            case 5: gather_outer<5>(a, right, rows, c, by_row, some, next); break;
-            case 6: gather_outer<6>(a, right, rows, c, by_row, some, next); break;
-            case 7: gather_outer<7>(a, right, rows, c, by_row, some, next); break;
-            default: gather_outer<STEP>(a, right, rows, c, by_row, some, next); break;
+            case 1: gather_outer<1>(pairs, count, a, right, rows, c, by_row, some, next); break;
+            case 2: gather_outer<2>(pairs, count, a, right, rows, c, by_row, some, next); break;
+            case 3: gather_outer<3>(pairs, count, a, right, rows, c, by_row, some, next); break;
+            case 4: gather_outer<4>(pairs, count, a, right, rows, c, by_row, some, next); break;
+            case 5: gather_outer<5>(pairs, count, a, right, rows, c, by_row, some, next); break;
+            case 6: gather_outer<6>(pairs, count, a, right, rows, c, by_row, some, next); break;
+            case 7: gather_outer<7>(pairs, count, a, right, rows, c, by_row, some, next); break;
+            default: gather_outer<STEP>(pairs, count, a, right, rows, c, by_row, some, next); break;
         }
     }
 }
 
-// out [left columns][right columns] += left^T right, over the rows of two panels; with as many blocks of `left` at a time
-// as stay in a cache while `right` passes.
-inline void outer(const float* left, long left_columns, const float* right, long right_columns, long rows,
-                  long distance, const Matrix& out) {
-    const long count = blocks(left_columns), at_once = std::max(1L, SHARE / (rows * BLOCK));
+// out [left columns][right columns] += sum over pairs of left^T right, over the rows of two panels; with as many blocks of
+// `left` at a time as stay in a cache while `right` passes.
+inline void outer(const Pair* pairs, int count, long left_columns, long right_columns, long rows, long distance,
+                  const Matrix& out) {
+    const long all_blocks = blocks(left_columns), at_once = std::max(1L, SHARE / (rows * BLOCK * count));
     const long by_row = out.distance ? BLOCK : out.by_row;
-    for (long first = 0; first < count; first += at_once)
-        for (long n = 0; n < right_columns; n += TILE) {
-            const float* tile = right + n / BLOCK * distance + n % BLOCK;
-            for (long block = first; block < std::min(count, first + at_once); block++)
-                gather_block(left + block * distance, std::min<long>(BLOCK, left_columns - block * BLOCK), tile, rows,
-                             out.at(block * BLOCK, n), by_row, right_columns - n);
-        }
+    for (long first = 0; first < all_blocks; first += at_once)
+        for (long n = 0; n < right_columns; n += TILE)
+            for (long block = first; block < std::min(all_blocks, first + at_once); block++)
+                gather_block(pairs, count, block * distance, std::min<long>(BLOCK, left_columns - block * BLOCK),
+                             n / BLOCK * distance + n % BLOCK, rows, out.at(block * BLOCK, n), by_row,
+                             right_columns - n);
 }
 
 // total[columns] += the sum over the rows of a panel.

@@ -110,9 +110,12 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                 product(factors, (int)a[4], rows, distance, a[1], at(a[0]), at(a[2]), a[3]);
                 break;
             }
-            case OUTER:  // left, columns, right, columns, to, by row, distance
-                outer(at(a[0]), a[1], at(a[2]), a[3], rows, distance, {at(a[4]), a[5], 1, a[6], false});
+            case OUTER: {  // columns, columns, to, by row, distance, count, (left, right) ...
+                Pair pairs[PAIRS];
+                for (int p = 0; p < a[5]; p++) pairs[p] = {at(a[6 + 2 * p]), at(a[7 + 2 * p])};
+                outer(pairs, (int)a[5], a[0], a[1], rows, distance, {at(a[2]), a[3], 1, a[4], false});
                 break;
+            }
             case PACK:  // from, by row, by column, distance, turned, depth, columns, to
                 pack({at(a[0]), a[1], a[2], a[3], (bool)a[4]}, a[5], a[6], at(a[7]));
                 break;
@@ -253,11 +256,10 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case NORM:  // columns, x, scale, shift, out, normal, rate
                 norm(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), at(a[6]));
                 break;
-            case NORM_BACK: {  // columns, grad, normal, rate, scale, to scale, to shift, to x, add
+            case NORM_BACK:  // columns, grad, normal, rate, scale, to scale, to shift, to x, addend
                 norm_back(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]),
-                          a[8]);
+                          at(a[8]));
                 break;
-            }
             case TURN:  // columns, from, to
                 turn(rows, a[0], distance, at(a[1]), at(a[2]));
                 break;

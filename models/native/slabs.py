@@ -80,8 +80,26 @@ class Operation:
 
     def slabs(self) -> list[Slab]:
         """Return the slabs of the operation."""
-        fields = [*self.fields, *(f for _, some in self.lists for f in some)]
-        return [f.slab if isinstance(f, At) else f for f in fields if isinstance(f, (At, Slab))]
+        return _slabs([*self.fields, *(f for _, some in self.lists for f in some)])
+
+
+    def written(self) -> list[Slab]:
+        """Return the slabs that the operation may write."""
+        if self.code == Code.LINEAR:
+            return _slabs(self.fields[:1])
+        read = READ.get(self.code, ())
+        return _slabs([f for n, f in enumerate(self.fields) if n not in read] + [f for _, some in self.lists for f in some])
+
+
+# Fields that operations read only, for the most common operations of the backward pass.
+READ = {
+    Code.OUTER: range(6, WIDTH), Code.ADD_ROWS: (0,), Code.COPY: (1,), Code.NORM_BACK: (1, 2, 3, 4, 8),
+    Code.GELU_BACK: (1, 2), Code.APPLY_BACK: (2, 3),
+}  # fmt: skip
+
+
+def _slabs(fields: list[Field]) -> list[Slab]:
+    return [f.slab if isinstance(f, At) else f for f in fields if isinstance(f, (At, Slab))]
 
 
 def number(value: Field) -> int:

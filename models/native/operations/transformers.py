@@ -27,9 +27,11 @@ def _norm(low: Lowering, x: RowPanel, scale: RowPanel, shift: RowPanel | None) -
         of_scale = build.gradient_target(scale)[0][0] if scale.trained else None
         of_shift = build.gradient_target(shift)[0][0] if shift is not None and shift.trained else None
         to, add = build.scratch(x)
+        if add:  # the earlier gradient stays, so products can still read it
+            x.grads = [build.slab(None, size)]
         build.emit(
             *(Code.NORM_BACK, None, size, grads[0], normal, rate, scale.slabs[0], of_scale, of_shift),
-            *(to[0], add),
+            *((x.grads or to)[0], to[0] if add else None),
             back=True,
         )
 
