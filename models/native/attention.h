@@ -4,8 +4,6 @@
 // vector then holds a column of LANES rows, so no sum goes over the lanes of a vector.
 #pragma once
 
-#include <utility>
-
 #include "products.h"
 
 namespace ICY_NAMESPACE {
@@ -15,28 +13,6 @@ constexpr int QUERIES = 4;     // queries at once
 constexpr int KEYS = 4;        // keys at once
 
 inline long whole_vectors(long columns) { return (columns + LANES - 1) / LANES * LANES; }
-
-// Lanes of two vectors: below LANES of the first, then of the second.
-#if defined(__clang__) || __GNUC__ >= 12
-#define ICY_LANES(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define ICY_LANES(a, b, ...) __builtin_shuffle(a, b, Integers{__VA_ARGS__})
-#endif
-
-// Swap the off-diagonal D x D blocks of each block of 2 D rows and 2 D columns.
-template <int D, int... L>
-ICY_INLINE void swap_blocks(Vector* v, std::integer_sequence<int, L...> lanes) {
-#pragma GCC unroll 16
-    for (int i = 0; i < LANES; i++)
-        if (!(i & D)) {
-            const Vector a = v[i], b = v[i + D];
-            v[i] = ICY_LANES(a, b, (L & D ? LANES + L - D : L)...);
-            v[i + D] = ICY_LANES(a, b, (L & D ? LANES + L : L + D)...);
-        }
-    if constexpr (D > 1) swap_blocks<D / 2>(v, lanes);
-}
-
-ICY_INLINE void transpose(Vector* v) { swap_blocks<LANES / 2>(v, std::make_integer_sequence<int, LANES>{}); }
 
 inline void turn(long rows, long columns, long distance, const float* panel, float* to) {
     for (long row = 0; row < rows; row += LANES)

@@ -1,5 +1,6 @@
 """Write the operations of a program and of its gradient."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -8,6 +9,8 @@ from .slabs import BLOCK, At, Code, Field, Operation, Slab, Space, number, padde
 from .values import MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
 
 FACTORS = 6  # factors of one LINEAR
+FINISH = 23  # field of LINEAR with its last step
+RELU = 2  # kind of activation, as in cells.h
 PAIRS = 2  # products of one OUTER
 NEAR = 4 * BLOCK  # distance of rows of a matrix up to which products add to it directly
 OFTEN = 4  # products in each chunk for which it pays to gather their sum in a panel
@@ -108,6 +111,29 @@ class Builder:
             function()
         self._gather()
         self._join()
+
+    def finish_products(self, scores: set[Slab]) -> None:
+        """Let products apply the activation of their result, or multiply with its slope, if nothing else reads the result.
+
+        Args:
+            scores: slabs that the loss reads or writes.
+        """
+        used = Counter(slab for operation in [*self.forward, *self.backward] for slab in operation.slabs())
+        for phase in (self.forward, self.backward):
+            products = {id(o.fields[0]): o for o in phase if o.code == Code.LINEAR and len(o.fields) < FINISH}
+            gone = set()
+            for operation in phase:
+                found = _last_step(operation)
+                if found is None:
+                    continue
+                kind, source, other, to = found
+                product = products.get(id(source))
+                if product is None or used[source] != 2 or source in scores or (phase is self.backward and product.fields[3]):
+                    continue
+                product.fields[0] = to
+                product.fields += [*[0] * (FINISH - len(product.fields)), kind, other]
+                gone.add(id(operation))
+            phase[:] = [operation for operation in phase if id(operation) not in gone]
 
     def _gather(self) -> None:
         """Let products that add to one matrix of gradients many times add to a panel, which lies together in memory."""
@@ -467,6 +493,20 @@ class Builder:
                     self.emit(Code.ADD_ROWS, None, grads[part], columns, to[part], back=True)
 
         return out
+
+
+def _last_step(operation: Operation) -> tuple[int, Slab, Slab | None, Slab] | None:
+    """Return kind, input, other input and output of an operation that can be the last step of a product; see products.h."""
+    found: tuple[int, Field, Field, Field]
+    if operation.code == Code.APPLY and operation.fields[1] == RELU:  # columns, kind, x, out
+        found = (1, operation.fields[2], None, operation.fields[3])
+    elif operation.code == Code.APPLY_BACK and operation.fields[1] == RELU and not operation.fields[5]:
+        found = (2, *operation.fields[2:5])  # type: ignore[assignment]  # columns, kind, grad, y, to, add
+    elif operation.code == Code.GELU_BACK and not operation.fields[4]:
+        found = (3, *operation.fields[1:4])  # type: ignore[assignment]  # columns, grad, slope, to, add
+    else:
+        return None
+    return found  # type: ignore[return-value]
 
 
 def _parts(panel: RowPanel) -> list[tuple[Slab, int, int]]:

@@ -42,24 +42,25 @@ ICY_INLINE void normal_distribution(Vector x, Vector& below, Vector& slope_times
     p = p * t + 1.421413741f;
     p = p * t - 0.284496736f;
     p = p * t + 0.254829592f;
-    const Vector density = exponential(-z * z), rest = 0.5f * p * t * density;
+    const Vector density = moderate_exponential(larger(-87.f, -z * z)), rest = 0.5f * p * t * density;
     below = z > 0.f ? 1.f - rest : rest;
     slope_times_x = x * density * 0.3989422804f;
 }
 
-inline void gelu(const Extent& e, const float* x, float* out) {
+// Also writes the slope at x, unless it is null. The slope may take the place of x.
+inline void gelu(const Extent& e, const float* x, float* out, float* slope) {
     e.each([&](long o, long) {
+        const Vector value = load(x + o);
         Vector below, other;
-        normal_distribution(load(x + o), below, other);
-        store(out + o, load(x + o) * below);
+        normal_distribution(value, below, other);
+        store(out + o, value * below);
+        if (slope) store(slope + o, below + other);
     });
 }
 
-inline void gelu_back(const Extent& e, const float* grad, const float* x, float* to_x, bool add) {
+inline void multiply_back(const Extent& e, const float* grad, const float* slope, float* to_x, bool add) {
     e.each([&](long o, long) {
-        Vector below, other;
-        normal_distribution(load(x + o), below, other);
-        const Vector d = load(grad + o) * (below + other);
+        const Vector d = load(grad + o) * load(slope + o);
         store(to_x + o, add ? load(to_x + o) + d : d);
     });
 }

@@ -30,18 +30,51 @@ struct Factor {
     const float* rows;    // the first block
     const float* packed;  // the first tile
     long depth;
+    long next = 0;  // numbers from a tile to the next
 
     // The part of a tile from one depth.
     Factor slice(long tile, long from, long distance) const {
-        return {rows + from / BLOCK * distance, packed + (tile * depth + from) * TILE, std::min(DEPTH, depth - from)};
+        return {rows + from / BLOCK * distance, packed + (tile * depth + from) * TILE, std::min(DEPTH, depth - from),
+                depth * TILE};
+    }
+};
+
+// The last step of a product: none, the larger of 0 and the result, the result times 1 where `other` is positive and 0
+// elsewhere, or the result times `other`.
+struct Finish {
+    enum Kind : int64_t { NONE, RELU, RELU_BACK, TIMES };
+    int64_t kind;
+    const float* other;
+
+    template <int M, int V, class F>
+    ICY_INLINE_MEMBER void each(Vector (&c)[M][V], F function) const {
+#pragma GCC unroll 16
+        for (int m = 0; m < M; m++)
+#pragma GCC unroll 2
+            for (int j = 0; j < V; j++) c[m][j] = function(c[m][j], load(other + m * BLOCK + j * LANES));
+    }
+
+    template <int M, int V>
+    ICY_INLINE_MEMBER void fetch() const {
+        if (kind > RELU)
+            for (int m = 0; m < M; m++)
+                for (int j = 0; j < V; j++) __builtin_prefetch(other + m * BLOCK + j * LANES);
+    }
+
+    template <int M, int V>
+    ICY_INLINE_MEMBER void apply(Vector (&c)[M][V]) const {
+        if (kind == RELU) each(c, [](Vector x, Vector) { return larger(all(0), x); });
+        else if (kind == RELU_BACK) each(c, [](Vector x, Vector y) { return x * (y > 0.f ? all(1) : all(0)); });
+        else if (kind == TIMES) each(c, [](Vector x, Vector y) { return x * y; });
     }
 };
 
 // out[M][V vectors] (+)= sum over factors of rows times their tile; `distance` is the distance between blocks.
 template <int M, int V>
-ICY_INLINE void multiply(const Factor* factors, int count, long distance, long row, float* out, const float* bias,
-                         bool add) {
+ICY_INLINE void multiply(const Factor* factors, int count, long distance, long row, long rows, float* out,
+                         const float* bias, bool add, const Finish& finish) {
     Vector c[M][V];
+    finish.fetch<M, V>();
     if (add) {
         for (int m = 0; m < M; m++)
             for (int j = 0; j < V; j++) c[m][j] = load(out + m * BLOCK + j * LANES);
@@ -56,6 +89,9 @@ ICY_INLINE void multiply(const Factor* factors, int count, long distance, long r
         for (long k0 = 0; k0 < factors[f].depth; k0 += BLOCK) {
             const float* a = factors[f].rows + k0 / BLOCK * distance + row * BLOCK;
             const long some = std::min<long>(BLOCK, factors[f].depth - k0);
+            // Fetch a part of the next tile while this one is in use.
+            for (long line = BLOCK * row / rows; line < BLOCK * (row + M) / rows; line++)
+                for (int j = 0; j < TILE; j += 16) __builtin_prefetch(b + factors[f].next + line * TILE + j);
             for (long k = 0; k < some; k++, b += TILE) {
                 Vector y[V];
                 for (int j = 0; j < V; j++) y[j] = load(b + j * LANES);
@@ -67,6 +103,7 @@ ICY_INLINE void multiply(const Factor* factors, int count, long distance, long r
             }
         }
     }
+    finish.apply(c);
     for (int m = 0; m < M; m++)
         for (int j = 0; j < V; j++) store(out + m * BLOCK + j * LANES, c[m][j]);
 }
@@ -74,35 +111,38 @@ ICY_INLINE void multiply(const Factor* factors, int count, long distance, long r
 // Rows of one tile: as many at once as the registers hold, then half as many, down to a single row.
 template <int M, int V>
 ICY_INLINE void multiply_rows(const Factor* factors, int count, long rows, long distance, long row, float* out,
-                              const float* bias, bool add) {
+                              const float* bias, bool add, const Finish& finish) {
     for (; row + M <= rows; row += M)
-        multiply<M, V>(factors, count, distance, row, out + row * BLOCK, bias, add);
+        multiply<M, V>(factors, count, distance, row, rows, out + row * BLOCK, bias, add,
+                       {finish.kind, finish.other + row * BLOCK});
     if constexpr (M > 1) {
         // The remaining rows are divided evenly: 4 rows are one call of 4, not one of 3 and one of 1.
         constexpr int LESS = M > 8 ? 8 : M > 4 ? 4 : M - 1;
-        if (row < rows) multiply_rows<LESS, V>(factors, count, rows, distance, row, out, bias, add);
+        if (row < rows) multiply_rows<LESS, V>(factors, count, rows, distance, row, out, bias, add, finish);
     }
 }
 
 // Panel `out` of `columns` columns (+)= sum over factors + bias. Works slice by slice of the depth, so the data of the
 // panels stays in a cache from tile to tile.
 inline void product(const Factor* factors, int count, long rows, long distance, long columns, float* out,
-                    const float* bias, bool add) {
+                    const float* bias, bool add, const Finish& finish = {Finish::NONE, nullptr}) {
     long deepest = 0, from = 0;
     for (int f = 0; f < count; f++) deepest = std::max(deepest, factors[f].depth);
     do {
         for (long tile = 0; tile < tiles(columns); tile++) {
-            const long column = tile * TILE;
-            float* to = out + column / BLOCK * distance + column % BLOCK;
+            const long column = tile * TILE, at = column / BLOCK * distance + column % BLOCK;
+            float* to = out + at;
+            const bool last = from + DEPTH >= deepest;
+            const Finish end = {last ? finish.kind : Finish::NONE, (finish.other ? finish.other : out) + at};
             const float* shift = bias ? bias + column : nullptr;
             Factor parts[FACTORS];
             int some = 0;
             for (int f = 0; f < count; f++)
                 if (from < factors[f].depth) parts[some++] = factors[f].slice(tile, from, distance);
             if (columns - column <= LANES)
-                multiply_rows<2 * STEP, 1>(parts, some, rows, distance, 0, to, shift, add || from);
+                multiply_rows<2 * STEP, 1>(parts, some, rows, distance, 0, to, shift, add || from, end);
             else
-                multiply_rows<STEP, 2>(parts, some, rows, distance, 0, to, shift, add || from);
+                multiply_rows<STEP, 2>(parts, some, rows, distance, 0, to, shift, add || from, end);
         }
     } while ((from += DEPTH) < deepest);
 }

@@ -104,10 +104,11 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
         const long rows = o[1] < 0 ? memory.rows : o[1], distance = BLOCK * (o[1] < 0 ? program.chunk : o[1]);
         const auto e = [&](int64_t columns) { return extent(rows, columns, distance); };
         switch (o[0]) {
-            case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ...
+            case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ..., at 23: finish, and its other panel
                 Factor factors[FACTORS];
                 for (int f = 0; f < a[4]; f++) factors[f] = {at(a[5 + 3 * f]), at(a[7 + 3 * f]), a[6 + 3 * f]};
-                product(factors, (int)a[4], rows, distance, a[1], at(a[0]), at(a[2]), a[3]);
+                product(factors, (int)a[4], rows, distance, a[1], at(a[0]), at(a[2]), a[3],
+                        {a[23], a[23] > Finish::RELU ? at(a[24]) : nullptr});
                 break;
             }
             case OUTER: {  // columns, columns, to, by row, distance, count, (left, right) ...
@@ -241,11 +242,11 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case APPLY_BACK:  // columns, kind, grad, y, to x, add
                 apply_back(e(a[0]), a[1], at(a[2]), at(a[3]), at(a[4]), a[5]);
                 break;
-            case GELU:  // columns, x, out
-                gelu(e(a[0]), at(a[1]), at(a[2]));
+            case GELU:  // columns, x, out, slope
+                gelu(e(a[0]), at(a[1]), at(a[2]), at(a[3]));
                 break;
-            case GELU_BACK:  // columns, grad, x, to x, add
-                gelu_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
+            case GELU_BACK:  // columns, grad, slope, to x, add
+                multiply_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
                 break;
             case COPY:  // columns, from, to, factor, add
                 copy(e(a[0]), at(a[1]), at(a[2]), (float)as_double(a[3]), a[4]);

@@ -141,6 +141,7 @@ class Program:
             for score in scores:
                 builder.gradient_target(score.panel)
             builder.emit_backward()
+        builder.finish_products({slab for s in scores for slab in (*s.panel.slabs, *(s.panel.grads or []))})
         self._complete(builder, scores, examples)
 
     def chunks(self, batch: int) -> int:

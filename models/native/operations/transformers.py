@@ -73,14 +73,17 @@ def _gelu(low: Lowering, node: Node, parts: int, x: Value, approximate: str = "n
     build = low.builder
     panel = build.as_panel(x)
     out = build.panel(panel.rows, panel.columns, panel.trained)
+    # The slopes take the place of x if nothing else reads x.
+    slopes = panel if panel.spare or not out.trained else build.panel(panel.rows, panel.columns, False)
     for p, columns in enumerate(panel.columns):
-        build.emit(Code.GELU, panel.rows, columns, panel.slabs[p], out.slabs[p])
+        slope = slopes.slabs[p] if out.trained else None
+        build.emit(Code.GELU, panel.rows, columns, panel.slabs[p], out.slabs[p], slope)
 
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
         to, add = build.gradient_target(panel)
         for p, columns in enumerate(panel.columns):
-            build.emit(Code.GELU_BACK, panel.rows, columns, grads[p], panel.slabs[p], to[p], add, back=True)
+            build.emit(Code.GELU_BACK, panel.rows, columns, grads[p], slopes.slabs[p], to[p], add, back=True)
 
     return out
 
