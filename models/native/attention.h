@@ -11,6 +11,7 @@ namespace ICY_NAMESPACE {
 constexpr long LONGEST = 512;  // positions of an attention, and operands of one `sum_turned`
 constexpr int QUERIES = 4;     // queries at once
 constexpr int KEYS = 4;        // keys at once
+constexpr long AHEAD = 3;      // panels are fetched before their sum reads them: they lie apart, so no processor predicts it
 
 inline long whole_vectors(long columns) { return (columns + LANES - 1) / LANES * LANES; }
 
@@ -60,9 +61,10 @@ struct Attention {
         constexpr int CHAINS = I == 1 ? 2 : 1;
         const long at = row * whole_vectors(columns);
         for (long p0 = 0; p0 < lines.keys; p0 += KEYS) {
-            const float *a[I], *b[KEYS];
+            const float *a[I], *b[KEYS], *next[KEYS];
             for (int i = 0; i < I; i++) a[i] = x[first + i] + at;
             for (int p = 0; p < KEYS; p++) b[p] = y[std::min(p0 + p, lines.keys - 1)] + at;
+            for (int p = 0; p < KEYS; p++) next[p] = y[std::min(p0 + p + KEYS, lines.keys - 1)] + at;
             Vector total[CHAINS][I][KEYS];
             for (auto& some : total)
                 for (auto& line : some)
@@ -71,6 +73,7 @@ struct Attention {
             for (long c = 0; c < columns; c += CHAINS)
                 for (int k = 0; k < CHAINS; k++)
                     for (int p = 0; p < KEYS; p++) {
+                        __builtin_prefetch(next[p] + (c + k) * LANES);
                         const Vector key = load(b[p] + (c + k) * LANES);
                         for (int i = 0; i < I; i++) total[k][i][p] += load(a[i] + (c + k) * LANES) * key;
                     }
@@ -109,10 +112,11 @@ ICY_INLINE void some_sums(long rows, long row, long columns, long distance, cons
             for (auto& line : total)
                 for (Vector& one : line) one = all(0);
             for (long k = 0; k < count; k++) {
-                const float* from = x[k] + at + c1 * LANES;
+                const float *from = x[k] + at + c1 * LANES, *next = x[std::min(k + AHEAD, count - 1)] + at + c1 * LANES;
                 Vector w[I];
                 for (int i = 0; i < I; i++) w[i] = load(weights[k] + i * by_panel + row);
                 for (int c = 0; c < AT_ONCE; c++) {
+                    __builtin_prefetch(next + c * LANES);
                     const Vector one = load(from + c * LANES);
                     for (int i = 0; i < I; i++) total[i][c] += w[i] * one;
                 }

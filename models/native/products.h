@@ -192,10 +192,11 @@ struct Pair {
 // c[M][<=TILE] += sum over pairs and rows of left[row][m] right[row][n]; `by_row` is the distance of rows of c. `left` and
 // `right` are offsets in the panels.
 template <int M>
-ICY_INLINE void gather_outer(const Pair* pairs, int count, long left, long right, long rows, float* out, long by_row,
-                             long some, const float* next) {
+ICY_INLINE void gather_outer(const Pair* pairs, int count, long left, long next_left, long right, long rows, float* out,
+                             long by_row, long some, const float* next) {
     Vector c[M][2];
-    for (int m = 0; m < M; m++) __builtin_prefetch(next + m * by_row, 1);  // they are too far apart for prediction
+    for (int m = 0; m < M; m++)  // they are too far apart for prediction
+        for (int j = 0; j < TILE; j += 16) __builtin_prefetch(next + m * by_row + j, 1);
     float edge[M * TILE];
     const bool whole = some >= TILE;
     float* to = whole ? out : edge;
@@ -207,8 +208,9 @@ ICY_INLINE void gather_outer(const Pair* pairs, int count, long left, long right
     for (int m = 0; m < M; m++)
         for (int j = 0; j < 2; j++) c[m][j] = load(to + m * step + j * LANES);
     for (int p = 0; p < count; p++) {
-        const float *a = pairs[p].left + left, *b = pairs[p].right + right;
+        const float *a = pairs[p].left + left, *b = pairs[p].right + right, *fetched = pairs[p].left + next_left;
         for (long row = 0; row < rows; row++) {
+            __builtin_prefetch(fetched + row * BLOCK / 4);
             const Vector b0 = load(b + row * BLOCK), b1 = load(b + row * BLOCK + LANES);
 #pragma GCC unroll 8
             for (int m = 0; m < M; m++) {
@@ -225,26 +227,26 @@ ICY_INLINE void gather_outer(const Pair* pairs, int count, long left, long right
 }
 
 // The same for `columns` columns of a block of `left`.
-inline void gather_block(const Pair* pairs, int count, long left, long columns, long right, long rows, float* out,
-                         long by_row, long some) {
+inline void gather_block(const Pair* pairs, int count, long left, long distance, long columns, long right, long rows,
+                         float* out, long by_row, long some) {
     long m = 0;
     while (m < columns) {
         // 32 columns are four times 6 and twice 4, instead of five times 6 and a slow 2.
         const long rest = columns - m;
         const long take = rest >= STEP && rest != STEP + 2 ? STEP : std::min<long>(rest, rest == STEP + 2 ? 4 : STEP);
-        const long a = left + m;
+        const long a = left + m, b = left + distance + m * rows;  // b: a part of the next block, to be fetched
         float* c = out + m * by_row;
         const float* next = c + take * by_row;
         m += take;
         switch (take) {
-            case 1: gather_outer<1>(pairs, count, a, right, rows, c, by_row, some, next); break;
-            case 2: gather_outer<2>(pairs, count, a, right, rows, c, by_row, some, next); break;
-            case 3: gather_outer<3>(pairs, count, a, right, rows, c, by_row, some, next); break;
-            case 4: gather_outer<4>(pairs, count, a, right, rows, c, by_row, some, next); break;
-            case 5: gather_outer<5>(pairs, count, a, right, rows, c, by_row, some, next); break;
-            case 6: gather_outer<6>(pairs, count, a, right, rows, c, by_row, some, next); break;
-            case 7: gather_outer<7>(pairs, count, a, right, rows, c, by_row, some, next); break;
-            default: gather_outer<STEP>(pairs, count, a, right, rows, c, by_row, some, next); break;
+            case 1: gather_outer<1>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 2: gather_outer<2>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 3: gather_outer<3>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 4: gather_outer<4>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 5: gather_outer<5>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 6: gather_outer<6>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 7: gather_outer<7>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            default: gather_outer<STEP>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
         }
     }
 }
@@ -258,8 +260,8 @@ inline void outer(const Pair* pairs, int count, long left_columns, long right_co
     for (long first = 0; first < all_blocks; first += at_once)
         for (long n = 0; n < right_columns; n += TILE)
             for (long block = first; block < std::min(all_blocks, first + at_once); block++)
-                gather_block(pairs, count, block * distance, std::min<long>(BLOCK, left_columns - block * BLOCK),
-                             n / BLOCK * distance + n % BLOCK, rows, out.at(block * BLOCK, n), by_row,
+                gather_block(pairs, count, block * distance, distance,
+                             std::min<long>(BLOCK, left_columns - block * BLOCK), n / BLOCK * distance + n % BLOCK, rows, out.at(block * BLOCK, n), by_row,
                              right_columns - n);
 }
 
