@@ -1,19 +1,13 @@
 """Write the operations of a program and of its gradient."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .slabs import BLOCK, At, Code, Field, Operation, Slab, Space, number, padded
+from .slabs import BLOCK, At, Code, Field, Operation, Slab, Space, padded
 from .values import MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
 
 FACTORS = 6  # factors of one LINEAR
-FINISH = 23  # field of LINEAR with its last step
-RELU = 2  # kind of activation, as in cells.h
-PAIRS = 2  # products of one OUTER
-NEAR = 4 * BLOCK  # distance of rows of a matrix up to which products add to it directly
-OFTEN = 4  # products in each chunk for which it pays to gather their sum in a panel
 GAP = 32  # numbers between slabs, so that equal columns of panels do not share lines of the cache
 
 
@@ -109,84 +103,6 @@ class Builder:
             function()
         for function in reversed(self._backward_fixed):
             function()
-        self._gather()
-        self._join()
-
-    def finish_products(self, scores: set[Slab]) -> None:
-        """Let products apply the activation of their result, or multiply with its slope, if nothing else reads the result.
-
-        Args:
-            scores: slabs that the loss reads or writes.
-        """
-        used = Counter(slab for operation in [*self.forward, *self.backward] for slab in operation.slabs())
-        for phase in (self.forward, self.backward):
-            products = {id(o.fields[0]): o for o in phase if o.code == Code.LINEAR and len(o.fields) < FINISH}
-            gone = set()
-            for operation in phase:
-                found = _last_step(operation)
-                if found is None:
-                    continue
-                kind, source, other, to = found
-                product = products.get(id(source))
-                if product is None or used[source] != 2 or source in scores or (phase is self.backward and product.fields[3]):
-                    continue
-                product.fields[0] = to
-                product.fields += [*[0] * (FINISH - len(product.fields)), kind, other]
-                gone.add(id(operation))
-            phase[:] = [operation for operation in phase if id(operation) not in gone]
-
-    def _gather(self) -> None:
-        """Let products that add to one matrix of gradients many times add to a panel, which lies together in memory."""
-        for operations in self._sums_of_products():
-            rows, columns, to, by_row, distance = operations[0].fields[:5]
-            if len(operations) < OFTEN or distance or not isinstance(by_row, int) or by_row <= NEAR:
-                continue
-            assert isinstance(rows, int)
-            assert isinstance(columns, int)
-            panel = self.slab(rows, columns, gradient=True)
-            self.emit(Code.COPY_OUT, rows, to, by_row, 1, panel, rows, columns, 1.0, back=True)
-            for operation in operations:
-                operation.fields[2:5] = [panel, 0, rows * BLOCK]
-
-    def _sums_of_products(self) -> list[list[Operation]]:
-        """Return the products of a chunk's backward pass that add to one matrix, for each matrix."""
-        found: dict[tuple[object, ...], list[Operation]] = {}
-        for operation in self.backward:
-            if operation.code == Code.OUTER:  # columns, columns, to, by row, distance, count, (left, right) ...
-                rows, columns, to, by_row, distance = operation.fields[:5]
-                place = At(to) if isinstance(to, Slab) else to
-                assert isinstance(place, At)
-                slab = number(place) if place.slab.offset >= 0 else (place.slab, place.offset)
-                found.setdefault((slab, rows, columns, by_row, distance), []).append(operation)
-        return list(found.values())
-
-    def _join(self) -> None:
-        """Let one operation compute several products that add to one matrix, if nothing writes their rows in between."""
-        written: dict[Slab, list[int]] = {}
-        for time, operation in enumerate(self.backward):
-            for slab in operation.written():
-                written.setdefault(slab, []).append(time)
-        times = {id(operation): time for time, operation in enumerate(self.backward)}
-        gone = set()
-        for operations in self._sums_of_products():
-            some: list[Operation] = []
-            for operation in operations:
-                now = times[id(operation)]
-                late = any(
-                    times[id(one)] < when < now
-                    for one in some
-                    for slab in one.fields[6:]
-                    if isinstance(slab, Slab)
-                    for when in written.get(slab, ())
-                )
-                if some and not late and len(some) < PAIRS:
-                    gone.add(id(some[-1]))
-                    operation.fields[5] = len(some) + 1
-                    operation.fields[6:] = [*some[-1].fields[6:], *operation.fields[6:]]
-                    some.append(operation)
-                else:
-                    some = [operation]
-        self.backward = [operation for operation in self.backward if id(operation) not in gone]
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
@@ -493,20 +409,6 @@ class Builder:
                     self.emit(Code.ADD_ROWS, None, grads[part], columns, to[part], back=True)
 
         return out
-
-
-def _last_step(operation: Operation) -> tuple[int, Slab, Slab | None, Slab] | None:
-    """Return kind, input, other input and output of an operation that can be the last step of a product; see products.h."""
-    found: tuple[int, Field, Field, Field]
-    if operation.code == Code.APPLY and operation.fields[1] == RELU:  # columns, kind, x, out
-        found = (1, operation.fields[2], None, operation.fields[3])
-    elif operation.code == Code.APPLY_BACK and operation.fields[1] == RELU and not operation.fields[5]:
-        found = (2, *operation.fields[2:5])  # type: ignore[assignment]  # columns, kind, grad, y, to, add
-    elif operation.code == Code.GELU_BACK and not operation.fields[4]:
-        found = (3, *operation.fields[1:4])  # type: ignore[assignment]  # columns, grad, slope, to, add
-    else:
-        return None
-    return found  # type: ignore[return-value]
 
 
 def _parts(panel: RowPanel) -> list[tuple[Slab, int, int]]:

@@ -14,6 +14,7 @@ enum Code : int64_t {
 };
 
 constexpr int WIDTH = 28;  // numbers of an operation
+constexpr int FINISH = 23;  // number of LINEAR's arguments before its last step
 
 struct Phase {
     const int64_t* operations;
@@ -104,11 +105,11 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
         const long rows = o[1] < 0 ? memory.rows : o[1], distance = BLOCK * (o[1] < 0 ? program.chunk : o[1]);
         const auto e = [&](int64_t columns) { return extent(rows, columns, distance); };
         switch (o[0]) {
-            case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ..., at 23: finish, and its other panel
+            case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ..., at FINISH: last step, and its other panel
                 Factor factors[FACTORS];
                 for (int f = 0; f < a[4]; f++) factors[f] = {at(a[5 + 3 * f]), at(a[7 + 3 * f]), a[6 + 3 * f]};
                 product(factors, (int)a[4], rows, distance, a[1], at(a[0]), at(a[2]), a[3],
-                        {a[23], a[23] > Finish::RELU ? at(a[24]) : nullptr});
+                        {a[FINISH], a[FINISH] > Finish::RELU ? at(a[FINISH + 1]) : nullptr});
                 break;
             }
             case OUTER: {  // columns, columns, to, by row, distance, count, (left, right) ...

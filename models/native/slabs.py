@@ -1,6 +1,7 @@
 """Memory of a program: slabs of numbers, operations on slabs, and the offset of each slab."""
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -16,6 +17,10 @@ Code = IntEnum(
     "COPY_ROWS TURN SUM_TURNED COUNT",
     start=0,
 )  # in the order of the enumeration in program.cpp
+
+
+# The last step of a product, in the order of the enumeration in products.h.
+Finish = IntEnum("Finish", "NONE RELU RELU_BACK TIMES", start=0)
 
 
 class Space(IntEnum):
@@ -82,17 +87,17 @@ class Operation:
         """Return the slabs of the operation."""
         return _slabs([*self.fields, *(f for _, some in self.lists for f in some)])
 
-
     def written(self) -> list[Slab]:
         """Return the slabs that the operation may write."""
         if self.code == Code.LINEAR:
             return _slabs(self.fields[:1])
-        read = READ.get(self.code, ())
-        return _slabs([f for n, f in enumerate(self.fields) if n not in read] + [f for _, some in self.lists for f in some])
+        only_read = READ.get(self.code, ())
+        fields = [field for n, field in enumerate(self.fields) if n not in only_read]
+        return _slabs([*fields, *(f for _, some in self.lists for f in some)])
 
 
-# Fields that operations read only, for the most common operations of the backward pass.
-READ = {
+# Fields that an operation only reads, for the most common operations of the backward pass.
+READ: dict[Code, Sequence[int]] = {
     Code.OUTER: range(6, WIDTH), Code.ADD_ROWS: (0,), Code.COPY: (1,), Code.NORM_BACK: (1, 2, 3, 4, 8),
     Code.GELU_BACK: (1, 2), Code.APPLY_BACK: (2, 3),
 }  # fmt: skip

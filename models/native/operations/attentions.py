@@ -68,14 +68,9 @@ def _attended(
     outs = [build.panel(None, [width] * len(parts), trained) for _ in asking]
     heads = []
     for number, which in enumerate(parts):
-        read = [[_turned(low, p, k) for p in panels] for panels, k in zip((asking, seen, seen), which, strict=True)]
-        head = Head(which, *read, build.lines(len(asking) * len(seen)))
-        means = [out.slabs[number] for out in outs]
-        operation = build.emit(Code.ATTEND, None, width, len(asking), len(seen), head.weights, factor, 0)
-        operation.lists.append((5, [*head.queries, *head.keys, *head.values, *means]))
-        heads.append(head)
+        heads.append(_head(low, asking, seen, which, [out.slabs[number] for out in outs], factor))
         for place, panel in enumerate(seen):
-            low.readings.setdefault(panel, []).append(Reading(head, place))
+            low.readings.setdefault(panel, []).append(Reading(heads[-1], place))
     low.attended.update(seen)
 
     def back() -> None:
@@ -90,6 +85,26 @@ def _attended(
     if outs[0].trained:
         build.add_backward(None, back)
     return outs
+
+
+def _head(
+    low: Lowering,
+    asking: list[RowPanel],
+    seen: list[RowPanel],
+    parts: tuple[int, int, int],
+    means: list[Slab],
+    factor: float,
+) -> Head:
+    """Emit the operation of a head, and return the head."""
+    queries, keys, values = (
+        [_turned(low, panel, part) for panel in panels]
+        for panels, part in zip((asking, seen, seen), parts, strict=True)
+    )
+    weights = low.builder.lines(len(asking) * len(seen))
+    width = asking[0].columns[parts[0]]
+    operation = low.builder.emit(Code.ATTEND, None, width, len(asking), len(seen), weights, factor, 0)
+    operation.lists.append((5, [*queries, *keys, *values, *means]))
+    return Head(parts, queries, keys, values, weights)
 
 
 def _turned(low: Lowering, panel: RowPanel, part: int) -> Slab:
@@ -138,9 +153,10 @@ def _sum_back(low: Lowering, panels: list[RowPanel], part: int, terms: list[tupl
     to, add = _targets(low, panels, part)
     for first in range(0, len(terms), LONGEST):
         some = terms[first : first + LONGEST]
-        fields: list[Field] = [panels[0].columns[part], len(some), len(panels), padded(low.builder.chunk), add or first > 0]
+        line = padded(low.builder.chunk)
+        fields: list[Field] = [panels[0].columns[part], len(some), len(panels), line, add or first > 0]
         operation = low.builder.emit(Code.SUM_TURNED, None, *fields, 0, back=True)
-        operation.lists.append((len(fields), [*(slab for slab, _ in some), *(line for _, line in some), *to]))
+        operation.lists.append((len(fields), [*(slab for slab, _ in some), *(at for _, at in some), *to]))
 
 
 def _targets(low: Lowering, panels: list[RowPanel], part: int) -> tuple[list[Slab], bool]:
