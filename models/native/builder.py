@@ -60,7 +60,11 @@ class Builder:
 
     def vector(self) -> Slab:
         """Create a slab for one number per row of a chunk."""
-        return self._slab(True, padded(self.chunk), False)
+        return self.lines(1)
+
+    def lines(self, count: int) -> Slab:
+        """Create a slab for `count` numbers per row of a chunk, in lines of one number per row."""
+        return self._slab(True, count * padded(self.chunk), False)
 
     def _slab(self, of_chunk: bool, size: int, gradient: bool) -> Slab:
         slab = Slab(Space.TAPE if of_chunk else Space.WEIGHTS, padded(size) + GAP)
@@ -376,7 +380,7 @@ class Builder:
                 target = [to[0], 0, panel.rows * BLOCK]
             else:
                 target = [At(to[part], start * BLOCK), 0, panel.rows * BLOCK]
-        self.emit(Code.OUTER, rows, *left, *right, *target, back=True)
+        self.emit(Code.OUTER, rows, left[1], right[1], *target, 1, left[0], right[0], back=True)
 
     def embedded(self, tokens: Tokens, table: Value, addend: Value | None, parts: int) -> RowPanel:
         """Look up tokens in a table; return the sum of their rows, plus the row `addend`."""

@@ -1,9 +1,9 @@
-// Layers between the cells: embeddings, gates, norms, attention, and the symbols that a sender feeds back.
+// Layers between the cells: embeddings, gates, norms, and the symbols that a sender feeds back.
 #pragma once
 
+#include "attention.h"
 #include "cells.h"
 #include "noise.h"
-#include "products.h"
 
 namespace ICY_NAMESPACE {
 
@@ -87,24 +87,25 @@ ICY_INLINE void normal_distribution(Vector x, Vector& below, Vector& slope_times
     p = p * t + 1.421413741f;
     p = p * t - 0.284496736f;
     p = p * t + 0.254829592f;
-    const Vector density = exponential(-z * z), rest = 0.5f * p * t * density;
+    const Vector density = moderate_exponential(larger(-87.f, -z * z)), rest = 0.5f * p * t * density;
     below = z > 0.f ? 1.f - rest : rest;
     slope_times_x = x * density * 0.3989422804f;
 }
 
-inline void gelu(const Extent& e, const float* x, float* out) {
+// Also writes the slope at x, unless it is null. The slope may take the place of x.
+inline void gelu(const Extent& e, const float* x, float* out, float* slope) {
     e.each([&](long o, long) {
+        const Vector value = load(x + o);
         Vector below, other;
-        normal_distribution(load(x + o), below, other);
-        store(out + o, load(x + o) * below);
+        normal_distribution(value, below, other);
+        store(out + o, value * below);
+        if (slope) store(slope + o, below + other);
     });
 }
 
-inline void gelu_back(const Extent& e, const float* grad, const float* x, float* to_x, bool add) {
+inline void multiply_back(const Extent& e, const float* grad, const float* slope, float* to_x, bool add) {
     e.each([&](long o, long) {
-        Vector below, other;
-        normal_distribution(load(x + o), below, other);
-        const Vector d = load(grad + o) * (below + other);
+        const Vector d = load(grad + o) * load(slope + o);
         store(to_x + o, add ? load(to_x + o) + d : d);
     });
 }
@@ -239,7 +240,8 @@ inline void norm(long rows, long columns, long distance, const float* x, const f
 }
 
 inline void norm_back(long rows, long columns, long distance, const float* grad, const float* normal,
-                      const float* rate, const float* scale, float* to_scale, float* to_shift, float* to_x, bool add) {
+                      const float* rate, const float* scale, float* to_scale, float* to_shift, float* to_x,
+                      const float* addend) {
     float* const totals[2] = {to_scale, to_shift};
     extent(rows, columns, distance).each_column<2>(totals, [&](long o, long, Vector* sums) {
         const Vector d = load(grad + o);
@@ -257,187 +259,10 @@ inline void norm_back(long rows, long columns, long distance, const float* grad,
         const float a = sum(first) / columns, b = sum(second) / columns;
         vectors.each(row, [&](long o, long c) {
             const Vector d = (load(grad + o) * load(scale + c) - a - load(normal + o) * b) * rate[row];
-            store(to_x + o, add ? load(to_x + o) + d : d);
+            store(to_x + o, addend ? load(addend + o) + d : d);
         });
     }
 }
-
-// -- attention over earlier positions -----------------------------------------------------------------------------------
-
-// Mean of the values of `count` positions with weights softmax(keys . query); keeps the weights, [position][row].
-inline void attend(long rows, long columns, long distance, const float* query, const float* const* keys,
-                   const float* const* values, long count, float* weights, long weights_distance, float* out) {
-    const RowVectors vectors{columns, distance};
-    for (long row = 0; row < rows; row++) {
-        float largest = -INFINITY, total = 0;
-        for (long p = 0; p < count; p++) {
-            Vector product = all(0);
-            vectors.each(row, [&](long o, long c) { product += vectors.exact(load(query + o) * load(keys[p] + o), c); });
-            const float score = sum(product);
-            weights[p * weights_distance + row] = score;
-            largest = std::max(largest, score);
-        }
-        for (long p0 = 0; p0 < count; p0 += LANES) {
-            alignas(64) float some[LANES] = {0};
-            const long few = std::min<long>(LANES, count - p0);
-            for (long p = 0; p < few; p++) some[p] = weights[(p0 + p) * weights_distance + row] - largest;
-            store(some, exponential(load(some)));
-            for (long p = 0; p < few; p++) total += weights[(p0 + p) * weights_distance + row] = some[p];
-        }
-        const float inverse = 1.f / total;
-        for (long p = 0; p < count; p++) weights[p * weights_distance + row] *= inverse;
-        vectors.each(row, [&](long o, long) {
-            Vector mean = all(0);
-            for (long p = 0; p < count; p++) mean += weights[p * weights_distance + row] * load(values[p] + o);
-            store(out + o, mean);
-        });
-    }
-}
-
-// Adds gradients of keys and values to their targets; the gradient of the query only if `add`.
-inline void attend_back(long rows, long columns, long distance, const float* grad, const float* query,
-                        const float* const* keys, const float* const* values, long count, const float* weights,
-                        long weights_distance, float* to_query, bool add, float* const* to_keys,
-                        float* const* to_values) {
-    const RowVectors vectors{columns, distance};
-    for (long row = 0; row < rows; row++) {
-        float of_weight[512], mean = 0;
-        for (long p = 0; p < count; p++) {
-            Vector product = all(0);
-            vectors.each(row, [&](long o, long c) { product += vectors.exact(load(grad + o) * load(values[p] + o), c); });
-            of_weight[p] = sum(product);
-            mean += of_weight[p] * weights[p * weights_distance + row];
-        }
-        for (long p = 0; p < count; p++) of_weight[p] = (of_weight[p] - mean) * weights[p * weights_distance + row];
-        vectors.each(row, [&](long o, long) {
-            const Vector d = load(grad + o), q = load(query + o);
-            Vector of_query = all(0);
-            for (long p = 0; p < count; p++) {
-                of_query += of_weight[p] * load(keys[p] + o);
-                store(to_keys[p] + o, load(to_keys[p] + o) + of_weight[p] * q);
-                store(to_values[p] + o, load(to_values[p] + o) + weights[p * weights_distance + row] * d);
-            }
-            store(to_query + o, add ? load(to_query + o) + of_query : of_query);
-        });
-    }
-}
-
-// -- attention between positions ----------------------------------------------------------------------------------------
-
-constexpr long LONGEST = 512;  // positions of an attention
-
-// One head of one row: means of values with weights softmax(factor * query . keys), for each of `queries` positions.
-struct Attention {
-    const long columns, distance, queries, keys;
-    float* const* query;
-    float* const* key;
-    float* const* value;
-    const float factor;
-    static constexpr long AHEAD = 2;
-
-    // Numbers of a row's weights: one line for each query, padded to whole blocks.
-    long line() const { return (keys + 31) / 32 * 32; }
-    long size() const { return queries * line(); }
-
-    // line[p] = x . y[p]
-    ICY_INLINE_MEMBER void products(long row, const float* x, float* const* y, float* line) const {
-        const RowVectors vectors{columns, distance};
-        for (long p = 0; p < keys; p++) {
-            Vector total = all(0);
-            vectors.each(row, [&](long o, long c) { total += vectors.exact(load(x + o) * load(y[p] + o), c); });
-            line[p] = sum(total);
-        }
-    }
-
-    // Prefetch the data of a row: its parts are far from each other, so the processor does not predict them.
-    ICY_INLINE_MEMBER void fetch(long row, long count, float* const* from) const {
-        for (long i = 0; i < count; i++)
-            for (long c = 0; c < columns; c += 16) __builtin_prefetch(from[i] + c / 32 * distance + row * 32 + c % 32);
-    }
-
-    // to[i] (+)= sum over j < count of weights[i * by_i + j * by_j] from[j], for all i < size
-    ICY_INLINE_MEMBER void means(long row, long size, long by_i, long count, long by_j, const float* weights,
-                                 float* const* from, float* const* to, bool add) const {
-        for (long i = 0; i < size; i += 4) {
-            const float* w = weights + i * by_i;
-            float* const* mine = to + i;
-            switch (size - i) {
-                case 1: some_means<1>(row, by_i, count, by_j, w, from, mine, add); break;
-                case 2: some_means<2>(row, by_i, count, by_j, w, from, mine, add); break;
-                case 3: some_means<3>(row, by_i, count, by_j, w, from, mine, add); break;
-                default: some_means<4>(row, by_i, count, by_j, w, from, mine, add); break;
-            }
-        }
-    }
-
-    template <int M>
-    ICY_INLINE_MEMBER void some_means(long row, long by_i, long count, long by_j, const float* weights,
-                                      float* const* from, float* const* to, bool add) const {
-        for (long c = 0; c < columns; c += 2 * LANES) {
-            const long o = c / 32 * distance + row * 32 + c % 32;
-            Vector total[M][2];
-            for (int m = 0; m < M; m++)
-                for (int k = 0; k < 2; k++) total[m][k] = add ? load(to[m] + o + k * LANES) : all(0);
-            for (long j = 0; j < count; j++) {
-                const Vector a = load(from[j] + o), b = load(from[j] + o + LANES);
-                for (int m = 0; m < M; m++) {
-                    const Vector w = all(weights[m * by_i + j * by_j]);
-                    total[m][0] += w * a;
-                    total[m][1] += w * b;
-                }
-            }
-            for (int m = 0; m < M; m++)
-                for (int k = 0; k < 2; k++) store(to[m] + o + k * LANES, total[m][k]);
-        }
-    }
-
-    inline void forward(long row, float* weights, float* const* mean) const {
-        fetch(row + AHEAD, keys, key);
-        fetch(row + AHEAD, keys, value);
-        fetch(row + AHEAD, queries, query);
-        for (long q = 0; q < queries; q++) {
-            float* mine = weights + q * line();
-            products(row, query[q], key, mine);
-            for (long p = keys; p < line(); p++) mine[p] = -INFINITY;
-            Vector largest = all(-INFINITY), total = all(0);
-            for (long p = 0; p < line(); p += LANES) {
-                store(mine + p, load(mine + p) * factor);
-                largest = larger(load(mine + p), largest);
-            }
-            float most = largest[0];
-            for (int i = 1; i < LANES; i++) most = largest[i] > most ? largest[i] : most;
-            for (long p = 0; p < line(); p += LANES) {
-                const Vector x = exponential(load(mine + p) - most);
-                total += x;
-                store(mine + p, x);
-            }
-            const Vector inverse = all(1.f / sum(total));
-            for (long p = 0; p < line(); p += LANES) store(mine + p, load(mine + p) * inverse);
-        }
-        means(row, queries, line(), keys, 1, weights, value, mean, false);
-    }
-
-    // Overwrites the weights; adds gradients to their targets if `add`, or `add_queries`.
-    inline void back(long row, float* weights, float* const* grad, float* const* to_query, float* const* to_key,
-                     float* const* to_value, bool add, bool add_queries) const {
-        for (float* const* from : {key, value, to_key, to_value}) fetch(row + AHEAD, keys, from);
-        for (float* const* from : {query, grad, to_query}) fetch(row + AHEAD, queries, from);
-        means(row, keys, 1, queries, line(), weights, grad, to_value, add);
-        for (long q = 0; q < queries; q++) {
-            float* mine = weights + q * line();
-            alignas(64) float of_weights[LONGEST];
-            products(row, grad[q], value, of_weights);
-            for (long p = keys; p < line(); p++) of_weights[p] = 0;
-            Vector total = all(0);
-            for (long p = 0; p < line(); p += LANES) total += load(mine + p) * load(of_weights + p);
-            const float mean = sum(total);
-            for (long p = 0; p < line(); p += LANES)
-                store(mine + p, load(mine + p) * (load(of_weights + p) - mean) * factor);
-        }
-        means(row, queries, line(), keys, 1, weights, key, to_query, add_queries);
-        means(row, keys, 1, queries, line(), weights, query, to_key, add);
-    }
-};
 
 // -- symbols -----------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from icy.models.base import without_missing
 from .builder import Builder, NotNativeError, columns_of
 from .slabs import Slab, Space
 from .trace import Node, Trace, TracedOutput
-from .values import Kernel, MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
+from .values import Kernel, MatrixView, Reading, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
 
 MOST_CHOICES = 1024
 
@@ -75,9 +75,10 @@ class Lowering:
         self._values: dict[TracedOutput, Value] = {}
         self._known: set[int] = set()
         self.attended: Counter[RowPanel] = Counter()  # number of attentions that read a panel
-        self.asking: Counter[RowPanel] = Counter()  # attentions with queries in it before their backward pass
+        self.readings: dict[RowPanel, list[Reading]] = {}  # by heads of attentions, in their order
+        self.turned: dict[tuple[RowPanel, int], Slab] = {}  # turned parts of panels; see attention.h
+        self.unwritten: dict[RowPanel, set[int]] = {}  # parts of a panel's gradient that no operation wrote yet
         self.nearest: dict[tuple[RowPanel, MatrixView], Slab] = {}  # index of the nearest code of each row
-        self.queries_unwritten: set[RowPanel] = set()  # panels with gradients, except of their queries
 
     def _same(self, output: TracedOutput) -> TracedOutput:
         return TracedOutput(self._nodes[output.node], output.item)

@@ -19,6 +19,7 @@ constexpr int STEP = 6;
 #endif
 constexpr long DEPTH = 4096 / TILE;  // depth of one product: its 16 KB of a tile stay in the nearest cache
 constexpr int FACTORS = 6;           // largest number of factors of a product
+constexpr int PAIRS = 2;             // largest number of pairs of panels of one sum of outer products
 constexpr long SHARE = 1 << 15;      // numbers of a panel that stay in the next cache while others pass: 128 KB
 
 inline long blocks(long columns) { return (columns + BLOCK - 1) / BLOCK; }
@@ -29,18 +30,51 @@ struct Factor {
     const float* rows;    // the first block
     const float* packed;  // the first tile
     long depth;
+    long next = 0;  // numbers from a tile to the next
 
     // The part of a tile from one depth.
     Factor slice(long tile, long from, long distance) const {
-        return {rows + from / BLOCK * distance, packed + (tile * depth + from) * TILE, std::min(DEPTH, depth - from)};
+        return {rows + from / BLOCK * distance, packed + (tile * depth + from) * TILE, std::min(DEPTH, depth - from),
+                depth * TILE};
+    }
+};
+
+// The last step of a product: none, the larger of 0 and the result, the result times 1 where `other` is positive and 0
+// elsewhere, or the result times `other`.
+struct Finish {
+    enum Kind : int64_t { NONE, RELU, RELU_BACK, TIMES };
+    int64_t kind;
+    const float* other;
+
+    template <int M, int V, class F>
+    ICY_INLINE_MEMBER void each(Vector (&c)[M][V], F function) const {
+#pragma GCC unroll 16
+        for (int m = 0; m < M; m++)
+#pragma GCC unroll 2
+            for (int j = 0; j < V; j++) c[m][j] = function(c[m][j], load(other + m * BLOCK + j * LANES));
+    }
+
+    template <int M, int V>
+    ICY_INLINE_MEMBER void fetch() const {
+        if (kind > RELU)
+            for (int m = 0; m < M; m++)
+                for (int j = 0; j < V; j++) __builtin_prefetch(other + m * BLOCK + j * LANES);
+    }
+
+    template <int M, int V>
+    ICY_INLINE_MEMBER void apply(Vector (&c)[M][V]) const {
+        if (kind == RELU) each(c, [](Vector x, Vector) { return larger(all(0), x); });
+        else if (kind == RELU_BACK) each(c, [](Vector x, Vector y) { return x * (y > 0.f ? all(1) : all(0)); });
+        else if (kind == TIMES) each(c, [](Vector x, Vector y) { return x * y; });
     }
 };
 
 // out[M][V vectors] (+)= sum over factors of rows times their tile; `distance` is the distance between blocks.
 template <int M, int V>
-ICY_INLINE void multiply(const Factor* factors, int count, long distance, long row, float* out, const float* bias,
-                         bool add) {
+ICY_INLINE void multiply(const Factor* factors, int count, long distance, long row, long rows, float* out,
+                         const float* bias, bool add, const Finish& finish) {
     Vector c[M][V];
+    finish.fetch<M, V>();
     if (add) {
         for (int m = 0; m < M; m++)
             for (int j = 0; j < V; j++) c[m][j] = load(out + m * BLOCK + j * LANES);
@@ -55,6 +89,9 @@ ICY_INLINE void multiply(const Factor* factors, int count, long distance, long r
         for (long k0 = 0; k0 < factors[f].depth; k0 += BLOCK) {
             const float* a = factors[f].rows + k0 / BLOCK * distance + row * BLOCK;
             const long some = std::min<long>(BLOCK, factors[f].depth - k0);
+            // Fetch a part of the next tile while this one is in use.
+            for (long line = BLOCK * row / rows; line < BLOCK * (row + M) / rows; line++)
+                for (int j = 0; j < TILE; j += 16) __builtin_prefetch(b + factors[f].next + line * TILE + j);
             for (long k = 0; k < some; k++, b += TILE) {
                 Vector y[V];
                 for (int j = 0; j < V; j++) y[j] = load(b + j * LANES);
@@ -66,6 +103,7 @@ ICY_INLINE void multiply(const Factor* factors, int count, long distance, long r
             }
         }
     }
+    finish.apply(c);
     for (int m = 0; m < M; m++)
         for (int j = 0; j < V; j++) store(out + m * BLOCK + j * LANES, c[m][j]);
 }
@@ -73,35 +111,38 @@ ICY_INLINE void multiply(const Factor* factors, int count, long distance, long r
 // Rows of one tile: as many at once as the registers hold, then half as many, down to a single row.
 template <int M, int V>
 ICY_INLINE void multiply_rows(const Factor* factors, int count, long rows, long distance, long row, float* out,
-                              const float* bias, bool add) {
+                              const float* bias, bool add, const Finish& finish) {
     for (; row + M <= rows; row += M)
-        multiply<M, V>(factors, count, distance, row, out + row * BLOCK, bias, add);
+        multiply<M, V>(factors, count, distance, row, rows, out + row * BLOCK, bias, add,
+                       {finish.kind, finish.other + row * BLOCK});
     if constexpr (M > 1) {
         // The remaining rows are divided evenly: 4 rows are one call of 4, not one of 3 and one of 1.
         constexpr int LESS = M > 8 ? 8 : M > 4 ? 4 : M - 1;
-        if (row < rows) multiply_rows<LESS, V>(factors, count, rows, distance, row, out, bias, add);
+        if (row < rows) multiply_rows<LESS, V>(factors, count, rows, distance, row, out, bias, add, finish);
     }
 }
 
 // Panel `out` of `columns` columns (+)= sum over factors + bias. Works slice by slice of the depth, so the data of the
 // panels stays in a cache from tile to tile.
 inline void product(const Factor* factors, int count, long rows, long distance, long columns, float* out,
-                    const float* bias, bool add) {
+                    const float* bias, bool add, const Finish& finish = {Finish::NONE, nullptr}) {
     long deepest = 0, from = 0;
     for (int f = 0; f < count; f++) deepest = std::max(deepest, factors[f].depth);
     do {
         for (long tile = 0; tile < tiles(columns); tile++) {
-            const long column = tile * TILE;
-            float* to = out + column / BLOCK * distance + column % BLOCK;
+            const long column = tile * TILE, at = column / BLOCK * distance + column % BLOCK;
+            float* to = out + at;
+            const bool last = from + DEPTH >= deepest;
+            const Finish end = {last ? finish.kind : Finish::NONE, (finish.other ? finish.other : out) + at};
             const float* shift = bias ? bias + column : nullptr;
             Factor parts[FACTORS];
             int some = 0;
             for (int f = 0; f < count; f++)
                 if (from < factors[f].depth) parts[some++] = factors[f].slice(tile, from, distance);
             if (columns - column <= LANES)
-                multiply_rows<2 * STEP, 1>(parts, some, rows, distance, 0, to, shift, add || from);
+                multiply_rows<2 * STEP, 1>(parts, some, rows, distance, 0, to, shift, add || from, end);
             else
-                multiply_rows<STEP, 2>(parts, some, rows, distance, 0, to, shift, add || from);
+                multiply_rows<STEP, 2>(parts, some, rows, distance, 0, to, shift, add || from, end);
         }
     } while ((from += DEPTH) < deepest);
 }
@@ -157,12 +198,19 @@ inline void pack(const Matrix& matrix, long depth, long columns, float* packed) 
     }
 }
 
-// c[M][<=TILE] += sum over rows of left[row][m] right[row][n]; `by_row` is the distance of rows of c.
+// Two panels, to be multiplied over their rows.
+struct Operands {
+    const float *left, *right;
+};
+
+// c[M][<=TILE] += sum over pairs and rows of left[row][m] right[row][n]; `by_row` is the distance of rows of c. `left` and
+// `right` are offsets in the panels.
 template <int M>
-ICY_INLINE void gather_outer(const float* left, const float* right, long rows, float* out, long by_row, long some,
-                             const float* next) {
+ICY_INLINE void gather_outer(const Operands* pairs, int count, long left, long next_left, long right, long rows, float* out,
+                             long by_row, long some, const float* next) {
     Vector c[M][2];
-    for (int m = 0; m < M; m++) __builtin_prefetch(next + m * by_row, 1);  // they are too far apart for prediction
+    for (int m = 0; m < M; m++)  // they are too far apart for prediction
+        for (int j = 0; j < TILE; j += 16) __builtin_prefetch(next + m * by_row + j, 1);
     float edge[M * TILE];
     const bool whole = some >= TILE;
     float* to = whole ? out : edge;
@@ -173,13 +221,17 @@ ICY_INLINE void gather_outer(const float* left, const float* right, long rows, f
     }
     for (int m = 0; m < M; m++)
         for (int j = 0; j < 2; j++) c[m][j] = load(to + m * step + j * LANES);
-    for (long row = 0; row < rows; row++) {
-        const Vector b0 = load(right + row * BLOCK), b1 = load(right + row * BLOCK + LANES);
+    for (int p = 0; p < count; p++) {
+        const float *a = pairs[p].left + left, *b = pairs[p].right + right, *fetched = pairs[p].left + next_left;
+        for (long row = 0; row < rows; row++) {
+            __builtin_prefetch(fetched + row * BLOCK / 4);
+            const Vector b0 = load(b + row * BLOCK), b1 = load(b + row * BLOCK + LANES);
 #pragma GCC unroll 8
-        for (int m = 0; m < M; m++) {
-            const Vector x = all(left[row * BLOCK + m]);
-            c[m][0] += x * b0;
-            c[m][1] += x * b1;
+            for (int m = 0; m < M; m++) {
+                const Vector x = all(a[row * BLOCK + m]);
+                c[m][0] += x * b0;
+                c[m][1] += x * b1;
+            }
         }
     }
     for (int m = 0; m < M; m++)
@@ -189,43 +241,42 @@ ICY_INLINE void gather_outer(const float* left, const float* right, long rows, f
 }
 
 // The same for `columns` columns of a block of `left`.
-inline void gather_block(const float* left, long columns, const float* right, long rows, float* out, long by_row,
-                         long some) {
+inline void gather_block(const Operands* pairs, int count, long left, long distance, long columns, long right, long rows,
+                         float* out, long by_row, long some) {
     long m = 0;
     while (m < columns) {
         // 32 columns are four times 6 and twice 4, instead of five times 6 and a slow 2.
         const long rest = columns - m;
         const long take = rest >= STEP && rest != STEP + 2 ? STEP : std::min<long>(rest, rest == STEP + 2 ? 4 : STEP);
-        const float* a = left + m;
+        const long a = left + m, b = left + distance + m * rows;  // b: a part of the next block, to be fetched
         float* c = out + m * by_row;
         const float* next = c + take * by_row;
         m += take;
         switch (take) {
-            case 1: gather_outer<1>(a, right, rows, c, by_row, some, next); break;
-            case 2: gather_outer<2>(a, right, rows, c, by_row, some, next); break;
-            case 3: gather_outer<3>(a, right, rows, c, by_row, some, next); break;
-            case 4: gather_outer<4>(a, right, rows, c, by_row, some, next); break;
-            case 5: gather_outer<5>(a, right, rows, c, by_row, some, next); break;
-            case 6: gather_outer<6>(a, right, rows, c, by_row, some, next); break;
-            case 7: gather_outer<7>(a, right, rows, c, by_row, some, next); break;
-            default: gather_outer<STEP>(a, right, rows, c, by_row, some, next); break;
+            case 1: gather_outer<1>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 2: gather_outer<2>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 3: gather_outer<3>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 4: gather_outer<4>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 5: gather_outer<5>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 6: gather_outer<6>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            case 7: gather_outer<7>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
+            default: gather_outer<STEP>(pairs, count, a, b, right, rows, c, by_row, some, next); break;
         }
     }
 }
 
-// out [left columns][right columns] += left^T right, over the rows of two panels; with as many blocks of `left` at a time
-// as stay in a cache while `right` passes.
-inline void outer(const float* left, long left_columns, const float* right, long right_columns, long rows,
-                  long distance, const Matrix& out) {
-    const long count = blocks(left_columns), at_once = std::max(1L, SHARE / (rows * BLOCK));
+// out [left columns][right columns] += sum over pairs of left^T right, over the rows of two panels; with as many blocks of
+// `left` at a time as stay in a cache while `right` passes.
+inline void outer(const Operands* pairs, int count, long left_columns, long right_columns, long rows, long distance,
+                  const Matrix& out) {
+    const long all_blocks = blocks(left_columns), at_once = std::max(1L, SHARE / (rows * BLOCK * count));
     const long by_row = out.distance ? BLOCK : out.by_row;
-    for (long first = 0; first < count; first += at_once)
-        for (long n = 0; n < right_columns; n += TILE) {
-            const float* tile = right + n / BLOCK * distance + n % BLOCK;
-            for (long block = first; block < std::min(count, first + at_once); block++)
-                gather_block(left + block * distance, std::min<long>(BLOCK, left_columns - block * BLOCK), tile, rows,
-                             out.at(block * BLOCK, n), by_row, right_columns - n);
-        }
+    for (long first = 0; first < all_blocks; first += at_once)
+        for (long n = 0; n < right_columns; n += TILE)
+            for (long block = first; block < std::min(all_blocks, first + at_once); block++)
+                gather_block(pairs, count, block * distance, distance,
+                             std::min<long>(BLOCK, left_columns - block * BLOCK), n / BLOCK * distance + n % BLOCK, rows, out.at(block * BLOCK, n), by_row,
+                             right_columns - n);
 }
 
 // total[columns] += the sum over the rows of a panel.

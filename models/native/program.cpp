@@ -10,11 +10,12 @@ enum Code : int64_t {
     LINEAR, OUTER, PACK, ADD_ROWS, COPY_IN, COPY_OUT, EMBED, EMBED_BACK, GRU, GRU_BACK, LSTM, LSTM_BACK, HIGHWAY,
     HIGHWAY_BACK, SRU, SRU_BACK, SRU_STATE, SRU_STATE_BACK, MIX, MIX_BACK, STOP, STOP_BACK, SOFTMAX, SOFTMAX_BACK,
     SAMPLE, APPLY, APPLY_BACK, GELU, GELU_BACK, COPY, COPY_ROW, NORM, NORM_BACK, ATTEND, ATTEND_BACK, POOL, POOL_BACK,
-    INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, ATTEND_ALL, ATTEND_ALL_BACK, COUNT, DIGITS, DIGITS_BACK,
+    INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, TURN, SUM_TURNED, COUNT, DIGITS, DIGITS_BACK,
     FIND_CODE, PUT_CODE, PUT_CODE_BACK, ATTRACT, ATTRACT_BACK
 };
 
 constexpr int WIDTH = 28;  // numbers of an operation
+constexpr int FINISH = 23;  // number of LINEAR's arguments before its last step
 
 struct Phase {
     const int64_t* operations;
@@ -55,32 +56,42 @@ ICY_INLINE double as_double(int64_t bits) {
     return x;
 }
 
-// Attention between positions, or its backward pass. Separate from `run` because it has to look up addresses.
-static void attend_positions(const Program& program, const Memory& memory, const int64_t* a, long rows, long distance,
-                             bool back) {
-    float *query[LONGEST], *key[LONGEST], *value[LONGEST], *mean[LONGEST];
-    float *to_query[LONGEST], *to_key[LONGEST], *to_value[LONGEST];
-    const int64_t* next = program.lists + a[7];
-    const auto some = [&](int64_t count, float** to) {
+// Attention between positions, forward and backward. Separate from `run` because it has to look up addresses.
+struct AttentionOperation {
+    const Program& program;
+    const Memory& memory;
+    const int64_t* a;
+    const long rows, distance;
+
+    const int64_t* read(const int64_t* next, int64_t count, float** to) const {
         for (int64_t i = 0; i < count; i++) to[i] = memory.at(*next++);
-    };
-    some(a[1], query);
-    some(a[2], key);
-    some(a[2], value);
-    some(a[1], mean);
-    const Attention attention{a[0], distance, a[1], a[2], query, key, value, (float)as_double(a[4])};
-    float* weights = memory.at(a[3]);
-    if (!back) {
-        for (long row = 0; row < rows; row++) attention.forward(row, weights + row * attention.size(), mean);
-        return;
+        return next;
     }
-    some(a[1], to_query);
-    some(a[2], to_key);
-    some(a[2], to_value);
-    for (long row = 0; row < rows; row++)
-        attention.back(row, weights + row * attention.size(), mean, to_query, to_key, to_value, a[5],
-                       a[6]);
-}
+
+    Attention attention() const {
+        return {rows, a[0], distance, a[1], {a[2], (program.chunk + BLOCK - 1) / BLOCK * BLOCK}, (float)as_double(a[4])};
+    }
+
+    void forward() const {
+        float *query[LONGEST], *key[LONGEST], *value[LONGEST], *mean[LONGEST];
+        const int64_t* next = read(program.lists + a[5], a[1], query);
+        read(read(read(next, a[2], key), a[2], value), a[1], mean);
+        attention().forward(query, key, value, memory.at(a[3]), mean);
+    }
+
+    void back() const {
+        float *grad[LONGEST], *turned[LONGEST], *value[LONGEST], *key[LONGEST], *to_query[LONGEST];
+        const int64_t* next = read(read(program.lists + a[7], a[1], grad), a[1], turned);
+        read(read(read(next, a[2], value), a[2], key), a[1], to_query);
+        attention().back(grad, value, key, memory.at(a[3]), memory.at(a[5]), turned, to_query, a[6]);
+    }
+
+    void sum() const {
+        float *x[LONGEST], *weights[LONGEST], *to[LONGEST];
+        read(read(read(program.lists + a[5], a[1], x), a[1], weights), a[2], to);
+        sum_turned(rows, a[0], distance, weights, a[3], x, a[1], to, a[2], a[4]);
+    }
+};
 
 static void run(const Program& program, const Phase& phase, const Memory& memory) {
     constexpr int MOST = 512;
@@ -96,15 +107,19 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
         const long rows = o[1] < 0 ? memory.rows : o[1], distance = BLOCK * (o[1] < 0 ? program.chunk : o[1]);
         const auto e = [&](int64_t columns) { return extent(rows, columns, distance); };
         switch (o[0]) {
-            case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ...
+            case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ..., at FINISH: last step, and its other panel
                 Factor factors[FACTORS];
                 for (int f = 0; f < a[4]; f++) factors[f] = {at(a[5 + 3 * f]), at(a[7 + 3 * f]), a[6 + 3 * f]};
-                product(factors, (int)a[4], rows, distance, a[1], at(a[0]), at(a[2]), a[3]);
+                product(factors, (int)a[4], rows, distance, a[1], at(a[0]), at(a[2]), a[3],
+                        {a[FINISH], a[FINISH] > Finish::RELU ? at(a[FINISH + 1]) : nullptr});
                 break;
             }
-            case OUTER:  // left, columns, right, columns, to, by row, distance
-                outer(at(a[0]), a[1], at(a[2]), a[3], rows, distance, {at(a[4]), a[5], 1, a[6], false});
+            case OUTER: {  // columns, columns, to, by row, distance, count, (left, right) ...
+                Operands pairs[PAIRS];
+                for (int p = 0; p < a[5]; p++) pairs[p] = {at(a[6 + 2 * p]), at(a[7 + 2 * p])};
+                outer(pairs, (int)a[5], a[0], a[1], rows, distance, {at(a[2]), a[3], 1, a[4], false});
                 break;
+            }
             case PACK:  // from, by row, by column, distance, turned, depth, columns, to
                 pack({at(a[0]), a[1], a[2], a[3], (bool)a[4]}, a[5], a[6], at(a[7]));
                 break;
@@ -218,11 +233,11 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case APPLY_BACK:  // columns, kind, grad, y, to x, add
                 apply_back(e(a[0]), a[1], at(a[2]), at(a[3]), at(a[4]), a[5]);
                 break;
-            case GELU:  // columns, x, out
-                gelu(e(a[0]), at(a[1]), at(a[2]));
+            case GELU:  // columns, x, out, slope
+                gelu(e(a[0]), at(a[1]), at(a[2]), at(a[3]));
                 break;
-            case GELU_BACK:  // columns, grad, x, to x, add
-                gelu_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
+            case GELU_BACK:  // columns, grad, slope, to x, add
+                multiply_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
                 break;
             case COPY:  // columns, from, to, factor, add
                 copy(e(a[0]), at(a[1]), at(a[2]), (float)as_double(a[3]), a[4]);
@@ -233,26 +248,24 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
             case NORM:  // columns, x, scale, shift, out, normal, rate
                 norm(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), at(a[6]));
                 break;
-            case NORM_BACK: {  // columns, grad, normal, rate, scale, to scale, to shift, to x, add
+            case NORM_BACK:  // columns, grad, normal, rate, scale, to scale, to shift, to x, addend
                 norm_back(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]),
-                          a[8]);
+                          at(a[8]));
                 break;
-            }
-            case ATTEND:  // columns, query, weights, out, count, list of keys and values
-                some(program.lists + a[5], (int)a[4], xs);
-                some(program.lists + a[5] + a[4], (int)a[4], ys);
-                attend(rows, a[0], distance, at(a[1]), xs, ys, a[4], at(a[2]), program.chunk, at(a[3]));
+            case TURN:  // columns, from, to
+                turn(rows, a[0], distance, at(a[1]), at(a[2]));
                 break;
-            case ATTEND_BACK: {  // columns, grad, query, weights, to query, add, count, list of keys, values, gradients
-                const int64_t *list = program.lists + a[7], count = a[6];
-                some(list, (int)count, xs);
-                some(list + count, (int)count, ys);
-                some(list + 2 * count, (int)count, us);
-                some(list + 3 * count, (int)count, vs);
-                attend_back(rows, a[0], distance, at(a[1]), at(a[2]), xs, ys, count, at(a[3]), program.chunk, at(a[4]),
-                            a[5], us, vs);
+            case ATTEND:  // columns, queries, keys, weights, factor, list of queries, keys, values and means
+                AttentionOperation{program, memory, a, rows, distance}.forward();
                 break;
-            }
+            case ATTEND_BACK:  // columns, queries, keys, weights, factor, gradients of scores, add, list of gradients of
+                               // the means, the same turned, values, keys, and targets of the gradients of the queries
+                AttentionOperation{program, memory, a, rows, distance}.back();
+                break;
+            case SUM_TURNED:  // columns, count, panels, numbers from panel to panel in the weights, add, list of turned
+                              // panels, weights and targets
+                AttentionOperation{program, memory, a, rows, distance}.sum();
+                break;
             case POOL:  // columns, even, odd, out
                 pool(e(a[0]), at(a[1]), at(a[2]), at(a[3]));
                 break;
@@ -302,11 +315,6 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
                     for (long j = 0; j < a[0]; j++) *panel.at(i, j) = j == a[2] ? 1.f : 0.f;
                 break;
             }
-            case ATTEND_ALL:  // columns, queries, keys, weights, factor, -, -, list of queries, keys, values and means
-            case ATTEND_ALL_BACK:  // columns, queries, keys, weights, factor, add to keys and values, add to queries,
-                                   // list of queries, keys, values, gradients of the means, and targets of their gradients
-                attend_positions(program, memory, a, rows, distance, o[0] == ATTEND_ALL_BACK);
-                break;
             case COUNT: {  // columns, first token, places, to, factor
                 const Matrix panel{at(a[3]), 0, 0, distance, false};
                 const float share = (float)as_double(a[4]);

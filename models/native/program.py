@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from . import operations as _  # noqa: F401  # registers the handlers of functions
 from .builder import Builder, NotNativeError
 from .lower import Lowering, ScorePlace
+from .merge import finish_products, gather_sums, join_products
 from .slabs import WIDTH, At, Code, Operation, Slab, number, place
 from .trace import trace
 
@@ -143,6 +144,9 @@ class Program:
             for score in scores:
                 builder.gradient_target(score.panel)
             builder.emit_backward()
+        gather_sums(builder)
+        join_products(builder)
+        finish_products(builder, {slab for s in scores for slab in (*s.panel.slabs, *(s.panel.grads or []))})
         self._complete(builder, scores, examples)
 
     def chunks(self, batch: int) -> int:

@@ -1,6 +1,7 @@
 """Memory of a program: slabs of numbers, operations on slabs, and the offset of each slab."""
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -13,10 +14,14 @@ Code = IntEnum(
     "LINEAR OUTER PACK ADD_ROWS COPY_IN COPY_OUT EMBED EMBED_BACK GRU GRU_BACK LSTM LSTM_BACK HIGHWAY HIGHWAY_BACK SRU "
     "SRU_BACK SRU_STATE SRU_STATE_BACK MIX MIX_BACK STOP STOP_BACK SOFTMAX SOFTMAX_BACK SAMPLE APPLY APPLY_BACK GELU "
     "GELU_BACK COPY COPY_ROW NORM NORM_BACK ATTEND ATTEND_BACK POOL POOL_BACK INPUT INPUT_BACK FILL START PUT_ROW "
-    "COPY_ROWS ATTEND_ALL ATTEND_ALL_BACK COUNT DIGITS DIGITS_BACK "
+    "COPY_ROWS TURN SUM_TURNED COUNT DIGITS DIGITS_BACK "
     "FIND_CODE PUT_CODE PUT_CODE_BACK ATTRACT ATTRACT_BACK",
     start=0,
 )  # in the order of the enumeration in program.cpp
+
+
+# The last step of a product, in the order of the enumeration in products.h.
+Finish = IntEnum("Finish", "NONE RELU RELU_BACK TIMES", start=0)
 
 
 class Space(IntEnum):
@@ -81,8 +86,26 @@ class Operation:
 
     def slabs(self) -> list[Slab]:
         """Return the slabs of the operation."""
-        fields = [*self.fields, *(f for _, some in self.lists for f in some)]
-        return [f.slab if isinstance(f, At) else f for f in fields if isinstance(f, (At, Slab))]
+        return _slabs([*self.fields, *(f for _, some in self.lists for f in some)])
+
+    def written(self) -> list[Slab]:
+        """Return the slabs that the operation may write."""
+        if self.code == Code.LINEAR:
+            return _slabs(self.fields[:1])
+        only_read = READ.get(self.code, ())
+        fields = [field for n, field in enumerate(self.fields) if n not in only_read]
+        return _slabs([*fields, *(f for _, some in self.lists for f in some)])
+
+
+# Fields that an operation only reads, for the most common operations of the backward pass.
+READ: dict[Code, Sequence[int]] = {
+    Code.OUTER: range(6, WIDTH), Code.ADD_ROWS: (0,), Code.COPY: (1,), Code.NORM_BACK: (1, 2, 3, 4, 8),
+    Code.GELU_BACK: (1, 2), Code.APPLY_BACK: (2, 3),
+}  # fmt: skip
+
+
+def _slabs(fields: list[Field]) -> list[Slab]:
+    return [f.slab if isinstance(f, At) else f for f in fields if isinstance(f, (At, Slab))]
 
 
 def number(value: Field) -> int:

@@ -1,6 +1,7 @@
 """Values of a program: panels of rows, views of parameters, and combinations of them."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .slabs import At, Slab, Space
 
@@ -118,3 +119,31 @@ class Kernel:
 
 
 Value = RowPanel | MatrixView | Turned | Zero | Stops | Tokens | Weights | Steps | Kernel
+
+
+@dataclass(eq=False)
+class Head:
+    """One head of an attention. Its slabs hold turned rows or lines of numbers per query and key; see attention.h.
+
+    Attributes:
+        parts: parts of the panels with its queries, keys and values.
+        queries, keys, values: one turned slab per position.
+        weights: weights of the means.
+        of_scores: gradients of the scores.
+        of_means: turned gradients of the means, one slab per query; empty without a gradient.
+    """
+
+    parts: tuple[int, int, int]
+    queries: list[Slab]
+    keys: list[Slab]
+    values: list[Slab]
+    weights: Slab
+    of_scores: Slab | None = None
+    of_means: list[Slab] = field(default_factory=list)
+
+
+class Reading(NamedTuple):
+    """A head that reads a panel as its key and value number `place`."""
+
+    head: Head
+    place: int

@@ -87,6 +87,28 @@ ICY_INLINE void transpose(Vector* square) {
     }
 }
 
+// Lanes of two vectors: below LANES of the first, then of the second.
+#if defined(__clang__) || __GNUC__ >= 12
+#define ICY_LANES(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define ICY_LANES(a, b, ...) __builtin_shuffle(a, b, Integers{__VA_ARGS__})
+#endif
+
+// Swap the off-diagonal D x D blocks of each block of 2 D rows and 2 D columns.
+template <int D, int... L>
+ICY_INLINE void swap_blocks(Vector* v, std::integer_sequence<int, L...> lanes) {
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++)
+        if (!(i & D)) {
+            const Vector a = v[i], b = v[i + D];
+            v[i] = ICY_LANES(a, b, (L & D ? LANES + L - D : L)...);
+            v[i + D] = ICY_LANES(a, b, (L & D ? LANES + L : L + D)...);
+        }
+    if constexpr (D > 1) swap_blocks<D / 2>(v, lanes);
+}
+
+ICY_INLINE void transpose(Vector* v) { swap_blocks<LANES / 2>(v, std::make_integer_sequence<int, LANES>{}); }
+
 // Several vectors at once. An elementary function is a long chain of operations that wait for each other. A processor does
 // not look ahead far enough to overlap the chains of two vectors unless their operations alternate.
 struct Pack {

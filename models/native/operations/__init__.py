@@ -1,5 +1,5 @@
 """Handlers that lower each function that a model may call. Importing this package registers all of them."""
 
-from . import cells, convolutions, shapes, sums, symbols, transformers
+from . import attentions, cells, convolutions, shapes, sums, symbols, transformers
 
-__all__ = ["cells", "convolutions", "shapes", "sums", "symbols", "transformers"]
+__all__ = ["attentions", "cells", "convolutions", "shapes", "sums", "symbols", "transformers"]

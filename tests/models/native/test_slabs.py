@@ -13,8 +13,24 @@ from hypothesis import strategies as st
 
 import icy.models.native as package
 from icy.models.native import calls
+from icy.models.native.builder import FACTORS
+from icy.models.native.merge import FINISH, PAIRS, RELU
+from icy.models.native.operations.attentions import LONGEST
 from icy.models.native.program import LANES, Program
-from icy.models.native.slabs import BLOCK, NOWHERE, WIDTH, At, Code, Operation, Slab, Space, number, padded, place
+from icy.models.native.slabs import (
+    BLOCK,
+    NOWHERE,
+    WIDTH,
+    At,
+    Code,
+    Finish,
+    Operation,
+    Slab,
+    Space,
+    number,
+    padded,
+    place,
+)  # fmt: skip
 from tests.models.native.helpers import inputs_of, make
 
 SOURCES = Path(str(package.__file__)).parent
@@ -103,7 +119,14 @@ def test_kinds_of_losses_are_those_of_the_interpreter() -> None:
 def test_constants_are_those_of_the_interpreter() -> None:
     assert constant("WIDTH") == WIDTH
     assert constant("BLOCK") == BLOCK
+    assert constant("LONGEST") == LONGEST
+    assert [constant(name) for name in ("FACTORS", "PAIRS", "FINISH")] == [FACTORS, PAIRS, FINISH]
     assert LANES % 16 == 0
+
+
+def test_last_steps_of_products_are_those_of_the_interpreter() -> None:
+    assert re.findall(r"\w+", body("enum", "Kind : int64_t", "products.h")) == [kind.name for kind in Finish]
+    assert re.findall(r"\w+", body("enum", "Activation", "cells.h")).index("RELU") == RELU
 
 
 def fields(kind: str, file: str) -> list[str]:
@@ -142,6 +165,14 @@ def test_an_operation_touches_the_slabs_of_its_fields_and_lists() -> None:
     one, two, three = (Slab(Space.TAPE, 10) for _ in range(3))
     operation = Operation(Code.ATTEND, None, [4, one, None, 1.0, At(two, 3), 0], [(5, [three, one])])
     assert operation.slabs() == [one, two, three, one]
+
+
+def test_an_operation_writes_all_but_the_fields_that_it_only_reads() -> None:
+    one, two, three = (Slab(Space.TAPE, 10) for _ in range(3))
+    assert Operation(Code.LINEAR, None, [one, 4, None, False, 1, two, 4, three]).written() == [one]
+    assert Operation(Code.OUTER, None, [4, 4, At(one), 4, 0, 1, two, three]).written() == [one]
+    assert Operation(Code.ADD_ROWS, None, [one, 4, two]).written() == [two]
+    assert Operation(Code.TURN, None, [4, one, two]).written() == [one, two]
 
 
 @pytest.mark.parametrize(("columns", "whole"), [(0, 0), (1, 32), (32, 32), (33, 64)])

@@ -71,6 +71,37 @@ def test_attention_over_more_positions_than_a_block_has_columns(side: str) -> No
     assert_same_pass(make(side, "Transformer", sizes), inputs_of(side, sizes))
 
 
+@pytest.mark.native
+@pytest.mark.parametrize("batch", [1, 63, 65])
+@pytest.mark.parametrize("length", [1, 2, 3, 20])
+@pytest.mark.parametrize("heads", [1, 3, 5])
+@pytest.mark.parametrize("side", ["sender", "receiver"])
+def test_attention_of_any_size(side: str, heads: int, length: int, batch: int) -> None:
+    sizes = replace(USUAL, length=length, hidden=15 * heads, batch=batch)  # heads of 15 columns
+    assert_same_pass(make(side, "Transformer", sizes, heads=heads), inputs_of(side, sizes))
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("decoder", ["transdec", "transformer"])
+@pytest.mark.parametrize("length", [1, 2, 20])
+def test_composed_decoders(decoder: str, length: int) -> None:
+    sizes = replace(USUAL, length=length, batch=65)
+    assert_same_pass(make("sender", "Composed", sizes, decoder=decoder, layers=2), inputs_of("sender", sizes))
+
+
+@pytest.mark.parametrize(("side", "name"), [("sender", "TransDecSoft"), ("receiver", "Transformer")])
+def test_products_end_with_activations_and_slopes(side: str, name: str) -> None:
+    program = Program(make(side, name), inputs_of(side), True, True)
+    assert not {"APPLY", "APPLY_BACK", "GELU_BACK"} & {*program.operations["forward"], *program.operations["backward"]}
+
+
+def test_a_product_that_others_read_does_not_end_with_its_activation() -> None:
+    model = Summed(lambda m, x: m.second(torch.relu(h := m.first(x))) + h)
+    program = Program(model, inputs_of("sender"), True, True)
+    assert "APPLY" in program.operations["forward"]
+    assert_same_pass(model, inputs_of("sender"))
+
+
 @pytest.mark.parametrize(
     ("side", "name"), [("sender", "TransDecSoft"), ("sender", "RNNZero:GRU"), ("receiver", "RNN1L:LSTM")]
 )
