@@ -26,6 +26,7 @@ NUMBERS = {  # axes of whole numbers
     **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most", "interaction", "population")},
     **{f"{side}s": f"number of {side}s" for side in SIDES},
     "replace_every": "number of updates between two replacements",
+    "max_length": "maximum length",
 }
 FROM_ZERO = ("distractors", "interaction", "replace_every")  # axes of NUMBERS that may be 0
 
