@@ -108,7 +108,9 @@ def length_measures(languages: Sequence[Language], frequencies: Frequencies | No
     space = languages[0].space
     numbers, weights = (frequencies or Frequencies()).of_seed(space, seed)
     lengths = [language.lengths[numbers] for language in languages]
-    found: Choices = {"mean_length": float(np.mean([of_one @ weights for of_one in lengths]))}
+    relative = weights / weights.max()  # exactly 1 if all are equal
+    means = [float(np.average(of_one, weights=relative)) for of_one in lengths]
+    found: Choices = {"mean_length": float(np.mean(means))}
     if np.ptp(weights) > 0:
         from scipy.stats import spearmanr
 
