@@ -4,8 +4,6 @@ A position counts if the message has not ended before it, so the end token itsel
 number of symbols before the end token. Symbols at positions that do not count are replaced by the end token.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -19,12 +17,15 @@ from .discrete import ANSWERS, Discrete
 from .gumbel import Gumbel
 from .losses import advantage, cross_entropy, entropy
 from .mixins import Symbols
-from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
+from .protocol import Losses, Meanings, Scores, Sent, StepScores, Targets, Words
 from .soft import Soft
 
 LAZY_POWER, LAZY_DIVISOR = 45, 10  # beta 1 and beta 2 of Rita et al. 2020
 Link = TypeVar("Link", Soft, Gumbel, Discrete)
 Shares = Float[Tensor, "*stack batch end"]  # ends are the positions, and the end of the longest message
+# A message, or a prefix of a message that an impatient receiver reads.
+Readings = Float[Tensor, "*stack reading place choice"]
+ReadAnswers = Float[Tensor, "*stack reading attr value"]
 Answers = Float[Tensor, "*stack prefix batch attr value"]
 Weights = Float[Tensor, "*stack prefix batch"]
 
@@ -64,7 +65,7 @@ class Ending(Symbols, Generic[Link]):
         """Return the feedback of the link without ends."""
         return self.link.feed_back(scores, step, training)
 
-    def message(self, scores: Scores, noise: Noise | None) -> Scores:
+    def message(self, scores: Scores, noise: Noise | None) -> Readings:
         """Return the messages; greedy if `noise` is None.
 
         In training over an impatient link, the batch is repeated for every prefix, the longest first, and symbols after
@@ -87,7 +88,7 @@ class Ending(Symbols, Generic[Link]):
         """Return the supervised loss of the link without ends."""
         return self.link.receiver_loss(scores, meanings, noise)
 
-    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
+    def link_loss(self, sent: Sent, answered: ReadAnswers, meanings: Meanings, noise: Noise) -> Losses:
         """Return the cross-entropy of the answers, mean over batch and attributes, plus the cost of the mean length.
 
         Args:
@@ -123,7 +124,7 @@ class EndingDiscrete(Ending[Discrete]):
     The cost of a message is subtracted from the reward of its tokens.
     """
 
-    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
+    def link_loss(self, sent: Sent, answered: ReadAnswers, meanings: Meanings, noise: Noise) -> Losses:
         """Return the REINFORCE loss of both models.
 
         The reward of a token is 1 for each correct attribute, minus the cost of the message. With an impatient receiver
@@ -174,20 +175,22 @@ def lengths_of(shares: Shares) -> Float[Tensor, "*stack batch"]:
     return shares[..., 1:].sum(-1)
 
 
-def padded(message: Scores, counts: Float[Tensor, "*stack #batch place"]) -> Scores:
+def padded(
+    message: Float[Tensor, "*#lead place choice"], counts: Float[Tensor, "*#lead place"]
+) -> Float[Tensor, "*lead place choice"]:
     """Replace symbols by the end token where `counts` is 0, and partly where it is less than 1."""
     kept = message * counts.unsqueeze(-1)
     return torch.cat([kept[..., :-1], kept[..., -1:] + (1 - counts).unsqueeze(-1)], -1)
 
 
-def with_prefixes(message: Scores) -> Float[Tensor, "*stack prefixes place choice"]:
-    """Return every prefix of every message, the longest first, followed by end tokens: [*stack, length * batch, ...]."""
+def with_prefixes(message: Scores) -> Readings:
+    """Return every prefix of every message, the longest first, followed by end tokens."""
     length = message.shape[-2]
     kept = torch.ones(length, length, dtype=message.dtype, device=message.device).tril().flip(0)
     return padded(message.unsqueeze(-4), kept.unsqueeze(-2)).flatten(-4, -3)
 
 
-def by_prefix(answered: Answered, meanings: Meanings) -> Answers:
+def by_prefix(answered: ReadAnswers, meanings: Meanings) -> Answers:
     """Separate the prefixes from the batch."""
     return answered.unflatten(-3, (-1, meanings.shape[-2]))
 
