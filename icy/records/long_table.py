@@ -182,8 +182,8 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
         [reading[: len(points)] for r in games for reading in r.get("curve", ())], columns=list(points)
     )
     if any("length_curve" in r for r in games):
-        lengths = [(dict(r.get("length_curve", ())), r) for r in games]
-        curves["mean_length"] = [of.get(reading[0]) for of, r in lengths for reading in r.get("curve", ())]
+        means = [[p[1] for p in r.get("length_curve", ())] or [None] * len(r.get("curve", ())) for r in games]
+        curves["mean_length"] = [mean for of_one in means for mean in of_one]
     readings = [len(r.get("curve", ())) for r in games]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
     return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))

@@ -5,7 +5,7 @@ number of symbols before the end token. Symbols at positions that do not count a
 """
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import torch
 from jaxtyping import Float
@@ -17,7 +17,7 @@ from .discrete import ANSWERS, Discrete
 from .gumbel import Gumbel
 from .losses import advantage, cross_entropy, entropy
 from .mixins import Symbols
-from .protocol import Losses, Meanings, Scores, Sent, StepScores, Targets, Words
+from .protocol import Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
 from .soft import Soft
 
 LAZY_POWER, LAZY_DIVISOR = 45, 10  # beta 1 and beta 2 of Rita et al. 2020
@@ -145,21 +145,16 @@ class EndingDiscrete(Ending[Discrete]):
         return -self.link.reward_weight * reward - self.link.entropy_weight * entropies
 
 
-def with_ends(
-    link: object, cost: float = 0.0, lazy: bool = False, impatient: bool = False
-) -> Ending[Soft] | Ending[Gumbel] | EndingDiscrete:
+def with_ends(link: Representation, cost: float = 0.0, lazy: bool = False, impatient: bool = False) -> Representation:
     """Return a link with ends; see `Ending`.
 
     Raises:
         TypeError: the link has no end token; only SOFT, GUMB and DISCR have one.
     """
-    if isinstance(link, Discrete):
-        return EndingDiscrete(link, cost, lazy, impatient)
-    if isinstance(link, Soft):
-        return Ending(link, cost, lazy, impatient)
-    if isinstance(link, Gumbel):
-        return Ending(link, cost, lazy, impatient)
-    raise TypeError(f"{type(link).__name__} has no end token")
+    kind: Any = {Soft: Ending, Gumbel: Ending, Discrete: EndingDiscrete}.get(type(link))
+    if kind is None:
+        raise TypeError(f"{type(link).__name__} has no end token")
+    return cast(Representation, kind(link, cost, lazy, impatient))  # its name cannot be set, unlike in the protocol
 
 
 def not_ended(message: Scores) -> Shares:
@@ -192,7 +187,8 @@ def with_prefixes(message: Scores) -> Readings:
 
 def by_prefix(answered: ReadAnswers, meanings: Meanings) -> Answers:
     """Separate the prefixes from the batch."""
-    return answered.unflatten(-3, (-1, meanings.shape[-2]))
+    parts: Tensor = answered.unflatten(-3, (-1, meanings.shape[-2]))
+    return parts
 
 
 def _repeated(meanings: Meanings, answers: Answers) -> Tensor:
