@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -182,7 +183,7 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
         [reading[: len(points)] for r in games for reading in r.get("curve", ())], columns=list(points)
     )
     if any("length_curve" in r for r in games):
-        means = [[p[1] for p in r.get("length_curve", ())] or [None] * len(r.get("curve", ())) for r in games]
+        means = [[p[1] for p in r.get("length_curve", ())] or [math.nan] * len(r.get("curve", ())) for r in games]
         curves["mean_length"] = [mean for of_one in means for mean in of_one]
     readings = [len(r.get("curve", ())) for r in games]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
