@@ -354,7 +354,10 @@ def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
         return given.without(rule)
     names: tuple[Names | None, ...] = () if given.value_names is None else tuple(map(tuple, given.value_names))
     messages = given.messages.astype(np.int64)
-    return Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name).without(rule)
+    table = Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name)
+    if given.eos is not None and given.eos in given.messages:
+        table = table.without(Rule(eos=given.eos))
+    return table.without(rule)
 
 
 def _of_two(meanings: Container, messages: Container, weights: Container, rule: Rule) -> Table:
