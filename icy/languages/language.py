@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +198,28 @@ class Language:
             **options: as for `read`.
         """
         return cls.read(path, meaning_columns=meaning_columns, message_columns=message_columns, **options)
+
+    def ending(self, vocab_size: int, message_length: int) -> Language:
+        """Return the language with the end token V, after `vocab_size` tokens, and longer padding.
+
+        Args:
+            vocab_size: number of tokens except the end token, V.
+            message_length: tokens of a message with its padding.
+
+        Raises:
+            InvalidSettingError: the messages have one length, or the language has more tokens.
+
+        Example:
+            >>> from icy.languages.language import Language
+            >>> Language("1x2", [[0, 1], [2, 0]], vocab_size=3, eos=0).ending(4, 3).messages.tolist()
+            [[4, 4, 4], [1, 4, 4]]
+        """
+        if self.eos is None:
+            raise InvalidSettingError(f"The messages of {self!r} have one length, and no end token.")
+        tokens = self.messages.astype(np.int64)
+        numbered = np.where(tokens == self.eos, vocab_size, tokens - (tokens > self.eos))
+        padded = np.pad(numbered, ((0, 0), (0, message_length - self.message_length)), constant_values=vocab_size)
+        return replace(self, messages=padded, vocab_size=vocab_size + 1, eos=vocab_size)
 
     # -- files ---------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ class Task:
         representation: name of the representation.
         options: further arguments of the model.
         paired: whether the model is a side of a pair. The sides of a pair start from different random numbers.
+        word_lengths: the bounds of the lengths of words, such as "1-4", where word_length is the larger one; "" if all
+            words have word_length tokens.
     """
 
     entry: Entry
@@ -35,6 +37,7 @@ class Task:
     representation: str = "soft"
     options: Fields = field(default_factory=dict)
     paired: bool = False
+    word_lengths: str = ""
 
     @property
     def entries(self) -> list[Entry]:

@@ -1,7 +1,7 @@
 """Terms of losses: cross-entropy, squared error, advantages, entropy."""
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -27,9 +27,11 @@ def advantage(rewards: Float[Tensor, "*axes"], axes: int) -> Float[Tensor, "*axe
     return torch.where(deviation > SMALLEST_DEVIATION, centered / deviation, centered)
 
 
-def entropy(scores: Scores) -> Losses:
-    """Return the entropy of the softmax in nats, summed over batch and places."""
+def entropy(scores: Scores, counts: Bool[Tensor, "*stack batch place"] | None = None) -> Losses:
+    """Return the entropy of the softmax in nats, summed over batch and places, or over the places that count."""
     probabilities = scores.softmax(-1)
+    if counts is not None:
+        probabilities = probabilities * counts.unsqueeze(-1)
     return -(probabilities * (probabilities + INSIDE_LOG).log()).sum((-3, -2, -1))
 
 
