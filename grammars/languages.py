@@ -74,7 +74,7 @@ def make_language(
         >>> language == make_language("rot+perm", "3x10", seed=1)
         True
         >>> make_language("concat", "2x2", word_length="1-3", seed=2).examples()["message"].tolist()
-        []
+        ['dbdad', 'dbdac', 'caad']
     """
     whole_space = MeaningSpace.of(space)
     whole_seed = whole_number("seed", seed, -LARGEST_SEED - 1, LARGEST_SEED)

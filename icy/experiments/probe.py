@@ -13,7 +13,7 @@ from icy.config.settings import TrainingSettings, settings_for, with_budget
 from icy.config.specs import ProbeSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import words
@@ -185,7 +185,11 @@ def _complete(blank: ProbeJob, user_grammars: UserGrammars, seeds: list[int]) ->
 
 
 def require_ends(task: Task, settings: TrainingSettings) -> None:
-    """Raise IncompatibleError if the sender of a task cannot end messages in its representation."""
+    """Raise IncompatibleError if the model of a task does not take messages that end early."""
+    if not getattr(task.entry.load(), "takes_ends", True):
+        raise IncompatibleError(
+            f"{task.entry.qualified} declares that it does not take messages that end early: give a single word length."
+        )
     from icy.training.engine import representation_of
     from icy.training.learners import supervised_loss
 

@@ -20,8 +20,8 @@ from icy.core.text import counted, words
 from icy.grammars import is_grammar
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
-from icy.languages.word_lengths import bounds_of
 from icy.languages.names import content_name, grammar_name, is_language, language_file, short_name
+from icy.languages.word_lengths import bounds_of
 from icy.records.pack import file_in
 
 LEAST_VOCABULARY = 2  # of grammars

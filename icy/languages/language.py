@@ -426,9 +426,10 @@ class Language:
 
     def __repr__(self) -> str:
         seed = "" if self.seed is None else f", seed {self.seed}"
+        most = "" if self.eos is None else "at most "
         return (
             f"Language({self.name!r}, {self.space}, {self.space.size} messages of "
-            f"{counted(self.message_length, 'token')}, "
+            f"{most}{counted(self.message_length, 'token')}, "
             f"vocabulary {self.vocab_size}{seed})"
         )
 
