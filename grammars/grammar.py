@@ -66,7 +66,7 @@ class WordTable:
         vocab_size: number of tokens, V.
         word_length: tokens per word, w.
         rng: the generator to draw from; each corruption of a seed has its own.
-        shorter_words: whether words may be shorter than w. Then messages have ABSENT (-1) in place of the missing tokens
+        shorter_words: whether words may be shorter than w. Then messages have ABSENT (-1) in place of missing tokens
             of a word.
     """
 

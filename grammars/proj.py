@@ -20,8 +20,8 @@ class Proj(Corruption):
 
     The matrix P has shape [L * V, L * V], where component t * V + v is token v at position t, with entries uniform
     on [0, 1) as in the authors' program. It is not orthogonal or checked for invertibility, and distinct meanings
-    may get the same message: at 5x10 with V = 4 and w = 4 about 92 % of the messages are distinct. Shorter messages keep
-    their lengths: absent tokens add nothing to the sums.
+    may get the same message: at 5x10 with V = 4 and w = 4 about 92 % of the messages are distinct. Shorter messages
+    keep their lengths: absent tokens add nothing to the sums.
 
     Raises:
         InvalidSettingError: P does not fit in memory.

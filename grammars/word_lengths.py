@@ -12,8 +12,9 @@ from icy.languages.frequencies import Frequencies
 from icy.languages.meanings import MAX_LOG2_SIZE, MeaningSpace
 from icy.languages.word_lengths import bounds_of
 
-from .grammar import ABSENT, IntArray, Words, digits, require_enough_words
+from .grammar import ABSENT, IntArray, digits, require_enough_words
 
+Words = Int64[IntArray, "attr={space.attributes} value={space.values} longest"]
 Tokens = Int64[IntArray, "meaning length"]
 
 

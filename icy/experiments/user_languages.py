@@ -98,8 +98,8 @@ class UserGrammars:
                     "need separate runs: all grammars of a run have the same meanings and message length."
                 )
         own_space, own_length = shapes[first]
-        most = max(self.languages, key=lambda name: _tokens(self.languages[name]))
-        least = max(_tokens(self.languages[most]), LEAST_VOCABULARY)
+        most = max(self.languages, key=lambda name: self.languages[name].token_count)
+        least = max(self.languages[most].token_count, LEAST_VOCABULARY)
         if "meanings" in spec.given and space != own_space:
             raise _conflict("meanings", space, first, self.languages[first], own_space)
         if "word_length" in spec.given and word_length != own_length:
@@ -190,11 +190,6 @@ def _language_in_results(name: str, places: Iterable[str | Path]) -> Language:
         return replace(Language.load(copy), name=short_name(name))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _tokens(language: Language) -> int:
-    """Return the vocabulary size of a language without its end token."""
-    return language.vocab_size - (language.eos is not None)
 
 
 def _word_length(name: str, language: Language) -> int | str:

@@ -323,6 +323,11 @@ class Language:
         return None if rest or self.eos is not None else length
 
     @property
+    def token_count(self) -> int:
+        """Number of tokens in the vocabulary, without the end token."""
+        return self.vocab_size - (self.eos is not None)
+
+    @property
     def lengths(self) -> NDArray[np.int64]:
         """Tokens of each message before its end, shape [N].
 

@@ -46,7 +46,7 @@ def _language_options(meanings: str) -> Decorator:
         click.option("--meanings", default=meanings, help="Meaning space: attributes x values."),
         click.option("--vocab-size", type=int, default=DEFAULTS["vocab_size"], help="Number of tokens, V."),
         click.option("--word-length", metavar="w|w-w", default=str(DEFAULTS["word_length"]), help=WORD_LENGTH),
-        click.option("--frequencies", metavar="zipf:S", help="Of words of different lengths, frequent values get short."),
+        click.option("--frequencies", metavar="zipf:S", help="Frequent values get the short words."),
         click.option("--seed", type=int, default=DEFAULTS["seed"], help="Seed of the words and all random draws."),
         plugin_option,
     )
@@ -110,7 +110,7 @@ def _lengths(language: Language) -> str:
     if language.eos is None:
         return f"{counted(language.message_length, 'token')}, vocabulary {language.vocab_size}"
     few, many = language.lengths.min(), language.lengths.max()
-    return f"{few} to {counted(int(many), 'token')}, vocabulary {language.vocab_size - 1} and the end token"
+    return f"{few} to {counted(int(many), 'token')}, vocabulary {language.token_count} and the end token"
 
 
 def _about(name: str) -> str:
@@ -126,7 +126,7 @@ def _print_side_by_side(languages: list[Language], format_: str) -> None:
         _print_block(meanings, columns, list(columns), format_)
         return
     note(
-        f"{languages[0].space} meanings, vocabulary {languages[0].vocab_size - (languages[0].eos is not None)}, seed {languages[0].seed}; "
+        f"{languages[0].space} meanings, vocabulary {languages[0].token_count}, seed {languages[0].seed}; "
         "`icy show GRAMMAR` says more about one."
     )
     console = stdout()

@@ -18,6 +18,7 @@ from icy.cli.metric_sources import MetricSource, as_reported_sources, has_start,
 from icy.cli.options import (
     FORMATS,
     SPREADS,
+    WORD_LENGTH,
     Assignment,
     Assignments,
     Several,
@@ -88,7 +89,7 @@ FROM_FILES = together(
         metavar="letters|spaces|whole|SEPARATOR",
         help="How to divide texts into tokens; by default icy detects it.",
     ),
-    click.option("--eos", metavar="TOKEN", help="Token that ends a message; by default that of a language of icy, if any."),
+    click.option("--eos", metavar="TOKEN", help="Token that ends a message; by default only that of icy's languages."),
     click.option("--start", metavar="TOKEN", help="Token that begins every message and is dropped."),
     click.option("--pad", metavar="TOKEN", help="Token that pads messages; nan for missing values."),
     click.option(
