@@ -10,7 +10,7 @@ from .languages import make_language, resolve
 CACHE_BYTES = 128 * 2**20  # 64 languages of 5x10; the least recently used are removed
 BYTES_OF_ONE = 1024  # a language without its messages
 
-Key = tuple[str, MeaningSpace, int, int | str, int, Frequencies | None]
+Key = tuple[str, MeaningSpace, int, int | str, Frequencies | None, int]
 _cache: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of the last use
 
 
@@ -27,7 +27,7 @@ def shared_language(
     A language is read-only, so callers may share it. Arguments and errors are those of `make_language`.
     """
     entries = resolve(name)
-    key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, seed, frequencies
+    key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, frequencies, seed
     made_by, language = _cache.pop(key, (None, None))
     if language is None or made_by != entries:  # the grammar may have been registered again, for example in a notebook
         language = make_language(name, space, vocab_size, word_length, seed, frequencies=frequencies)
