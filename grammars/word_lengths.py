@@ -23,9 +23,9 @@ def words_of_lengths(
 ) -> Words:
     """Draw words of different lengths: a prefix code, in which no word is the beginning of another word.
 
-    Each value draws its length uniformly among the lengths that leave a word for every other value, in a random order
-    of the values. Then the words are drawn uniformly, short ones first, among those that do not begin with another
-    word. With frequencies, the lengths are sorted: frequent values get the short words.
+    Each value draws its length uniformly from the lengths that leave a word for every other value, in a random order
+    of the values. Then the words are drawn uniformly, short words first. A word never begins with an earlier one. With
+    frequencies, the lengths are sorted: frequent values get the short words.
 
     Args:
         space: the meanings.

@@ -103,7 +103,7 @@ class Language:
             vocab_size: V of the sender; if it is larger than a language allows, tokens are renumbered in order.
             name: see Language.
             seed: see Language.
-            ends: whether messages end at the start symbol. What follows it is replaced by the start symbol.
+            ends: whether messages end at the start symbol. Later tokens are replaced by the start symbol.
         """
         if ends:
             ended = np.logical_or.accumulate(messages == vocab_size, axis=1)

@@ -105,7 +105,7 @@ def check_attributes_of_several_sizes(case: GrammarCase) -> None:
 
 
 def check_words_of_different_lengths(case: GrammarCase) -> None:
-    """Words of different lengths give messages as long as those of concat, or are refused with an IncompatibleError."""
+    """With words of different lengths, messages are as long as in concat; or they are refused by IncompatibleError."""
     sizes = case.space, case.vocab_size, "1-3", case.seed
     try:
         language = make_language(case.name, *sizes)

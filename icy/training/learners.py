@@ -296,7 +296,7 @@ def supervised_loss(representation: Representation, side: str, ends: bool = Fals
     Args:
         representation: the representation.
         side: "sender" or "receiver".
-        ends: whether messages have different lengths. The loss of a sender then ignores what follows their end.
+        ends: whether messages have different lengths. The loss of a sender then ignores positions after their end.
 
     Raises:
         IncompatibleError: senders cannot end messages in this representation.
