@@ -88,13 +88,14 @@ def make_language(
     if shorter:
         table = _words_of_lengths(entries, table, whole_space, vocab_size, word_length, whole_seed, frequencies)
     sizes = whole_space, vocab_size, longest
+    made: Any
     if _is_corruption(entries[0]):
         base = base_messages(*sizes, whole_seed, table)
         made = _corrupt(entries, base, sizes, whole_seed, generators, shorter)
     else:
         made = entries[0].create(*sizes, whole_seed, **_words_for(entries[0], table, shorter, whole_space))
-    if shorter:
-        made = Language(whole_space, joined(made, fill=vocab_size), vocab_size + 1, eos=vocab_size)
+    if shorter and not isinstance(made, Language):
+        made = Language(whole_space, joined(np.asarray(made), fill=vocab_size), vocab_size + 1, eos=vocab_size)
     canonical = "+".join(entry.name for entry in entries)
     return _check_result(made, canonical, whole_space, vocab_size + shorter, longest, whole_seed)
 

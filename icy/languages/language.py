@@ -211,7 +211,7 @@ class Language:
 
         Example:
             >>> from icy.languages.language import Language
-            >>> Language("1x2", [[0, 1], [2, 0]], vocab_size=3, eos=0).ending(4, 3).messages.tolist()
+            >>> Language("1x2", [[0, 0], [2, 0]], vocab_size=3, eos=0).ending(4, 3).messages.tolist()
             [[4, 4, 4], [1, 4, 4]]
         """
         if self.eos is None:
