@@ -84,6 +84,8 @@ def make_language(
     check_settings(whole_space, vocab_size, longest)
     vocab_size = int(vocab_size)  # NumPy's integers would overflow in V ** L
     shorter = shortest < longest
+    if frequencies is not None and not shorter:
+        raise InvalidSettingError("frequencies need words of different lengths, such as a word length of 1-4.")
     table = None if words is None else given_words(words, whole_space, vocab_size, longest)
     if shorter:
         table = _words_of_lengths(entries, table, whole_space, vocab_size, word_length, whole_seed, frequencies)

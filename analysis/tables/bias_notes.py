@@ -48,7 +48,7 @@ def _sides(long: pd.DataFrame) -> list[str]:
         return []
     spaces = long["meanings"].dropna().unique()
     ends = long["options"].astype(str).str.contains("word_lengths=").any() if "options" in long else False
-    tokens = "1/V" if ends else _chance([1 / size for size in long["vocab_size"].dropna().unique()], "1/V")
+    tokens = "about 1/V" if ends else _chance([1 / size for size in long["vocab_size"].dropna().unique()], "1/V")
     attributes = _chance([MeaningSpace.parse(str(space)).chance for space in spaces], "1/K")
     return [
         f"accuracy is of tokens for senders (chance {tokens}) and of attributes for receivers (chance {attributes}): "
