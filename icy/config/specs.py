@@ -188,7 +188,9 @@ class ProbeSpec(RunSpec):
         frequencies: how often each meaning is drawn: "equal"; "zipf:S", in proportion to 1 / rank ** S, where each seed
             has its own order of the meanings; by default by the weights of the file, or equal. Or several.
         vocab_size: V, or several.
-        word_length: tokens per word, w, or several; messages have A*w.
+        word_length: tokens per word, w, or several; messages have A*w. Or the smallest and the largest number, "1-4":
+            each value has its own, a message ends with an end token, and if meanings have frequencies, frequent values
+            have short words.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         word_seeds: seeds of only the words, each a separate row with all `seeds`, which then vary only initial weights
             and the sequence of meanings; by default each seed has its own words.
@@ -231,7 +233,7 @@ class ProbeSpec(RunSpec):
     meanings: Spaces = option("5x10", **MEANINGS)
     frequencies: str | Iterable[str] | None = option(None, metavar="equal|zipf:S[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
-    word_length: Numbers = option(4, metavar="w[,...]")
+    word_length: Numbers = option(4, metavar="w|w-w[,...]")
     seeds: Numbers = option(3, **SEEDS)
     word_seeds: Numbers | None = option(
         None,

@@ -10,7 +10,7 @@ def counted(messages: Integer[Tensor, "*lead length"], end: int) -> Bool[Tensor,
     """Return the positions up to the first end token, which counts too.
 
     Args:
-        messages: tokens; what follows an end token is ignored.
+        messages: tokens; tokens after an end token are ignored.
         end: the end token.
 
     Example:

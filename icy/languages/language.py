@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ class Language:
             vocab_size: V of the sender; if it is larger than a language allows, tokens are renumbered in order.
             name: see Language.
             seed: see Language.
-            ends: whether messages end at the start symbol. What follows it is replaced by the start symbol.
+            ends: whether messages end at the start symbol. Later tokens are replaced by the start symbol.
         """
         if ends:
             ended = np.logical_or.accumulate(messages == vocab_size, axis=1)
@@ -198,6 +198,28 @@ class Language:
             **options: as for `read`.
         """
         return cls.read(path, meaning_columns=meaning_columns, message_columns=message_columns, **options)
+
+    def ending(self, vocab_size: int, message_length: int) -> Language:
+        """Return the language with the end token V, after `vocab_size` tokens, and longer padding.
+
+        Args:
+            vocab_size: number of tokens except the end token, V.
+            message_length: tokens of a message with its padding.
+
+        Raises:
+            InvalidSettingError: the messages have one length, or the language has more tokens.
+
+        Example:
+            >>> from icy.languages.language import Language
+            >>> Language("1x2", [[0, 0], [2, 0]], vocab_size=3, eos=0).ending(4, 3).messages.tolist()
+            [[4, 4, 4], [1, 4, 4]]
+        """
+        if self.eos is None:
+            raise InvalidSettingError(f"The messages of {self!r} have one length, and no end token.")
+        tokens = self.messages.astype(np.int64)
+        numbered = np.where(tokens == self.eos, vocab_size, tokens - (tokens > self.eos))
+        padded = np.pad(numbered, ((0, 0), (0, message_length - self.message_length)), constant_values=vocab_size)
+        return replace(self, messages=padded, vocab_size=vocab_size + 1, eos=vocab_size)
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -299,6 +321,11 @@ class Language:
         """Tokens per word, L / A; None if L is not a multiple of A, or messages end at `eos`."""
         length, rest = divmod(self.message_length, self.space.attributes)
         return None if rest or self.eos is not None else length
+
+    @property
+    def token_count(self) -> int:
+        """Number of tokens in the vocabulary, without the end token."""
+        return self.vocab_size - (self.eos is not None)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -404,9 +431,10 @@ class Language:
 
     def __repr__(self) -> str:
         seed = "" if self.seed is None else f", seed {self.seed}"
+        most = "" if self.eos is None else "at most "
         return (
             f"Language({self.name!r}, {self.space}, {self.space.size} messages of "
-            f"{counted(self.message_length, 'token')}, "
+            f"{most}{counted(self.message_length, 'token')}, "
             f"vocabulary {self.vocab_size}{seed})"
         )
 

@@ -357,6 +357,8 @@ def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
     table = Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name)
     if given.eos is not None and given.eos in given.messages:
         table = table.without(Rule(eos=given.eos))
+    elif given.eos is not None:
+        table = replace(table, vocab_size=given.token_count, removed=(given.eos,))
     return table.without(rule)
 
 

@@ -36,7 +36,7 @@ class Record(TypedDict, total=False):
         seed: seed of the words of the language, the initial weights and all draws.
         meanings: the meaning space, as in "5x10".
         vocab_size: number of tokens, V.
-        word_length: tokens per word, w.
+        word_length: tokens per word, w; of words of different lengths, the longest.
         hidden_size: hidden size, E.
         representation: "soft", "gumb" or "discr"; for a pair, the representation of the link.
         protocol: name of the protocol.

@@ -41,7 +41,7 @@ def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:
     messages = torch.zeros(*examples, task.message_length, dtype=torch.long, device="cpu")
     inputs, targets = (meanings, messages) if task.side == "sender" else (messages, meanings)
     arguments = [inputs, targets] if getattr(model, "teacher_forcing", False) else [inputs]
-    loss = supervised_loss(representation_of(task, settings), task.side)
+    loss = supervised_loss(representation_of(task, settings), task.side, bool(task.word_lengths))
     keys = torch.zeros(1, dtype=torch.long, device="cpu")
     engine = "broadcast" if getattr(model, "broadcasts", False) else "loop"
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from icy.config.protocols import BASELINE, decide, reached_at
 from icy.config.settings import TrainingSettings
 from icy.core.devices import make_current
+from icy.core.ends import UNCOUNTED, counted
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.representations import VOCABULARY, WITH_START, Representation, get_representation, without_start
 from icy.core.streams import stream_key
@@ -135,7 +136,7 @@ class Run(Lockstep):
         return make_learner(
             [models[s] for s in seeds],
             seeds,
-            supervised_loss(representation_of(task, settings), task.side),
+            supervised_loss(representation_of(task, settings), task.side, bool(task.word_lengths)),
             settings,
             device,
             inputs[0],
@@ -198,6 +199,8 @@ class Run(Lockstep):
 
     def _read(self, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
         inputs, targets = self._batches(purpose, self.updates, 1, size, which)
+        if self.task.word_lengths and self.task.side == "sender":
+            targets = targets.masked_fill(~counted(targets, self.task.vocab_size), UNCOUNTED)
         readings: list[float] = accuracy(self.learner, inputs[0], targets[0], which).tolist()
         return readings
 

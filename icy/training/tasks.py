@@ -27,6 +27,8 @@ class Task:
         options: further arguments of the model.
         paired: whether the model is a side of a pair. The sides of a pair start from different random numbers.
         max_length: tokens of a message that may end early, in place of A*w.
+        word_lengths: the bounds of the lengths of words, such as "1-4", where word_length is the larger one; "" if all
+            words have word_length tokens.
     """
 
     entry: Entry
@@ -38,6 +40,7 @@ class Task:
     options: Fields = field(default_factory=dict)
     paired: bool = False
     max_length: int | None = None
+    word_lengths: str = ""
 
     @property
     def entries(self) -> list[Entry]:

@@ -9,6 +9,7 @@ enum LossKind { CROSS_ENTROPY, STRAIGHT_THROUGH, LEAST_SQUARES, REINFORCE };
 
 struct Loss {
     int64_t kind, places, choices;
+    int64_t end;            // target after which places do not count, or -1
     double scale;           // factor of the loss of one place of one example
     double temperature;     // for STRAIGHT_THROUGH
     double reward, entropy;  // weights of REINFORCE
@@ -20,6 +21,19 @@ struct Place {
     float* grad;
     long first;
 };
+
+// The number of places of some rows up to the first end, which counts too.
+inline long counted_places(const Loss& loss, const int64_t* targets, long rows) {
+    if (loss.end < 0) return rows * loss.places;
+    long count = 0;
+    for (long row = 0; row < rows; row++)
+        for (long t = 0; t < loss.places; t++, count++)
+            if (targets[row * loss.places + t] == loss.end) {
+                count++;
+                break;
+            }
+    return count;
+}
 
 constexpr float INSIDE_LOG = 1e-8f;
 constexpr double SMALLEST_DEVIATION = 0.1;
@@ -34,8 +48,10 @@ inline double loss_of_rows(const Loss& loss, const Place* places, long rows, lon
     for (long row = 0; row < rows; row += LANES) {
         const int live = (int)std::min<long>(LANES, rows - row);
         Vector sums = all(0);
+        auto counts = sums == sums;
         for (long t = 0; t < loss.places; t++) {
             const Place& place = places[t];
+            const Vector before = sums;
             Vector target;
             for (long i = 0; i < LANES; i++)
                 target[i] = (float)targets[std::min(row + i, rows - 1) * loss.places + t];
@@ -50,7 +66,8 @@ inline double loss_of_rows(const Loss& loss, const Place* places, long rows, lon
                 const Vector inverse = scale / whole;
                 for (long c = 0; c < loss.choices; c++) {
                     const Vector share = p[c] * inverse;
-                    at.put(place.grad, row, place.first + c, target == (float)c ? share - scale : share);
+                    const Vector slope = target == (float)c ? share - scale : share;
+                    at.put(place.grad, row, place.first + c, counts ? slope : all(0));
                 }
                 sums += logarithm(whole) + largest - chosen;
             } else if (loss.kind == LEAST_SQUARES) {
@@ -74,8 +91,14 @@ inline double loss_of_rows(const Loss& loss, const Place* places, long rows, lon
                     x[c] = 2.f * scale * d;
                     mean += p[c] * x[c];
                 }
-                for (long c = 0; c < loss.choices; c++)
-                    at.put(place.grad, row, place.first + c, p[c] * (x[c] - mean) * rate);
+                for (long c = 0; c < loss.choices; c++) {
+                    const Vector slope = p[c] * (x[c] - mean) * rate;
+                    at.put(place.grad, row, place.first + c, counts ? slope : all(0));
+                }
+            }
+            if (loss.end >= 0) {
+                sums = counts ? sums : before;
+                counts = counts & (target != (float)loss.end);
             }
         }
         total += sum(first_lanes(sums, live));
@@ -83,7 +106,7 @@ inline double loss_of_rows(const Loss& loss, const Place* places, long rows, lon
     return total * loss.scale;
 }
 
-// Draw each place of some rows; count in `rewards` the draws that equal the target.
+// Draw each place of some rows; count in `rewards` the draws that equal the target. -1 is a place that does not count.
 inline void draw_rows(const Loss& loss, const Place* places, long rows, long distance, const int64_t* targets,
                       const Noise& noise, long first, int32_t* drawn, float* rewards) {
     const Columns at{rows, distance};
@@ -99,8 +122,10 @@ inline void draw_rows(const Loss& loss, const Place* places, long rows, long dis
                 largest = larger(x, largest);
             }
             for (long i = 0; i < live; i++) {
-                drawn[(row + i) * loss.places + t] = (int32_t)best[i];
-                rewards[row + i] += (int64_t)best[i] == targets[(row + i) * loss.places + t];
+                const long here = (row + i) * loss.places + t;
+                const bool after = loss.end >= 0 && t > 0 && (drawn[here - 1] < 0 || targets[here - 1] == loss.end);
+                drawn[here] = after ? -1 : (int32_t)best[i];
+                rewards[row + i] += !after && (int64_t)best[i] == targets[here];
             }
         }
     }
@@ -133,6 +158,8 @@ inline double reinforce_rows(const Loss& loss, const Place* places, long rows, l
             for (long i = 0; i < LANES; i++)
                 choice[i] = (float)drawn[std::min(row + i, rows - 1) * loss.places + t];
             const Vector whole = probabilities(at, places[t].scores, row, places[t].first, loss.choices, p);
+            const auto counts = choice >= 0.f;
+            const Vector before = sums;
             Vector chosen = all(0), mean = all(0);
             for (long c = 0; c < loss.choices; c++) {
                 chosen = choice == (float)c ? at.get(places[t].scores, row, places[t].first + c) : chosen;
@@ -142,9 +169,11 @@ inline double reinforce_rows(const Loss& loss, const Place* places, long rows, l
                 mean += p[c] * s[c];
             }
             sums += reward * advantage * (whole - chosen);
+            sums = counts ? sums : before;
             for (long c = 0; c < loss.choices; c++) {
                 const Vector of_reward = reward * advantage * (choice == (float)c ? p[c] - 1.f : p[c]);
-                at.put(places[t].grad, row, places[t].first + c, of_reward + p[c] * (s[c] - mean));
+                const Vector slope = of_reward + p[c] * (s[c] - mean);
+                at.put(places[t].grad, row, places[t].first + c, counts ? slope : all(0));
             }
         }
         total += sum(first_lanes(sums, live));

@@ -11,12 +11,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icy.core.ends import counted
 from icy.core.noise import Noise
 
 from .discrete import ANSWERS, Discrete
 from .gumbel import Gumbel
 from .losses import advantage, cross_entropy, entropy
-from .mixins import Symbols
+from .mixins import Symbols, end_of
 from .protocol import Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
 from .soft import Soft
 
@@ -77,8 +78,8 @@ class Ending(Symbols, Generic[Link]):
 
     def greedy_words(self, sent: Sent) -> Words:
         """Return the symbol of the largest score at each position, and the end token after the first end token."""
-        words, end = sent.argmax(-1), sent.shape[-1] - 1
-        return words.masked_fill((words == end).cumsum(-1) > 0, end)
+        words, end = sent.argmax(-1), end_of(sent)
+        return words.masked_fill(~counted(words, end), end)
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
         """Return the supervised loss of the link without ends."""
