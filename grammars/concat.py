@@ -3,11 +3,18 @@
 from icy.core.register import register_grammar
 from icy.languages.meanings import MeaningSpace
 
-from .grammar import Messages, Words, base_messages
+from .grammar import Lengths, Messages, Words, base_messages
 
 
 @register_grammar("concat", source="Perkins21 (COMP), Icy22 (concat)", aliases=("comp", "compositional"))
-def concat(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, words: Words | None = None) -> Messages:
+def concat(
+    space: MeaningSpace,
+    vocab_size: int,
+    word_length: int,
+    seed: int,
+    words: Words | None = None,
+    lengths: Lengths | None = None,
+) -> Messages:
     """Concatenates the words of the attribute values: fully compositional.
 
     Args:
@@ -16,6 +23,7 @@ def concat(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, wo
         word_length: w.
         seed: seed of the base words, unless `words` is given.
         words: the base words, shape [A, K, w].
+        lengths: number of tokens of each message; ignored, as it is that of the words.
 
     Returns:
         Messages, shape [N, A * w].

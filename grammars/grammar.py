@@ -28,9 +28,10 @@ from icy.languages.meanings import MeaningSpace
 IntArray = NDArray[np.int64]
 Messages = Int64[IntArray, "meaning={space.size} length={space.attributes*word_length}"]  # of a function
 TableMessages = Int64[IntArray, "meaning={table.space.size} length={table.message_length}"]  # of a corruption
+Lengths = Int64[IntArray, "meaning={space.size}"]
 Words = Int64[IntArray, "attr={space.attributes} value={space.values} word_length={word_length}"]
 
-NO_WORD = -1  # tokens in place of the word of a value that an attribute does not have
+ABSENT = -1  # in place of a token after the end of a shorter word, and of the words of values that do not exist
 LARGEST_DRAW = 2**62  # numbers up to this are drawn as one 64-bit integer, larger ones digit by digit
 
 
@@ -43,7 +44,9 @@ class Grammar(Protocol):
         word_length: tokens per attribute word, w; messages have length L = A * w.
         seed: every draw must come from `icy.core.streams.stream(seed, NAME)`, with the grammar's own name.
 
-    A function that accepts base words from the user also has an argument `words=None`, of shape [A, K, w].
+    A function that accepts base words from the user also has an argument `words=None`, of shape [A, K, w]. A function
+    that accepts words of different lengths also has `lengths=None`, the number of tokens of each message, [N]; then w
+    is the longest word, `words` has ABSENT (-1) after the end of a word, and so have the returned messages.
 
     Returns:
         A Language over `space`, or its messages: shape [N, L], tokens 0..V-1, rows in the order of meanings.
@@ -63,12 +66,15 @@ class WordTable:
         vocab_size: number of tokens, V.
         word_length: tokens per word, w.
         rng: the generator to draw from; each corruption of a seed has its own.
+        shorter_words: whether words may be shorter than w. Then messages have ABSENT (-1) in place of missing tokens
+            of a word.
     """
 
     space: MeaningSpace
     vocab_size: int
     word_length: int
     rng: np.random.Generator
+    shorter_words: bool = False
 
     @property
     def message_length(self) -> int:
@@ -87,6 +93,8 @@ class Corruption(ABC):
 
     Attributes:
         sides: the sides that can learn the grammar: "sender", "receiver" or both.
+        shorter_words: whether `apply` takes words of different lengths (see WordTable). It must keep the number of
+            tokens of every message.
 
     Example:
         >>> import numpy as np
@@ -101,6 +109,7 @@ class Corruption(ABC):
     """
 
     sides: ClassVar[tuple[str, ...]] = SIDES
+    shorter_words: ClassVar[bool] = False
 
     @abstractmethod
     def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
@@ -121,21 +130,25 @@ def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int
     The words depend only on the seed and the sizes, so all grammars of a seed share them.
 
     Returns:
-        Shape [A, K, w]; NO_WORD at values that an attribute does not have.
+        Shape [A, K, w]; ABSENT at values that an attribute does not have.
 
     Raises:
         InvalidSettingError: there are fewer different words than values.
     """
+    require_enough_words(space, vocab_size, word_length)
+    words = np.full((space.attributes, space.values, word_length), ABSENT)
+    words[space.existing] = distinct_digits(stream(seed, "words"), sum(space.size_of_each), vocab_size, word_length)
+    return words
+
+
+def require_enough_words(space: MeaningSpace, vocab_size: int, word_length: int) -> None:
+    """Raise InvalidSettingError if there are fewer different words of a length than values."""
     count, possible = sum(space.size_of_each), vocab_size**word_length
     if possible < count:
         raise InvalidSettingError(
             f"{space} needs {counted(count, 'different word')}, but a length of {word_length} gives only {possible} "
-            "over a "
-            f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
+            f"over a vocabulary of {vocab_size}; raise the vocabulary or the word length."
         )
-    words = np.full((space.attributes, space.values, word_length), NO_WORD)
-    words[space.existing] = distinct_digits(stream(seed, "words"), count, vocab_size, word_length)
-    return words
 
 
 def base_messages(

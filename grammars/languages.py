@@ -13,11 +13,14 @@ from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, Un
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import stream
 from icy.core.text import counted, words
+from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.names import is_language
+from icy.languages.word_lengths import bounds_of, word_length_of
 
-from .grammar import Corruption, IntArray, WordTable, base_messages, check_settings, given_words
+from .grammar import ABSENT, Corruption, IntArray, WordTable, base_messages, check_settings, given_words
+from .word_lengths import joined, words_of_lengths
 
 WILDCARDS = "*?["
 LANGUAGE_VERSION = "1"  # version of languages used as grammars, which never change: their names contain a hash
@@ -29,10 +32,11 @@ def make_language(
     name: str,
     space: MeaningSpace | str | tuple[int, int],
     vocab_size: int = 4,
-    word_length: int = 4,
+    word_length: int | str = 4,
     seed: int = 0,
     *,
     words: object = None,
+    frequencies: Frequencies | str | None = None,
     generators: Generators = stream,
 ) -> Language:
     """Make the language of a grammar.
@@ -44,9 +48,12 @@ def make_language(
         name: a grammar (`rot`), an alias (`comp`), or a chain of corruptions applied left to right (`rot+perm`).
         space: the meanings, such as "5x10".
         vocab_size: number of tokens, V.
-        word_length: tokens per attribute word, w; messages have length A * w.
+        word_length: tokens per attribute word, w; messages have length A * w. Or the smallest and the largest number,
+            "1-4": words have different lengths, and V is the token `Language.eos`, which ends the messages.
         seed: whole number.
         words: base words to use instead of the seed's: tokens, shape [A, K, w].
+        frequencies: how often each meaning occurs, such as "zipf:1". Of words of different lengths, frequent values get
+            the short ones.
         generators: function that returns the random generator of each corruption; by default streams of the seed. Other
             functions reproduce the languages of other programs.
 
@@ -56,7 +63,7 @@ def make_language(
     Raises:
         UnknownNameError: unknown grammar; the message suggests similar names.
         IncompatibleError: the chain holds a grammar that is not a corruption, the space does not suit the grammar, or
-            a plug-in's grammar does not accept words.
+            a plug-in's grammar does not accept words, or words of different lengths.
         InvalidSettingError: the sizes do not fit together, or the table does not fit in memory.
 
     Example:
@@ -66,20 +73,68 @@ def make_language(
         Language('rot+perm', 3x10, 1000 messages of 12 tokens, vocabulary 4, seed 1)
         >>> language == make_language("rot+perm", "3x10", seed=1)
         True
+        >>> make_language("concat", "2x2", word_length="1-3", seed=2).examples()["message"].tolist()
+        ['dbdad', 'dbdac', 'caad']
     """
     whole_space = MeaningSpace.of(space)
     whole_seed = whole_number("seed", seed, -LARGEST_SEED - 1, LARGEST_SEED)
     entries = resolve(name)
-    check_settings(whole_space, vocab_size, word_length)
-    vocab_size, word_length = int(vocab_size), int(word_length)  # NumPy's integers would overflow in V ** L
-    table = None if words is None else given_words(words, whole_space, vocab_size, word_length)
+    word_length = word_length_of(word_length)
+    shortest, longest = bounds_of(word_length)
+    check_settings(whole_space, vocab_size, longest)
+    vocab_size = int(vocab_size)  # NumPy's integers would overflow in V ** L
+    shorter = shortest < longest
+    if frequencies is not None and not shorter:
+        raise InvalidSettingError("frequencies need words of different lengths, such as a word length of 1-4.")
+    table = None if words is None else given_words(words, whole_space, vocab_size, longest)
+    if shorter:
+        table = _words_of_lengths(entries, table, whole_space, vocab_size, word_length, whole_seed, frequencies)
+    sizes = whole_space, vocab_size, longest
+    made: Any
     if _is_corruption(entries[0]):
-        base = base_messages(whole_space, vocab_size, word_length, whole_seed, table)
-        made = _corrupt(entries, base, (whole_space, vocab_size, word_length), whole_seed, generators)
+        base = base_messages(*sizes, whole_seed, table)
+        made = _corrupt(entries, base, sizes, whole_seed, generators, shorter)
     else:
-        made = entries[0].create(whole_space, vocab_size, word_length, whole_seed, **_words_for(entries[0], table))
+        made = entries[0].create(*sizes, whole_seed, **_words_for(entries[0], table, shorter, whole_space))
+    if shorter and not isinstance(made, Language):
+        made = Language(whole_space, joined(np.asarray(made), fill=vocab_size), vocab_size + 1, eos=vocab_size)
     canonical = "+".join(entry.name for entry in entries)
-    return _check_result(made, canonical, whole_space, vocab_size, word_length, whole_seed)
+    return _check_result(made, canonical, whole_space, vocab_size + shorter, longest, whole_seed)
+
+
+def _words_of_lengths(
+    entries: list[Entry],
+    given: IntArray | None,
+    space: MeaningSpace,
+    vocab_size: int,
+    word_length: int | str,
+    seed: int,
+    frequencies: Frequencies | str | None,
+) -> IntArray:
+    """Return words of different lengths, after a check that the grammars accept them.
+
+    Raises:
+        IncompatibleError: a grammar does not accept them.
+        InvalidSettingError: the user gives words too.
+    """
+    refused = next((entry for entry in entries if not takes_lengths(entry)), None)
+    if refused is not None:
+        raise IncompatibleError(
+            f"The grammar '{refused.name}' does not accept words of different lengths ({word_length}): give a single "
+            "word length."
+        )
+    if given is not None:
+        raise InvalidSettingError(f"Given words have one length, not {word_length}: leave the words out.")
+    law = Frequencies(frequencies) if isinstance(frequencies, str) else frequencies
+    return words_of_lengths(space, vocab_size, word_length, seed, law)
+
+
+def takes_lengths(entry: Entry) -> bool:
+    """Return whether a grammar accepts words of different lengths."""
+    factory = entry.load()
+    if _is_corruption(entry):
+        return bool(factory.shorter_words)
+    return {"words", "lengths"} <= inspect.signature(factory).parameters.keys()
 
 
 def canonical_name(name: str) -> str:
@@ -217,8 +272,8 @@ def _sides(entry: Entry) -> tuple[str, ...]:
     return tuple(getattr(entry.load(), "sides", SIDES))
 
 
-def _words_for(entry: Entry, words: IntArray | None) -> dict[str, IntArray]:
-    """Return the keyword argument that passes `words` to a grammar function; empty without words.
+def _words_for(entry: Entry, words: IntArray | None, shorter: bool, space: MeaningSpace) -> dict[str, IntArray]:
+    """Return the keyword arguments that pass words, and lengths of messages, to a grammar function.
 
     Raises:
         IncompatibleError: the function does not have this argument.
@@ -230,18 +285,26 @@ def _words_for(entry: Entry, words: IntArray | None) -> dict[str, IntArray]:
             f"The grammar '{entry.name}' makes its own words and does not accept others; add an "
             "argument `words=None` to its function."
         )
-    return {"words": words}
+    if not shorter:
+        return {"words": words}
+    counts = (words != ABSENT).sum(2)
+    return {"words": words, "lengths": counts[np.arange(space.attributes), space.all()].sum(1)}
 
 
 def _corrupt(
-    entries: list[Entry], messages: IntArray, sizes: tuple[MeaningSpace, int, int], seed: int, generators: Generators
+    entries: list[Entry],
+    messages: IntArray,
+    sizes: tuple[MeaningSpace, int, int],
+    seed: int,
+    generators: Generators,
+    shorter: bool,
 ) -> NDArray[np.integer[Any]]:
     uses: dict[str, int] = {}
     for entry in entries:
         uses[entry.name] = uses.get(entry.name, 0) + 1
         # A second use in one chain draws from another stream; the first use draws the same as the corruption alone.
         again = () if uses[entry.name] == 1 else (uses[entry.name],)
-        table = WordTable(*sizes, generators(seed, entry.name, *again))
+        table = WordTable(*sizes, generators(seed, entry.name, *again), shorter)
         messages = np.asarray(entry.create().apply(messages, table))
     return messages
 

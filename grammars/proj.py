@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from icy.core.memory import require_memory
 from icy.core.register import register_grammar
 
-from .grammar import Corruption, IntArray, TableMessages, WordTable
+from .grammar import ABSENT, Corruption, IntArray, TableMessages, WordTable
+from .word_lengths import joined, spread
 
 SCORES_AT_ONCE = 163_840  # elements of a block of [rows, V * L] floats that fits in the processor's cache
 
@@ -19,7 +20,8 @@ class Proj(Corruption):
 
     The matrix P has shape [L * V, L * V], where component t * V + v is token v at position t, with entries uniform
     on [0, 1) as in the authors' program. It is not orthogonal or checked for invertibility, and distinct meanings
-    may get the same message: at 5x10 with V = 4 and w = 4 about 92 % of the messages are distinct.
+    may get the same message: at 5x10 with V = 4 and w = 4 about 92 % of the messages are distinct. Shorter messages
+    keep their lengths: absent tokens add nothing to the sums.
 
     Raises:
         InvalidSettingError: P does not fit in memory.
@@ -30,6 +32,8 @@ class Proj(Corruption):
         'proj'
     """
 
+    shorter_words = True
+
     def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return projected messages; see Corruption.apply."""
         vocab, size = table.vocab_size, table.message_length * table.vocab_size
@@ -37,7 +41,12 @@ class Proj(Corruption):
         matrix = table.rng.random((size, size))
         # Scores of one token at all positions are contiguous, so the search for the best token reads them in order.
         by_token = matrix.reshape(size, table.message_length, vocab).swapaxes(1, 2).reshape(size, size)
-        components = messages + np.arange(table.message_length) * vocab
+        components, absent = messages + np.arange(table.message_length) * vocab, None
+        if table.shorter_words:
+            tokens = joined(messages)
+            absent = tokens == ABSENT
+            components = np.where(absent, size, tokens + np.arange(table.message_length) * vocab)
+            by_token = np.vstack([by_token, np.zeros(size)])  # absent tokens add nothing
         projected = np.empty_like(messages)
         rows_at_once = max(1, SCORES_AT_ONCE // size)
         for start in range(0, len(messages), rows_at_once):
@@ -45,7 +54,7 @@ class Proj(Corruption):
             scores = _sum_of_rows(by_token, components[block])
             of_tokens = scores.reshape(-1, vocab, table.message_length).swapaxes(0, 1)
             projected[block] = _best(np.ascontiguousarray(of_tokens))
-        return projected
+        return projected if absent is None else spread(np.where(absent, ABSENT, projected), messages != ABSENT)
 
 
 def _sum_of_rows(matrix: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from icy.core.register import register_grammar
 
-from .grammar import Corruption, TableMessages, WordTable
+from .grammar import ABSENT, Corruption, TableMessages, WordTable
 
 
 @register_grammar("rot", source="Perkins21 (ROT), Icy22 (rot), authors' program (Cumrot)")
@@ -21,6 +21,11 @@ class Rot(Corruption):
         [[1, 3, 2, 2, 0, 1]]
     """
 
+    shorter_words = True
+
     def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return rotated messages; see Corruption.apply."""
-        return np.cumsum(messages, axis=1, dtype=np.int64) % table.vocab_size
+        if not table.shorter_words:
+            return np.cumsum(messages, axis=1, dtype=np.int64) % table.vocab_size
+        present = messages != ABSENT
+        return np.where(present, np.cumsum(messages * present, axis=1) % table.vocab_size, ABSENT)

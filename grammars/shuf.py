@@ -24,6 +24,7 @@ class Shuf(Corruption):
     """
 
     sides: ClassVar[tuple[str, ...]] = ("receiver",)
+    shorter_words = True
 
     def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return messages of shuffled words; see Corruption.apply."""

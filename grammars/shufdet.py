@@ -24,6 +24,8 @@ class ShufDet(Corruption):
         9
     """
 
+    shorter_words = True
+
     def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return messages of reordered words; see Corruption.apply."""
         attributes, values = table.space.attributes, table.space.size_of_each[-1]

@@ -32,17 +32,20 @@ class Model(nn.Module):
     Args:
         space: the meanings.
         message_length: L.
-        vocab_size: V; there are scores for V + 1 symbols. The last is the start symbol, which is never a target.
+        vocab_size: V; there are scores for V + 1 symbols. The last is the start symbol. It is also the end
+            token of messages of different lengths, and otherwise never a target.
         hidden_size: E.
 
     Attributes:
         broadcasts: whether the forward pass pairs leading axes of the parameters with leading axes of the input, so
             that a stack of models runs as one. Models built from `icy.models.layers` do; `icy check` tests it.
         learns_by_gradient: False for a model that stores examples (see MemoryModel).
+        takes_ends: False for a model that cannot be trained on messages of different lengths.
     """
 
     broadcasts = False
     learns_by_gradient = True
+    takes_ends = True
 
     def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
         super().__init__()

@@ -26,7 +26,10 @@ README = "README.md"
 MOST_BYTES, MOST_OF_A_PICTURE = 11_500, 120_000
 NUMBER = r"\d+(?:\.\d+)?"
 PRINTED = {
-    "docs/grammars.md": ["show all --meanings 3x4 --word-length 2 --seed 123"],
+    "docs/grammars.md": [
+        "show all --meanings 3x4 --word-length 2 --seed 123",
+        "show all --meanings 3x4 --word-length 1-4 --seed 123",
+    ],
     "docs/models.md": ["list options sender/Composed"],
     "docs/metrics.md": ["metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre"],
     "docs/s2b.md": [
@@ -47,7 +50,11 @@ PRINTED = {
 }
 TRAINED = {
     "docs/s2b-agents.md": ["s2b train --quick --deaf"],
-    "docs/meanings.md": ["probe -m sender/FC2L -g rot,hol --meanings 10,4,2 --quick"],
+    "docs/meanings.md": [
+        "probe -m sender/FC2L -g rot,hol --meanings 10,4,2 --quick",
+        "probe -m sender/FC2L,sender/RNNAutoReg:LSTM,receiver/RNN1L:GRU -g perm,rot,hol --meanings 3x4 "
+        "--word-length 4,1-4 --hidden 32 --seeds 5",
+    ],
     "docs/end-to-end.md": [
         "e2e -s RNNAutoReg:GRU -r RNN:GRU --pretrain concat --pretrain perm --pretrain rot --quick",
         "e2e -s FC2L -r RNN1L:GRU --senders 3 --receivers 3 --replace-every 0,100 --steps 350 --quick",

@@ -30,7 +30,9 @@ PANELS = {  # columns of the curves, and labels of their axes
     "loss": "end-to-end\nloss",
     "accuracy": "end-to-end\naccuracy",
     "topsim": "topsim",
+    "mean_length": "mean length",
 }
+ALWAYS = [*PANELS][:-1]  # columns of the curves of all games
 FROM_SCRATCH = "#882255"  # a color that no grammar has
 # Above this accuracy, the axis is logarithmic in the error (1 - accuracy), to separate 0.95, 0.99 and 1.
 CLOSE = 0.9
@@ -67,7 +69,7 @@ def e2e(
     """
     checked_spread(spread)
     curves = _curves(results)
-    measures = [name for name in PANELS if curves[name].notna().any()]
+    measures = [name for name in PANELS if name in curves and curves[name].notna().any()]
     pairs = _pairs(curves)
     names = [f"{name} of {pair.label}" for pair in pairs for name in measures]
     grammars = set(curves["grammar"])
@@ -118,11 +120,11 @@ def _pairs(curves: pd.DataFrame) -> list[Line]:
 def _curves(results: HasRecords | pd.DataFrame) -> pd.DataFrame:
     if isinstance(results, HasRecords):
         curves = game_curves(results.records)
-    elif set(PANELS) <= set(results):
+    elif set(ALWAYS) <= set(results):
         curves = results
     else:
         curves = game_curves(records_of(results, "e2e"))  # raises an error, as a table has no curves
-    if not len(curves) or not {*PANELS, "steps", "seed", "representation"} <= set(curves):
+    if not len(curves) or not {*ALWAYS, "steps", "seed", "representation"} <= set(curves):
         raise InvalidSettingError(
             "These results have no curves of end-to-end runs: `icy e2e` trains a sender and a receiver together; "
             "`icy plot curves` draws models that were trained alone."

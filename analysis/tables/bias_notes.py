@@ -47,7 +47,8 @@ def _sides(long: pd.DataFrame) -> list[str]:
     if not {"sender", "receiver"} <= set(long["side"]):
         return []
     spaces = long["meanings"].dropna().unique()
-    tokens = _chance([1 / size for size in long["vocab_size"].dropna().unique()], "1/V")
+    ends = long["options"].astype(str).str.contains("word_lengths=").any() if "options" in long else False
+    tokens = "about 1/V" if ends else _chance([1 / size for size in long["vocab_size"].dropna().unique()], "1/V")
     attributes = _chance([MeaningSpace.parse(str(space)).chance for space in spaces], "1/K")
     return [
         f"accuracy is of tokens for senders (chance {tokens}) and of attributes for receivers (chance {attributes}): "

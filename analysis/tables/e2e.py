@@ -28,6 +28,8 @@ MEASURE_LABELS = {  # labels of measures, by column of the long table
     "end_to_end_accuracy": "end-to-end accuracy",
     "worst_accuracy": "worst pairing",
     "sender_agreement": "sender agreement",
+    "mean_length": "mean length",
+    "length_by_rank": "length by rank",
     "topsim": "topsim",
 }
 
@@ -130,8 +132,9 @@ def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[
 
 
 def _symbols_notes(long: pd.DataFrame) -> list[str]:
-    """Return a note on the symbols that agents can say, if these may include the start symbol."""
-    played = long[long["representation"].isin(OPEN)]
+    """Return a note on the symbols that agents can say, if these may include the start symbol as another token."""
+    ending = long["options"].str.contains("max_length=", na=False)
+    played = long[long["representation"].isin(OPEN) & ~ending]
     sizes = sorted(set(played["vocab_size"].dropna().astype(int)))
     if not sizes:
         return []
@@ -142,6 +145,21 @@ def _symbols_notes(long: pd.DataFrame) -> list[str]:
     number = f" (number {sizes[0]})" if len(sizes) == 1 else ""
     where = ", except in rows with symbols=V" if alone.any() else ""
     return [f"agents can say {count} and the start symbol{number}{where}; --symbols V excludes the start symbol"]
+
+
+def _length_notes(long: pd.DataFrame) -> list[str]:
+    """Return notes on the lengths of messages that senders may end early."""
+    notes = []
+    if "mean_length" in long and long["mean_length"].notna().any():
+        notes.append("mean length: tokens before the end token, which is the start symbol; over meanings by frequency")
+        if "soft" in set(long.loc[long["mean_length"].notna(), "representation"]):
+            notes.append("over a soft link the receiver reads probabilities, so greedy messages may be shorter")
+    if "length_by_rank" in long and long["length_by_rank"].notna().any():
+        notes.append(
+            "length by rank: Spearman's correlation of length with frequency rank; positive if frequent meanings have "
+            "shorter messages"
+        )
+    return notes
 
 
 def _topsim_notes(long: pd.DataFrame) -> list[str]:
@@ -178,6 +196,7 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         notes.append("end-to-end accuracy of populations: mean over all pairings of a sender and a receiver")
     if "sender_agreement" in long and long["sender_agreement"].notna().any():
         notes.append("sender agreement: mean share of equal words in the messages of two senders")
+    notes += _length_notes(long)
     if long["topsim"].notna().any():
         notes += _topsim_notes(long)
     notes += undefined_notes(long)

@@ -19,7 +19,7 @@ from icy.analysis.table_cells import EMPTY, Mark, TableCell
 GOOD_SIGNS = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 MIN_ROWS = 3  # least number of rows for marks in a column
 SIGNIFICANCE = 0.05  # largest p-value at which rows count as different
-FREQUENCIES = re.compile(r"(?:frequencies|existing)=[^,]*")  # in the column of options
+LANGUAGES = re.compile(r"(?:frequencies|existing|word_lengths)=[^,]*")  # in the column of options
 TableRow = tuple[pd.Series, list[str], dict[str, TableCell]]  # first replicate of a row, labels, cells by grammar
 
 
@@ -29,7 +29,7 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
     Args:
         rows: rows of the table. Models without parameters are left out.
         alike: columns of the long table; only rows with equal values in them, and with the same frequencies of
-            meanings, are compared.
+            meanings and lengths of words, are compared.
         grammars: columns of the table.
         spread: spread of the cells, a name of `icy.analysis.table_cells.SPREADS`.
 
@@ -39,7 +39,7 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
     sets: dict[str, list[TableRow]] = {}
     for row in rows:
         if pd.isna(row[0]["parameters"]) or row[0]["parameters"] != 0:
-            drawn = FREQUENCIES.findall(str(row[0]["options"])) if "options" in row[0] else []
+            drawn = LANGUAGES.findall(str(row[0]["options"])) if "options" in row[0] else []
             sets.setdefault(str([*(row[0][name] for name in alike), *drawn]), []).append(row)
     arrows: dict[str, set[str]] = {}
     for members in sets.values():

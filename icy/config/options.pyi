@@ -66,6 +66,8 @@ class SweepOptions(RunOptions, total=False):
     receivers: Numbers
     replace_every: Numbers
     replacement: str | Iterable[str]
+    max_length: Numbers | None
+    length_cost: float | str | Iterable[float | str]
     steps: int | None
     cap: float | None
     most: int
@@ -142,6 +144,8 @@ class EndToEndOptions(RunOptions, total=False):
     receivers: Numbers
     replace_every: Numbers
     replacement: str | Iterable[str]
+    max_length: Numbers | None
+    length_cost: float | str | Iterable[float | str]
     steps: int | None
     cap: float
     most: int

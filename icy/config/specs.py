@@ -188,7 +188,9 @@ class ProbeSpec(RunSpec):
         frequencies: how often each meaning is drawn: "equal"; "zipf:S", in proportion to 1 / rank ** S, where each seed
             has its own order of the meanings; by default by the weights of the file, or equal. Or several.
         vocab_size: V, or several.
-        word_length: tokens per word, w, or several; messages have A*w.
+        word_length: tokens per word, w, or several; messages have A*w. Or the smallest and the largest number, "1-4":
+            each value has its own, a message ends with an end token, and if meanings have frequencies, frequent values
+            have short words.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         word_seeds: seeds of only the words, each a separate row with all `seeds`, which then vary only initial weights
             and the sequence of meanings; by default each seed has its own words.
@@ -231,7 +233,7 @@ class ProbeSpec(RunSpec):
     meanings: Spaces = option("5x10", **MEANINGS)
     frequencies: str | Iterable[str] | None = option(None, metavar="equal|zipf:S[,...]")
     vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
-    word_length: Numbers = option(4, metavar="w[,...]")
+    word_length: Numbers = option(4, metavar="w|w-w[,...]")
     seeds: Numbers = option(3, **SEEDS)
     word_seeds: Numbers | None = option(
         None,
@@ -302,6 +304,11 @@ class EndToEndSpec(RunSpec):
         replace_every: updates after which new agents replace old ones, or several; 0 for never.
         replacement: agents that are replaced: "gradual", the oldest sender and the oldest receiver; "random", a random
             agent of each side; "receivers", all receivers; or several.
+        max_length: largest number of tokens of a message that the sender may end early, in place of A*w, or several.
+            The start symbol ends a message.
+        length_cost: cost of a token, which is added to the loss: a number, by default 0; "lazy", which grows with the
+            accuracy of the pair; "impatient", the receiver answers after every token; "lazimpa", both (Rita et al.
+            2020); or several.
         steps: updates of the game; from scratch 50000, after pre-training cap times concat's updates.
         cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (of
             the slower side).
@@ -333,7 +340,7 @@ class EndToEndSpec(RunSpec):
     job_kind = "e2e"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
     axes = (
-        *("senders", "receivers", "replace_every", "replacement"),
+        *("senders", "receivers", "replace_every", "replacement", "max_length", "length_cost"),
         *("representation", "pretrain_representation", "meanings", "frequencies", "vocab_size", "word_length"),
         *("hidden", "preset"),
     )
@@ -352,6 +359,8 @@ class EndToEndSpec(RunSpec):
     receivers: Numbers = option(1, metavar="M[,...]")
     replace_every: Numbers = option(0, metavar="N[,...]")
     replacement: str | Iterable[str] = option("gradual", metavar="gradual|random|receivers[,...]")
+    max_length: Numbers | None = option(None, metavar="N[,...]")
+    length_cost: float | str | Iterable[float | str] = option(0, metavar="C|lazy|impatient|lazimpa[,...]")
     steps: int | None = None
     cap: float = 20
     most: int = 10_000

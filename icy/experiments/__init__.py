@@ -35,7 +35,7 @@ register_job_kind(
         model="icy.training.pairs.model:saved_pair",
         measures=(
             *("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
-            *("worst_accuracy", "sender_agreement"),
+            *("worst_accuracy", "sender_agreement", "mean_length", "length_by_rank"),
         ),
         curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
         conventions="icy.training.pairs.pair_job:pair_conventions",
@@ -50,7 +50,7 @@ register_job_kind(
             "representation",
             "protocol",
             "pretrained",
-            *("senders", "receivers", "replace_every", "replacement"),
+            *("senders", "receivers", "replace_every", "replacement", "max_length", "length_cost"),
         ),
     )
 )

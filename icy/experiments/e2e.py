@@ -8,7 +8,7 @@ from typing import Unpack, cast
 
 from icy.config.options import EndToEndOptions
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
-from icy.config.settings import TrainingSettings, settings_for
+from icy.config.settings import OPEN, TrainingSettings, settings_for
 from icy.config.specs import EndToEndSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import seed_list
@@ -22,6 +22,7 @@ from icy.languages.frequencies import EQUAL, Frequencies
 from icy.models.creation import cannot_use
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
+from icy.training.lengths import Lengths
 from icy.training.pairs.pair_job import PairJob
 from icy.training.populations import Population
 from icy.training.tasks import PairEntry, PairTask
@@ -119,6 +120,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
         dict(spec.sender_options),
         dict(spec.receiver_options),
         population,
+        _lengths(spec, link, scratch=grammars == [SCRATCH]),
     )
     seeds = seed_list(spec.seeds)
     blank = PairJob(
@@ -164,6 +166,23 @@ def _population(spec: EndToEndSpec, frequencies: Frequencies | None, scratch: bo
             "replace_every."
         )
     return population
+
+
+def _lengths(spec: EndToEndSpec, link: str, scratch: bool) -> Lengths:
+    lengths = Lengths(cast(int | None, spec.max_length), cast(float | str, spec.length_cost))
+    if not lengths.vary:
+        return lengths
+    if "word_length" in spec.given:
+        raise InvalidSettingError("max_length replaces word_length: leave one of the two out.")
+    if not scratch:
+        raise InvalidSettingError("A sender that ends its messages starts from scratch: leave out pretrain.")
+    if link not in OPEN:
+        raise IncompatibleError(
+            f"Messages over '{link}' have no end token: leave out max_length, or choose one of {', '.join(OPEN)}."
+        )
+    if settings_for(str(spec.preset), "e2e", **spec.settings).symbols != "V+1":
+        raise InvalidSettingError("The start symbol ends a message: leave out symbols=V, or leave out max_length.")
+    return lengths
 
 
 def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:

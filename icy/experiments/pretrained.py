@@ -73,7 +73,10 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
         "meanings": str(task.space), "vocab_size": task.vocab_size, "word_length": task.word_length,
         "hidden_size": task.hidden_size, "representation": task.representation, "options": dict(task.options),
     }  # fmt: skip
-    drawn = {"existing": "", "frequencies": "", **({} if job.frequencies is None else job.frequencies.config)}
+    drawn = {
+        **dict.fromkeys(("existing", "frequencies", "word_lengths"), ""),
+        **({} if job.frequencies is None else job.frequencies.config),
+    }
     fields |= {name: content_name(value) for name, value in drawn.items()}
     configs = [{**dict.fromkeys(drawn, ""), **r["config"], "grammar": r["grammar"]} for r in probes.records]
     fits = [all(_content(config[name]) == value for name, value in fields.items()) for config in configs]

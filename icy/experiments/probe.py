@@ -9,11 +9,11 @@ from typing import Unpack
 
 from icy.config.options import ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
-from icy.config.settings import settings_for, with_budget
+from icy.config.settings import TrainingSettings, settings_for, with_budget
 from icy.config.specs import ProbeSpec, spell_out
 from icy.config.types import Grammars
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry, without_choices
 from icy.core.surroundings import standard_state
 from icy.core.text import words
@@ -95,6 +95,7 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     user_grammars = UserGrammars.of(spec.grammar, spec)
     spec, frequencies = with_space(spec)
     space, vocab_size, word_length = user_grammars.sizes(spec)
+    word_lengths = user_grammars.word_lengths(spec)
     from icy.core.representations import get_representation  # imports torch
 
     representation = get_representation(str(spec.representation)).name
@@ -102,7 +103,10 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     protocol = get_protocol(str(spec.protocol), spec.target, spec.cap, representation, spec.max_updates)
     settings = with_budget(settings_for(str(spec.preset), **spec.settings), protocol.max_updates)
     blank = ProbeJob(
-        Task(entries[0], space, vocab_size, word_length, sizes[0], representation, dict(spec.options)),
+        Task(
+            *(entries[0], space, vocab_size, word_length, sizes[0], representation, dict(spec.options)),
+            word_lengths=word_lengths,
+        ),
         protocol,
         settings,
         _split(spec, protocol, space),
@@ -111,6 +115,11 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     )
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
     word_seeds: Sequence[int | None] = [None] if spec.word_seeds is None else seed_list(spec.word_seeds)
+    if spec.word_seeds is not None and word_lengths and frequencies is not None and frequencies.depends_on_seed:
+        raise InvalidSettingError(
+            f"word_seeds need words that do not depend on the order of frequencies ({frequencies.law}): give a single "
+            "word length, or a table of meanings with weights."
+        )
     if spec.word_seeds is not None and user_grammars.languages:
         raise InvalidSettingError(
             f"word_seeds are for grammars; the language {next(iter(user_grammars.languages))} has its own words."
@@ -168,9 +177,23 @@ def _complete(blank: ProbeJob, user_grammars: UserGrammars, seeds: list[int]) ->
     names = [BASELINE, *(g for g in expand_grammars(user_grammars.names, task.side) if g != BASELINE)]
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
     job = replace(blank, replicates=replicates, languages=user_grammars.languages, parameters=parameter_counts(task))
+    if task.word_lengths:
+        require_ends(task, job.settings)
     for name in names:  # made now, so that a grammar that does not fit these sizes fails before a long run
         job.language(Replicate(name, seeds[0]))
     return job
+
+
+def require_ends(task: Task, settings: TrainingSettings) -> None:
+    """Raise IncompatibleError if the model of a task does not take messages that end early."""
+    if not getattr(task.entry.load(), "takes_ends", True):
+        raise IncompatibleError(
+            f"{task.entry.qualified} declares that it does not take messages that end early: give a single word length."
+        )
+    from icy.training.engine import representation_of
+    from icy.training.learners import supervised_loss
+
+    supervised_loss(representation_of(task, settings), task.side, ends=True)
 
 
 def parameter_counts(task: Task) -> dict[str, int]:

@@ -21,6 +21,7 @@ from icy.grammars import is_grammar
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.names import content_name, grammar_name, is_language, language_file, short_name
+from icy.languages.word_lengths import bounds_of
 from icy.records.pack import file_in
 
 LEAST_VOCABULARY = 2  # of grammars
@@ -66,7 +67,7 @@ class UserGrammars:
     def sizes(
         self, spec: ProbeSpec | EndToEndSpec | ChainSpec, with_concat: bool = True
     ) -> tuple[MeaningSpace, int, int]:
-        """Return the meanings, the vocabulary size and the word length of a run.
+        """Return the meanings, the vocabulary size and the word length of a run; of different lengths, the largest.
 
         Languages of the user determine these sizes. A language may use fewer tokens than the vocabulary size of the
         spec or of another language.
@@ -80,9 +81,14 @@ class UserGrammars:
                 vocabulary is too small for concat.
         """
         space = MeaningSpace.of(cast(Meanings, spec.meanings))
-        vocab_size, word_length = cast(int, spec.vocab_size), cast(int, spec.word_length)
+        vocab_size, word_length = cast(int, spec.vocab_size), cast(int | str, spec.word_length)
+        if self.word_lengths(spec) and not isinstance(spec, ProbeSpec):
+            raise InvalidSettingError(
+                f"{spec.function} needs words of one length, not of {self.word_lengths(spec)} tokens; only probes, "
+                "sweeps and searches take words of different lengths."
+            )
         if not self.languages:
-            return space, vocab_size, word_length
+            return space, vocab_size, bounds_of(word_length)[1]
         shapes = {name: (one.space, _word_length(name, one)) for name, one in self.languages.items()}
         first = next(iter(shapes))
         for name, shape in shapes.items():
@@ -92,8 +98,8 @@ class UserGrammars:
                     "need separate runs: all grammars of a run have the same meanings and message length."
                 )
         own_space, own_length = shapes[first]
-        most = max(self.languages, key=lambda name: self.languages[name].vocab_size)
-        least = max(self.languages[most].vocab_size, LEAST_VOCABULARY)
+        most = max(self.languages, key=lambda name: self.languages[name].token_count)
+        least = max(self.languages[most].token_count, LEAST_VOCABULARY)
         if "meanings" in spec.given and space != own_space:
             raise _conflict("meanings", space, first, self.languages[first], own_space)
         if "word_length" in spec.given and word_length != own_length:
@@ -102,15 +108,20 @@ class UserGrammars:
             vocab_size = least
         elif vocab_size < least:
             raise _conflict("vocab_size", vocab_size, most, self.languages[most], f"at least {least}")
-        words = sum(own_space.size_of_each)
-        if with_concat and vocab_size**own_length < words:
-            enough = next(size for size in range(vocab_size, words + 1) if size**own_length >= words)
+        words, longest = sum(own_space.size_of_each), bounds_of(own_length)[1]
+        if with_concat and vocab_size**longest < words:
+            enough = next(size for size in range(vocab_size, words + 1) if size**longest >= words)
             raise InvalidSettingError(
                 f"{BASELINE}, which languages are compared with, needs {words} words of "
-                f"{counted(own_length, 'token')}, more than a vocabulary of {vocab_size} has: give vocab_size "
+                f"{counted(longest, 'token')}, more than a vocabulary of {vocab_size} has: give vocab_size "
                 f"(--vocab-size) {enough} or more. '{first}' then uses a part of the vocabulary."
             )
-        return own_space, vocab_size, own_length
+        return own_space, vocab_size, longest
+
+    def word_lengths(self, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> str:
+        """Return the bounds of the lengths of words, such as "1-4"; "" if all words have one length."""
+        given = [_word_length(name, one) for name, one in self.languages.items()] or [cast(int | str, spec.word_length)]
+        return given[0] if isinstance(given[0], str) else ""
 
 
 def _each(grammars: Any) -> list[Any]:
@@ -181,12 +192,16 @@ def _language_in_results(name: str, places: Iterable[str | Path]) -> Language:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _word_length(name: str, language: Language) -> int:
+def _word_length(name: str, language: Language) -> int | str:
     """Return the number of tokens per attribute of a language, which models and concat need.
+
+    Messages with an end token are compared with words of 1 to w tokens, where w is enough for the longest message.
 
     Raises:
         InvalidSettingError: the message length is not a multiple of the number of attributes.
     """
+    if language.eos is not None:
+        return f"1-{max(-(-language.message_length // language.space.attributes), 2)}"
     if language.word_length is None:
         length, attributes = language.message_length, language.space.attributes
         raise InvalidSettingError(

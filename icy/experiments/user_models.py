@@ -50,10 +50,11 @@ def _sizes_of(spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Sizes:
     fields: Any = spec  # each field may have several values
     try:
         space, hidden = MeaningSpace.of(fields.meanings), hidden_list(fields.hidden)
-        length, vocab_size = int(fields.word_length), int(fields.vocab_size)
+        longest, vocab_size = getattr(fields, "max_length", None), int(fields.vocab_size)
+        length = int(longest) if longest else space.attributes * int(fields.word_length)
     except (IcyError, TypeError, ValueError):
         return SMALL
-    return space, space.attributes * length, vocab_size, hidden[0]
+    return space, length, vocab_size, hidden[0]
 
 
 def model_names(models: Models, *sides: str, sizes: Sizes = SMALL) -> str | list[str]:

@@ -75,6 +75,11 @@ class Frequencies:
         """The part of a configuration that describes the frequencies."""
         return {name: text for name, text in (("existing", self.file), ("frequencies", self.law)) if text}
 
+    @property
+    def depends_on_seed(self) -> bool:
+        """Whether each seed has its own order of the meanings."""
+        return self.law not in ("", EQUAL)
+
     def with_law(self, law: str) -> Frequencies:
         """Return the same meanings with another law."""
         return replace(self, law=law)

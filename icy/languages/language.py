@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +42,11 @@ class Language:
         name: name of the grammar of the language, or any other name.
         seed: seed of the language, if any.
         value_names: names of the values of every attribute, if any.
+        eos: the token that ends a message, if messages have different lengths. It also fills the rest of the message.
+            It is one of the V tokens. A message of L tokens needs no end.
 
     Raises:
-        InvalidSettingError: shapes do not fit, or a token is not in 0..V-1.
+        InvalidSettingError: shapes do not fit, a token is not in 0..V-1, or another token follows `eos`.
 
     Example:
         >>> from icy.languages.language import Language
@@ -66,6 +68,7 @@ class Language:
     name: str = ""
     seed: int | None = None
     value_names: tuple[tuple[str, ...], ...] | None = None
+    eos: int | None = None
 
     def __post_init__(self) -> None:
         space = MeaningSpace.of(self.space)
@@ -75,11 +78,22 @@ class Language:
         object.__setattr__(self, "messages", _checked_messages(self.messages, space, self.vocab_size))
         if self.value_names is not None:
             object.__setattr__(self, "value_names", _checked_names(self.value_names, space))
+        if self.eos is not None:
+            object.__setattr__(self, "eos", _checked_eos(self.eos, self.messages, self.vocab_size))
 
     # -- from senders, tables and files -------------------------------------------------------------------------
 
     @classmethod
-    def spoken(cls, space: MeaningSpace, messages: IntegerArray, vocab_size: int, *, name: str, seed: int) -> Language:
+    def spoken(
+        cls,
+        space: MeaningSpace,
+        messages: IntegerArray,
+        vocab_size: int,
+        *,
+        name: str,
+        seed: int,
+        ends: bool = False,
+    ) -> Language:
         """Make a language from a sender's messages.
 
         Args:
@@ -89,7 +103,12 @@ class Language:
             vocab_size: V of the sender; if it is larger than a language allows, tokens are renumbered in order.
             name: see Language.
             seed: see Language.
+            ends: whether messages end at the start symbol. Later tokens are replaced by the start symbol.
         """
+        if ends:
+            ended = np.logical_or.accumulate(messages == vocab_size, axis=1)
+            messages = np.where(ended, vocab_size, messages)
+            return cls(space, messages, vocab_size + 1, name=name, seed=seed, eos=vocab_size)
         if vocab_size > LARGEST_NUMBER:
             used, numbers = np.unique(messages, return_inverse=True)
             messages, vocab_size = numbers.reshape(messages.shape), len(used)  # 1-dimensional before numpy 2
@@ -106,6 +125,7 @@ class Language:
         name: str = "",
         seed: int | None = None,
         value_names: Sequence[Sequence[str]] | None = None,
+        eos: int | None = None,
     ) -> Language:
         """Make a language from rows in any order.
 
@@ -117,6 +137,7 @@ class Language:
             name: see Language.
             seed: see Language.
             value_names: see Language.
+            eos: see Language.
 
         Raises:
             InvalidSettingError: the rows do not have every meaning exactly once; the message counts these meanings.
@@ -131,6 +152,7 @@ class Language:
             name=name,
             seed=seed,
             value_names=None if value_names is None else tuple(map(tuple, value_names)),
+            eos=eos,
         )
 
     @classmethod
@@ -176,6 +198,28 @@ class Language:
             **options: as for `read`.
         """
         return cls.read(path, meaning_columns=meaning_columns, message_columns=message_columns, **options)
+
+    def ending(self, vocab_size: int, message_length: int) -> Language:
+        """Return the language with the end token V, after `vocab_size` tokens, and longer padding.
+
+        Args:
+            vocab_size: number of tokens except the end token, V.
+            message_length: tokens of a message with its padding.
+
+        Raises:
+            InvalidSettingError: the messages have one length, or the language has more tokens.
+
+        Example:
+            >>> from icy.languages.language import Language
+            >>> Language("1x2", [[0, 0], [2, 0]], vocab_size=3, eos=0).ending(4, 3).messages.tolist()
+            [[4, 4, 4], [1, 4, 4]]
+        """
+        if self.eos is None:
+            raise InvalidSettingError(f"The messages of {self!r} have one length, and no end token.")
+        tokens = self.messages.astype(np.int64)
+        numbered = np.where(tokens == self.eos, vocab_size, tokens - (tokens > self.eos))
+        padded = np.pad(numbered, ((0, 0), (0, message_length - self.message_length)), constant_values=vocab_size)
+        return replace(self, messages=padded, vocab_size=vocab_size + 1, eos=vocab_size)
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -250,6 +294,7 @@ class Language:
                 name=card["name"],
                 seed=card["seed"],
                 value_names=None if names is None else tuple(map(tuple, names)),
+                eos=card.get("eos"),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StoreError(f"{label} is not an icy language, or is damaged: {error}") from error
@@ -261,6 +306,7 @@ class Language:
             "name": self.name,
             "seed": self.seed,
             "value_names": self.value_names,
+            **({} if self.eos is None else {"eos": self.eos}),
         }
 
     # -- properties ----------------------------------------------------------------------------------------------
@@ -272,9 +318,27 @@ class Language:
 
     @property
     def word_length(self) -> int | None:
-        """Tokens per word, L / A; None if L is not a multiple of A."""
+        """Tokens per word, L / A; None if L is not a multiple of A, or messages end at `eos`."""
         length, rest = divmod(self.message_length, self.space.attributes)
-        return None if rest else length
+        return None if rest or self.eos is not None else length
+
+    @property
+    def token_count(self) -> int:
+        """Number of tokens in the vocabulary, without the end token."""
+        return self.vocab_size - (self.eos is not None)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each message before its end, shape [N].
+
+        Example:
+            >>> from icy.languages.language import Language
+            >>> Language("1x3", [[0, 2], [2, 2], [1, 1]], vocab_size=3, eos=2).lengths.tolist()
+            [1, 0, 2]
+        """
+        if self.eos is None:
+            return np.full(self.space.size, self.message_length)
+        return np.asarray((self.messages != self.eos).sum(1))
 
     @property
     def distinct_messages(self) -> int:
@@ -333,7 +397,10 @@ class Language:
         return pd.DataFrame(
             {
                 "meaning": [self._meaning_text(row) for row in shown.tolist()],
-                "message": [to_letters(row, self.vocab_size, self.word_length) for row in tokens],
+                "message": [
+                    to_letters(row if self.eos is None else row[row != self.eos], self.vocab_size, self.word_length)
+                    for row in tokens
+                ],
             }
         )
 
@@ -350,6 +417,7 @@ class Language:
     def digest(self) -> str:
         """Return a hash of space, vocabulary and messages, without name and seed: 16 hexadecimal digits."""
         head = f"icy language {self.space} {self.vocab_size} {self.message_length}\n".encode()
+        head += b"" if self.eos is None else f"ends at {self.eos}\n".encode()
         little_endian = self.messages.astype(self.messages.dtype.newbyteorder("<"))
         return hashlib.sha256(head + little_endian.tobytes()).hexdigest()[:16]
 
@@ -363,9 +431,10 @@ class Language:
 
     def __repr__(self) -> str:
         seed = "" if self.seed is None else f", seed {self.seed}"
+        most = "" if self.eos is None else "at most "
         return (
             f"Language({self.name!r}, {self.space}, {self.space.size} messages of "
-            f"{counted(self.message_length, 'token')}, "
+            f"{most}{counted(self.message_length, 'token')}, "
             f"vocabulary {self.vocab_size}{seed})"
         )
 
@@ -406,6 +475,14 @@ def _checked_messages(messages: ArrayLike, space: MeaningSpace, vocab_size: int)
     stored = np.array(tokens, dtype=np.min_scalar_type(vocab_size - 1), order="C")
     stored.setflags(write=False)
     return stored
+
+
+def _checked_eos(eos: object, messages: IntegerArray, vocab_size: int) -> int:
+    token = whole_number("end token", eos, least=0, most=vocab_size - 1)
+    ended = messages == token
+    if (ended[:, :-1] & ~ended[:, 1:]).any():
+        raise InvalidSettingError(f"After the end token {token} a message may have only this token.")
+    return token
 
 
 def _checked_names(value_names: Sequence[Sequence[str]], space: MeaningSpace) -> tuple[tuple[str, ...], ...]:

@@ -273,22 +273,18 @@ class Table:
         """Return the table as a language, in which every meaning has one message.
 
         Values are numbered from 0 in order. Tokens that are numbers stay unchanged, the letters a to z are 0 to 25,
-        and other tokens are numbered from 0 in order.
+        and other tokens are numbered from 0 in order. If messages differ in length, V is the end token of the language.
 
         Args:
-            vocab_size: V; by default one more than the largest token.
+            vocab_size: V, without an end token; by default one more than the largest token.
             name: by default the table's name.
 
         Raises:
-            InvalidSettingError: the messages differ in length, or not every meaning occurs exactly once.
+            InvalidSettingError: all messages are empty, or not every meaning occurs exactly once.
         """
         self.require_discrete("A language")
-        lengths = np.unique(self.lengths).tolist()
-        if len(lengths) > 1 or not lengths[0]:
-            raise InvalidSettingError(
-                f"All messages must have the same length, at least 1; found lengths {', '.join(map(str, lengths))}. "
-                "Pad shorter messages with a separate token."
-            )
+        if not self.lengths.any():
+            raise InvalidSettingError("All messages are empty; a language needs a message with a token.")
         values = [np.unique(column).tolist() for column in self.meanings.T]
         names = tuple(tuple(str(self.value_name(a, v)) for v in of_one) for a, of_one in enumerate(values))
         tokens = self.messages
@@ -297,10 +293,15 @@ class Table:
             tokens, letters = np.searchsorted(used, tokens), [str(self.token_names[token]) for token in used]
             if all(re.fullmatch("[a-z]", letter) for letter in letters):
                 tokens = np.array([ord(letter) - ord("a") for letter in letters])[tokens]
+        absent, eos = self.messages == PAD, None
+        if absent.any():
+            eos = int(tokens[~absent].max()) + 1 if vocab_size is None else vocab_size
+            tokens, vocab_size = np.where(absent, eos, tokens), eos + 1
         return Language.from_table(
             np.stack(self.factors, 1),
             tokens,
             vocab_size=vocab_size,
+            eos=eos,
             name=self.name if name is None else name,
             value_names=None if all(of_one == tuple(map(str, range(len(of_one)))) for of_one in names) else names,
         )
@@ -354,7 +355,12 @@ def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
         return given.without(rule)
     names: tuple[Names | None, ...] = () if given.value_names is None else tuple(map(tuple, given.value_names))
     messages = given.messages.astype(np.int64)
-    return Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name).without(rule)
+    table = Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name)
+    if given.eos is not None and given.eos in given.messages:
+        table = table.without(Rule(eos=given.eos))
+    elif given.eos is not None:
+        table = replace(table, vocab_size=given.token_count, removed=(given.eos,))
+    return table.without(rule)
 
 
 def _of_two(meanings: Container, messages: Container, weights: Container, rule: Rule) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -170,7 +171,8 @@ def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record
 def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per pair and evaluation of its game: the columns of ROW, grammar, seed, and the curve.
 
-    The column `conventions` describes the metrics, as JSON. Results of other kinds are left out.
+    The column `conventions` describes the metrics, as JSON. Results of other kinds are left out. If messages may end
+    early, the column `mean_length` is added.
     """
     import pandas as pd
 
@@ -180,6 +182,9 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     curves = pd.DataFrame(
         [reading[: len(points)] for r in games for reading in r.get("curve", ())], columns=list(points)
     )
+    if any("length_curve" in r for r in games):
+        means = [[p[1] for p in r.get("length_curve", ())] or [math.nan] * len(r.get("curve", ())) for r in games]
+        curves["mean_length"] = [mean for of_one in means for mean in of_one]
     readings = [len(r.get("curve", ())) for r in games]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
     return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))

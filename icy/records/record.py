@@ -36,7 +36,7 @@ class Record(TypedDict, total=False):
         seed: seed of the words of the language, the initial weights and all draws.
         meanings: the meaning space, as in "5x10".
         vocab_size: number of tokens, V.
-        word_length: tokens per word, w.
+        word_length: tokens per word, w; of words of different lengths, the longest.
         hidden_size: hidden size, E.
         representation: "soft", "gumb" or "discr"; for a pair, the representation of the link.
         protocol: name of the protocol.
@@ -85,6 +85,13 @@ class Record(TypedDict, total=False):
             None for a single sender (since 0.2).
         sender_topsims: topographic similarity of the language of each sender (since 0.2).
         population_curve: points of updates, worst_accuracy and sender_agreement, one per evaluation (since 0.2).
+        max_length: largest length of messages that the sender may end early; missing for messages of a fixed length
+            (since 0.2).
+        length_cost: cost of a token of these messages (since 0.2); see icy.training.lengths.Lengths.
+        mean_length: mean number of tokens before the end token, over all meanings by their frequencies (since 0.2).
+        length_by_rank: Spearman's correlation of the length of a message with the rank of its meaning by frequency, if
+            frequencies differ; None if all messages have the same length (since 0.2).
+        length_curve: points of updates and mean length in the evaluation, one per evaluation (since 0.2).
         sender_steps: updates of the sender's pre-training.
         receiver_steps: updates of the receiver's pre-training.
         language: file of the emerged language, relative to the results folder.
@@ -155,6 +162,11 @@ class Record(TypedDict, total=False):
     sender_agreement: float | None
     sender_topsims: list[float | None]
     population_curve: list[list[float | None]]
+    max_length: int
+    length_cost: float | str
+    mean_length: float
+    length_by_rank: float | None
+    length_curve: list[list[float]]
     sender_steps: int
     receiver_steps: int
     language: str

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from icy.config.protocols import BASELINE
 from icy.config.settings import TrainingSettings
 from icy.languages.meanings import MeaningSpace
+from icy.languages.word_lengths import bounds_of
 
 from .record import Record, checks_of, config_text
 
@@ -121,10 +122,14 @@ def _around(record: Record, crossing: float, settings: TrainingSettings) -> dict
     return {int(check): part / slope / crossing for check, part in parts}
 
 
-def answers_of(record: Record) -> int:
-    """Return the number of answers per meaning in a reading: attributes of a receiver, tokens of a sender."""
+def answers_of(record: Record) -> float:
+    """Return the number of answers per meaning in a reading: attributes of a receiver, tokens of a sender.
+
+    For words of different lengths the number of tokens is a mean over the lengths.
+    """
     attributes = MeaningSpace.parse(str(record["meanings"])).attributes
-    return attributes if record["side"] == "receiver" else attributes * record["word_length"]
+    lengths = bounds_of(record["config"].get("word_lengths") or record["word_length"])
+    return attributes if record["side"] == "receiver" else attributes * sum(lengths) / 2
 
 
 def _slope(points: list[tuple[float, float]]) -> float:

@@ -104,6 +104,17 @@ def check_attributes_of_several_sizes(case: GrammarCase) -> None:
             raise NotApplicable(f"the grammar is for grids only: {refusal}") from refusal
 
 
+def check_words_of_different_lengths(case: GrammarCase) -> None:
+    """With words of different lengths, messages are as long as in concat; or they are refused by IncompatibleError."""
+    sizes = case.space, case.vocab_size, "1-3", case.seed
+    try:
+        language = make_language(case.name, *sizes)
+    except IncompatibleError as refusal:
+        raise NotApplicable(str(refusal)) from refusal
+    differing = int((language.lengths != make_language("concat", *sizes).lengths).sum())
+    require(not differing, f"{differing} messages have another length than the words of their meanings.")
+
+
 def check_one_attribute(case: GrammarCase) -> None:
     """A space of one attribute works, or is refused with an IcyError."""
     with contextlib.suppress(*REFUSALS):
@@ -154,6 +165,8 @@ GRAMMAR_CHECKS = named(
     check_random_state_untouched,
     check_base_messages_unchanged,
     check_other_settings,
+    check_attributes_of_several_sizes,
+    check_words_of_different_lengths,
     check_one_attribute,
     check_small_vocabulary,
     check_saves_and_loads,

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
+from icy.core.ends import UNCOUNTED, counted
 from icy.core.errors import IcyError, IncompatibleError
 from icy.core.registry import Entry
 from icy.core.representations import one_hot
@@ -53,12 +54,14 @@ class ModelCase(TrainedCase[nn.Module]):
         task: the model and its sizes.
         seed: seed of weights and examples.
         registered: whether the registry knows the model.
+        ends: whether the messages of its examples have different lengths.
     """
 
     noun = "model"
     task: Task
     seed: int = 0
     registered: bool = True
+    ends: bool = False
 
     def make(self, seed: int | None = None) -> nn.Module:
         """Make the model with the weights of a seed, in evaluation mode."""
@@ -83,6 +86,9 @@ class ModelCase(TrainedCase[nn.Module]):
         """Return inputs and targets of a random language: `count` at random, or one for every meaning."""
         task, space = self.task, self.task.space
         table = stream(self.seed, "testing", "table").integers(task.vocab_size, size=(space.size, task.message_length))
+        if self.ends:
+            lengths = stream(self.seed, "testing", "lengths").integers(1, task.message_length + 1, size=(space.size, 1))
+            table = np.where(np.arange(task.message_length) < lengths, table, task.vocab_size)
         rows = np.arange(space.size)
         if count is not None:
             rows = stream(self.seed, "testing", "rows", draw).integers(space.size, size=count)
@@ -131,7 +137,7 @@ class ModelCase(TrainedCase[nn.Module]):
 
     def loss(self) -> Loss:
         """Return the loss of supervised training."""
-        return supervised_loss(representation_of(self.task, SETTINGS), self.task.side)
+        return supervised_loss(representation_of(self.task, SETTINGS), self.task.side, self.ends)
 
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
         """Return a batch for each replicate, [replicate, batch, ...], which depends only on the replicate's seed."""
@@ -330,20 +336,37 @@ def check_parameter_count(case: ModelCase) -> None:
     require(published >= true, f"The published total {published} is below the true count {true}.")
 
 
+def check_messages_that_end(case: ModelCase) -> None:
+    """A sender learns messages of different lengths, and a receiver reads them, unless `takes_ends` is False."""
+    if not getattr(case.make(), "takes_ends", True):
+        raise NotApplicable("the model declares `takes_ends = False`")
+    ended = replace(case, ends=True)
+    if case.task.side == "receiver":
+        require(ended.check_shape(EXAMPLES).isfinite().all(), "The scores of messages that end early are not finite.")
+        return
+    try:
+        ended.loss()
+    except IncompatibleError as refusal:
+        raise NotApplicable(str(refusal)) from refusal
+    check_learns(ended)
+
+
 def check_learns(case: ModelCase) -> None:
     """Training on one batch makes its answers more likely; a model that stores examples gets more answers right."""
     learner = case.learner(SEEDS[:1])
     inputs, targets = case.batches(SEEDS[:1], 0)
+    counts = counted(targets, case.task.vocab_size) if case.ends and case.task.side == "sender" else targets >= 0
+    answers = targets.masked_fill(~counts, UNCOUNTED)
 
     def likelihood() -> float:
         scores = learner.scores(inputs)
-        return scores.softmax(-1).gather(-1, targets.long().unsqueeze(-1)).mean().item()
+        return scores.softmax(-1).gather(-1, targets.long().unsqueeze(-1)).squeeze(-1)[counts].mean().item()
 
-    before, right_before = likelihood(), accuracy(learner, inputs, targets).item()
+    before, right_before = likelihood(), accuracy(learner, inputs, answers).item()
     updates = UPDATES.get(case.task.representation, UPDATES_OTHERWISE)
     for update in range(updates):
         learner.update(inputs, targets, keys(SEEDS[:1], update))
-    after, right = likelihood(), accuracy(learner, inputs, targets).item()
+    after, right = likelihood(), accuracy(learner, inputs, answers).item()
     if learns_by_gradient(case.make()):
         require(
             after > before,
@@ -393,5 +416,6 @@ MODEL_CHECKS = named(
     check_goes_on,
     check_parameter_count,
     check_learns,
+    check_messages_that_end,
 )
 MODEL_CHECKS |= other_loop_checks(_in_another_loop)

@@ -15,17 +15,18 @@ from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES
 from icy.core.text import several, words
 from icy.languages.meanings import spaces_in
+from icy.languages.word_lengths import word_length_of
 
 from .job import Job
 
 NUMBERS = {  # axes of whole numbers
     "vocab_size": "vocabulary size",
-    "word_length": "word length",
     "hidden": "hidden size",
     **{name: name.replace("_", " ") for name in ("rule_length", "targets", "word_size", "message_length")},
     **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most", "interaction", "population")},
     **{f"{side}s": f"number of {side}s" for side in SIDES},
     "replace_every": "number of updates between two replacements",
+    "max_length": "maximum length",
 }
 FROM_ZERO = ("distractors", "interaction", "replace_every")  # axes of NUMBERS that may be 0
 
@@ -77,7 +78,9 @@ def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
     values = spaces_in(value) if axis == "meanings" else [each for one in several(value) for each in several(one)]
     if ALL in values and axis in known:
         values = list(known[axis])
-    if axis in NUMBERS and values != [None]:
+    if axis == "word_length":
+        values = [word_length_of(one) for one in values]
+    elif axis in NUMBERS and values != [None]:
         values = [whole_number(NUMBERS[axis], one, least=int(axis not in FROM_ZERO)) for one in values]
     if not values:
         raise InvalidSettingError(f"{axis} has no value: give at least one, or leave {axis} out for the default.")

@@ -41,7 +41,7 @@ def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:
     messages = torch.zeros(*examples, task.message_length, dtype=torch.long, device="cpu")
     inputs, targets = (meanings, messages) if task.side == "sender" else (messages, meanings)
     arguments = [inputs, targets] if getattr(model, "teacher_forcing", False) else [inputs]
-    loss = supervised_loss(representation_of(task, settings), task.side)
+    loss = supervised_loss(representation_of(task, settings), task.side, bool(task.word_lengths))
     keys = torch.zeros(1, dtype=torch.long, device="cpu")
     engine = "broadcast" if getattr(model, "broadcasts", False) else "loop"
 
@@ -69,10 +69,15 @@ def counted_work(forward: Callable[[], object], weights: Tensor, shapes_only: bo
 
 
 def work_of_pair(task: PairTask, settings: TrainingSettings) -> Work | None:
-    """Count one update of a game: both sides one after the other, for each pairing of a population."""
+    """Count one update of a game: both sides one after the other, for each pairing of a population.
+
+    An impatient receiver reads every prefix of a message.
+    """
     sides = [work_of_task(task.alone(side, task.representation), settings) for side in ("sender", "receiver")]
     sender, receiver = sides
-    return None if sender is None or receiver is None else (sender + receiver).times(task.population.size)
+    if sender is None or receiver is None:
+        return None
+    return (sender + receiver.times(task.lengths.readings)).times(task.population.size)
 
 
 def work_of_chain(task: Task | PairTask, settings: TrainingSettings) -> Work | None:

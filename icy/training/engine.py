@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from icy.config.protocols import BASELINE, decide, reached_at
 from icy.config.settings import TrainingSettings
 from icy.core.devices import make_current
+from icy.core.ends import UNCOUNTED, counted
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.representations import VOCABULARY, WITH_START, Representation, get_representation, without_start
 from icy.core.streams import stream_key
@@ -136,7 +137,7 @@ class Run(Lockstep):
         return make_learner(
             [models[s] for s in seeds],
             seeds,
-            supervised_loss(representation_of(task, settings), task.side),
+            supervised_loss(representation_of(task, settings), task.side, bool(task.word_lengths)),
             settings,
             device,
             inputs[0],
@@ -203,13 +204,16 @@ class Run(Lockstep):
 
     def _read(self, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
         one_batch = purpose, self.updates, 1, size, which
-        drawing = self.draws.drawing(*one_batch)
+        masked = bool(self.task.word_lengths) and self.task.side == "sender"
+        drawing = None if masked else self.draws.drawing(*one_batch)
         if drawing is not None and isinstance(self.learner, NativeLearner):
             right = self.learner.right_of_draws(drawing, self.task.side == "sender", which)
             places = self.task.message_length if self.task.side == "sender" else self.task.space.attributes
             found = right.double() / (size * places)
         else:
             inputs, targets = self._batches(*one_batch)
+            if masked:
+                targets = targets.masked_fill(~counted(targets, self.task.vocab_size), UNCOUNTED)
             found = accuracy(self.learner, inputs[0], targets[0], which)
         readings: list[float] = found.tolist()
         return readings

@@ -18,8 +18,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
+from icy.core.ends import UNCOUNTED
 from icy.core.errors import IncompatibleError
-from icy.core.representations import Representation
+from icy.core.representations import WITH_START, Representation
 from icy.core.types import State
 from icy.models.base import MemoryModel
 
@@ -88,6 +89,8 @@ def accuracy(
 ) -> Float[Tensor, " replicate"]:
     """Return the accuracy of each replicate: over tokens for a sender, over attribute values for a receiver.
 
+    Targets that are UNCOUNTED, such as positions after the end of a message, do not count.
+
     `which` holds the indices of the replicates of `inputs` and `targets` in the stack; by default all. Correct
     positions are counted in whole numbers and divided once, in double precision, so that an accuracy equal to the
     target reaches the target.
@@ -97,7 +100,7 @@ def accuracy(
         learner.right(some, answers, which)
         for some, answers in zip(inputs.split(step, 1), targets.split(step, 1), strict=True)
     ]
-    return torch.stack(right).sum(0).double() / targets[0].numel()
+    return torch.stack(right).sum(0).double() / (targets != UNCOUNTED).flatten(1).sum(1)
 
 
 def examples_at_once(inputs: Tensor) -> int:
@@ -312,6 +315,25 @@ class MemoryLearner:
         self._models = [self._models[i] for i in which]
 
 
-def supervised_loss(representation: Representation, side: str) -> Loss:
-    """Return the supervised loss of a sender or receiver with a representation."""
-    return representation.sender_loss if side == "sender" else representation.receiver_loss
+def supervised_loss(representation: Representation, side: str, ends: bool = False) -> Loss:
+    """Return the supervised loss of a sender or receiver with a representation.
+
+    Args:
+        representation: the representation.
+        side: "sender" or "receiver".
+        ends: whether messages have different lengths. The loss of a sender then ignores positions after their end.
+
+    Raises:
+        IncompatibleError: senders cannot end messages in this representation.
+    """
+    if side != "sender":
+        return representation.receiver_loss
+    if not ends:
+        return representation.sender_loss
+    if not hasattr(representation, "ended_loss") or getattr(representation, "symbols", WITH_START) != WITH_START:
+        raise IncompatibleError(
+            f"Senders with '{representation.name}' cannot end messages, since they do not emit the start symbol, which "
+            "ends a message: give a single word length, or soft, gumb or discr with symbols V+1."
+        )
+    loss: Loss = representation.ended_loss  # type: ignore[attr-defined]
+    return loss

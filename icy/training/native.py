@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 Loss = Callable[..., Tensor]
+NO_END = -1  # in `struct Loss` of losses.h
 
 
 class NativeStack:
@@ -257,18 +258,20 @@ def native_loss(loss: Loss, program: Program) -> calls.Loss:
     """
     representation, places, choices = getattr(loss, "__self__", None), program.places, program.choices
     kind = type(representation)
-    side = {"sender_loss": "sender", "receiver_loss": "receiver"}.get(getattr(loss, "__name__", ""))
+    name = getattr(loss, "__name__", "")
+    side = {"sender_loss": "sender", "ended_loss": "sender", "receiver_loss": "receiver"}.get(name)
+    sizes = places, choices, choices - 1 if name == "ended_loss" else NO_END
     soft = kind is Soft or (side == "receiver" and getattr(kind, "receiver_loss", None) is Answering.receiver_loss)
     if side == "sender" and getattr(representation, "symbols", WITH_START) != WITH_START:
         raise NotNativeError("its sender excludes the start symbol (symbols=V)")
     if side is None or not (soft or kind in (Gumbel, Discrete)):
         raise NotNativeError("the engine does not support the loss")
     if soft:
-        return calls.Loss(calls.CROSS_ENTROPY, places, choices, 1 / places if side == "sender" else 1.0, 1.0, 0.0, 0.0)
+        return calls.Loss(calls.CROSS_ENTROPY, *sizes, 1 / places if side == "sender" else 1.0, 1.0, 0.0, 0.0)
     if isinstance(representation, Gumbel):
         exact = side == "receiver" and representation.least_squares
         code = calls.LEAST_SQUARES if exact else calls.STRAIGHT_THROUGH
-        return calls.Loss(code, places, choices, 1 / (places * choices), representation.temperature, 0.0, 0.0)
+        return calls.Loss(code, *sizes, 1 / (places * choices), representation.temperature, 0.0, 0.0)
     assert isinstance(representation, Discrete)
     weights = representation.reward_weight, representation.entropy_weight
-    return calls.Loss(calls.REINFORCE, places, choices, 1.0, 1.0, *weights)
+    return calls.Loss(calls.REINFORCE, *sizes, 1.0, 1.0, *weights)

@@ -28,7 +28,7 @@ from icy.models.native import calls, pairs
 from icy.models.native.program import Layout, Program, chunk_for
 from icy.models.native.verify import require_same
 
-from .native import NativeStack, NotNativeError, require_native, require_optimizer
+from .native import NO_END, NativeStack, NotNativeError, require_native, require_optimizer
 
 RECEIVER = "receiver."
 
@@ -142,8 +142,8 @@ class NativePairLearner(NativeStack):
         places, choices = self._receiver.places, self._receiver.choices
         if isinstance(self._loss.link, Discrete):
             weights = self._loss.link.reward_weight, self._loss.link.entropy_weight
-            return calls.Loss(calls.REINFORCE, places, choices, 1.0, 1.0, *weights)
-        return calls.Loss(calls.CROSS_ENTROPY, places, choices, 1 / (places * batch), 1.0, 0.0, 0.0)
+            return calls.Loss(calls.REINFORCE, places, choices, NO_END, 1.0, 1.0, *weights)
+        return calls.Loss(calls.CROSS_ENTROPY, places, choices, NO_END, 1 / (places * batch), 1.0, 0.0, 0.0)
 
     def resume(self, states: Sequence[State]) -> None:
         """Resume from the `state` of each pair; all states have the same number of updates.

@@ -9,7 +9,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.core.types import Choices
-from icy.grammars import grammar_version
+from icy.grammars import grammar_version, shared_language
 from icy.languages.language import Language
 from icy.languages.splits import Split
 from icy.records.record import Record, checked_accuracy, value_of
@@ -78,6 +78,7 @@ class ProbeJob(ModelJob):
             del settings["max_steps"]  # replaced by the budget
         return {
             **self.task_config(replicate),
+            **self._lengths,
             "protocol": self.protocol.name,
             "target": self.protocol.target,
             **self.protocol.length,
@@ -86,15 +87,25 @@ class ProbeJob(ModelJob):
             "settings": settings,
         }
 
+    @property
+    def _lengths(self) -> dict[str, str]:
+        return {"word_lengths": self.task.word_lengths} if self.task.word_lengths else {}
+
     def language(self, replicate: Replicate) -> Language:
         """Return the language of a replicate: from its grammar and the seed of words, or the user's language."""
         seed = replicate.seed if self.word_seed is None else self.word_seed
-        return super().language(replace(replicate, seed=seed))
+        task, own_language = self.task, self.languages.get(replicate.condition)
+        if not task.word_lengths:
+            return super().language(replace(replicate, seed=seed))
+        if own_language is not None:
+            return own_language.ending(task.vocab_size, task.message_length)
+        sizes = task.space, task.vocab_size, task.word_lengths
+        return shared_language(replicate.condition, *sizes, seed, self.frequencies)
 
     @property
     def facts(self) -> dict[str, str]:
         """Settings that may distinguish rows of one model."""
-        return super().facts | ({} if self.word_seed is None else {"word seed": str(self.word_seed)})
+        return super().facts | self._lengths | ({} if self.word_seed is None else {"word seed": str(self.word_seed)})
 
     def length(self, baseline: float | None) -> int | None:
         """Return the maximum number of updates of a grammar; None while concat's updates are not known."""

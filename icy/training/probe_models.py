@@ -34,6 +34,7 @@ def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
         config["hidden_size"],
         config["representation"],
         config["options"],
+        word_lengths=config.get("word_lengths", ""),
     )
     model = make_model(task, record["seed"], TrainingSettings(**config["settings"]))
     return restore(model, weights, record["model"])
@@ -54,4 +55,5 @@ def spoken(record: Record, sender: nn.Module) -> Language:
     words = [representation.greedy_words(sender(some)) for some in meanings.split(AT_ONCE)]
     count = representation.word_count(config["vocab_size"])
     name = f"{record['model']} {config['representation']} on {record['grammar']}"
-    return Language.spoken(space, torch.cat(words).numpy(), count, name=name, seed=record["seed"])
+    ends = "word_lengths" in config
+    return Language.spoken(space, torch.cat(words).numpy(), count, name=name, seed=record["seed"], ends=ends)

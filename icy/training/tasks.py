@@ -9,6 +9,7 @@ from icy.core.registry import Entry
 from icy.core.types import Fields
 from icy.languages.meanings import MeaningSpace
 
+from .lengths import Lengths
 from .populations import Population
 
 
@@ -25,6 +26,9 @@ class Task:
         representation: name of the representation.
         options: further arguments of the model.
         paired: whether the model is a side of a pair. The sides of a pair start from different random numbers.
+        max_length: tokens of a message that may end early, in place of A*w.
+        word_lengths: the bounds of the lengths of words, such as "1-4", where word_length is the larger one; "" if all
+            words have word_length tokens.
     """
 
     entry: Entry
@@ -35,6 +39,8 @@ class Task:
     representation: str = "soft"
     options: Fields = field(default_factory=dict)
     paired: bool = False
+    max_length: int | None = None
+    word_lengths: str = ""
 
     @property
     def entries(self) -> list[Entry]:
@@ -49,7 +55,7 @@ class Task:
     @property
     def message_length(self) -> int:
         """L."""
-        return self.space.attributes * self.word_length
+        return self.max_length or self.space.attributes * self.word_length
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,7 @@ class PairTask:
         sender_options: further arguments of the sender.
         receiver_options: further arguments of the receiver.
         population: the number of senders and receivers, and the schedule of their replacement.
+        lengths: whether the sender may end its messages early.
     """
 
     entry: PairEntry
@@ -106,6 +113,7 @@ class PairTask:
     sender_options: Fields = field(default_factory=dict)
     receiver_options: Fields = field(default_factory=dict)
     population: Population = field(default_factory=Population)
+    lengths: Lengths = field(default_factory=Lengths)
 
     side = "pair"
 
@@ -117,7 +125,7 @@ class PairTask:
     @property
     def message_length(self) -> int:
         """L."""
-        return self.space.attributes * self.word_length
+        return self.lengths.max_length or self.space.attributes * self.word_length
 
     @property
     def options(self) -> Fields:
@@ -133,7 +141,7 @@ class PairTask:
         }
         entry, options = both[side]
         sizes = self.space, self.vocab_size, self.word_length, self.hidden_size
-        return Task(entry, *sizes, representation, options, paired=True)
+        return Task(entry, *sizes, representation, options, paired=True, max_length=self.lengths.max_length)
 
     def feedback(self, settings: TrainingSettings) -> str:
         """Return the representation in which the sender sees its own symbols during the game."""

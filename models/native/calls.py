@@ -32,7 +32,7 @@ class Loss(ctypes.Structure):
     """`struct Loss` of losses.h."""
 
     _fields_ = [
-        *((n, WHOLE) for n in ("kind", "places", "choices")),
+        *((n, WHOLE) for n in ("kind", "places", "choices", "end")),
         *((n, ctypes.c_double) for n in ("scale", "temperature", "reward", "entropy")),
     ]
 

@@ -9,6 +9,7 @@ enum LossKind { CROSS_ENTROPY, STRAIGHT_THROUGH, LEAST_SQUARES, REINFORCE };
 
 struct Loss {
     int64_t kind, places, choices;
+    int64_t end;            // target after which places do not count, or -1
     double scale;           // factor of the loss of one place of one example
     double temperature;     // for STRAIGHT_THROUGH
     double reward, entropy;  // weights of REINFORCE
@@ -20,6 +21,19 @@ struct Place {
     float* grad;
     long first;
 };
+
+// The number of places of some rows up to the first end, which counts too.
+inline long counted_places(const Loss& loss, const int64_t* targets, long rows) {
+    if (loss.end < 0) return rows * loss.places;
+    long count = 0;
+    for (long row = 0; row < rows; row++)
+        for (long t = 0; t < loss.places; t++, count++)
+            if (targets[row * loss.places + t] == loss.end) {
+                count++;
+                break;
+            }
+    return count;
+}
 
 constexpr float INSIDE_LOG = 1e-8f;
 constexpr double SMALLEST_DEVIATION = 0.1;
@@ -109,8 +123,16 @@ ICY_INLINE double loss_of_places(const Loss& loss, const Place* places, long row
     double total = 0;
     for (long row = 0; row < rows; row += LANES) {
         Vector sums = all(0);
+        auto counts = sums == sums;
         each_place<true>(at, places, loss.places, loss.choices, row, [&](long t, Vector* x) __attribute__((always_inline)) {
-            sums += function(row, t, column_of(targets, loss.places, t, row, rows), x);
+            const Vector target = column_of(targets, loss.places, t, row, rows), own = function(row, t, target, x);
+            if (loss.end < 0) {
+                sums += own;
+                return;
+            }
+            sums = counts ? sums + own : sums;
+            for (long c = 0; c < loss.choices; c++) x[c] = counts ? x[c] : all(0);
+            counts = counts & (target != (float)loss.end);
         });
         total += sum(first_lanes(sums, (int)std::min<long>(LANES, rows - row)));
     }
@@ -153,7 +175,7 @@ struct Rewards {
     }
 };
 
-// Draw each place of some rows; count in `rewards` the draws that equal the target.
+// Draw each place of some rows; count in `rewards` the draws that equal the target. -1 is a place that does not count.
 inline void draw_rows(const Loss& loss, const Place* places, long rows, long distance, const int64_t* targets,
                       const Noise& noise, long first, int32_t* drawn, const Rewards& rewards) {
     const Columns at{rows, distance};
@@ -169,8 +191,10 @@ inline void draw_rows(const Loss& loss, const Place* places, long rows, long dis
                 largest = larger(x, largest);
             }
             for (long i = 0; i < live; i++) {
-                drawn[(row + i) * loss.places + t] = (int32_t)best[i];
-                rewards.at(row + i, t) += (int64_t)best[i] == targets[(row + i) * loss.places + t];
+                const long here = (row + i) * loss.places + t;
+                const bool after = loss.end >= 0 && t > 0 && (drawn[here - 1] < 0 || targets[here - 1] == loss.end);
+                drawn[here] = after ? -1 : (int32_t)best[i];
+                rewards.at(row + i, t) += !after && (int64_t)best[i] == targets[here];
             }
         });
     }
@@ -200,6 +224,8 @@ inline double reinforce_rows(const Loss& loss, const Place* places, long rows, l
             const Vector choice = column_of(drawn, loss.places, t, row, rows), advantage = advantages.of(row, t, rows);
             for (long c = 0; c < loss.choices; c++) p[c] = x[c];
             const Vector whole = probabilities(p, loss.choices);
+            const auto counts = choice >= 0.f;
+            const Vector before = sums;
             Vector chosen = all(0), mean = all(0);
             for (long c = 0; c < loss.choices; c++) {
                 chosen = choice == (float)c ? x[c] : chosen;
@@ -209,9 +235,10 @@ inline double reinforce_rows(const Loss& loss, const Place* places, long rows, l
                 mean += p[c] * s[c];
             }
             sums += reward * advantage * (whole - chosen);
+            sums = counts ? sums : before;
             for (long c = 0; c < loss.choices; c++) {
                 const Vector of_reward = reward * advantage * (choice == (float)c ? p[c] - 1.f : p[c]);
-                x[c] = of_reward + p[c] * (s[c] - mean);
+                x[c] = counts ? of_reward + p[c] * (s[c] - mean) : all(0);
             }
         });
         total += sum(first_lanes(sums, (int)std::min<long>(LANES, rows - row)));

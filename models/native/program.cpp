@@ -492,7 +492,9 @@ struct Batch {
 // Returns the loss, or with `value` false, which is faster, another number.
 static double update(const Program& program, const Training& t, Memory& memory, const Batch& batch,
                      const int64_t* inputs, const int64_t* targets, bool value) {
+    Loss of_batch = t.loss;
     const long places = t.loss.places, step = program.chunk;
+    if (t.loss.end >= 0) of_batch.scale *= (double)(t.batch * places) / counted_places(t.loss, targets, t.batch);
     const bool whole = t.loss.kind == REINFORCE;  // its loss needs the rewards of all examples before a backward pass
     double loss = 0;
     const auto chunk = [&](long first) {
@@ -510,7 +512,7 @@ static double update(const Program& program, const Training& t, Memory& memory, 
             draw_rows(t.loss, batch.places, memory.rows, step * BLOCK, targets + first * places, memory.noise, first,
                       batch.drawn + first * places, {batch.rewards + first, 1, 0});
         } else {
-            loss += loss_of_rows(t.loss, batch.places, memory.rows, step * BLOCK, targets + first * places,
+            loss += loss_of_rows(of_batch, batch.places, memory.rows, step * BLOCK, targets + first * places,
                                  memory.noise, first, value);
             run(program, program.backward, memory);
         }

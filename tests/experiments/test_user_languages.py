@@ -283,7 +283,6 @@ def test_messages_that_are_not_words(tmp_path: Path) -> None:
         (ROWS.iloc[:-1], "1 meaning is missing"),
         (pd.concat([ROWS, ROWS.iloc[:1]]), "1 row repeats a meaning"),
         (ROWS.assign(b=["w0", "w1", "w2", "w0"]), "2 meanings are missing"),
-        (ROWS.assign(message=["xx", "x", "yx", "yy"]), "same length"),
         (ROWS.drop(columns="message"), "choose columns of meanings"),
         (pd.DataFrame(), "emerged.csv"),
     ],

@@ -22,9 +22,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(shared, "_cache", {})
     calls: list[Any] = []
 
-    def make(*arguments: Any) -> Any:
+    def make(*arguments: Any, **options: Any) -> Any:
         calls.append(arguments)
-        return make_language(*arguments)
+        return make_language(*arguments, **options)
 
     monkeypatch.setattr(shared, "make_language", make)
     return calls

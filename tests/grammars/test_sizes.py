@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError
 from icy.grammars import make_language
-from icy.grammars.grammar import NO_WORD, base_words
+from icy.grammars.grammar import ABSENT, base_words
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
@@ -29,7 +29,7 @@ def made(grammar: str, space: MeaningSpace, seed: int) -> Language:
 @given(SPACES, SEEDS)
 def test_concat_has_a_word_for_each_value_that_exists(space: MeaningSpace, seed: int) -> None:
     words = base_words(space, 4, WORD_LENGTH, seed)
-    assert (words[~space.existing] == NO_WORD).all()
+    assert (words[~space.existing] == ABSENT).all()
     used = words[space.existing]
     assert len(np.unique(used, axis=0)) == len(used) == sum(space.size_of_each)
     of_meanings = words[np.arange(space.attributes), space.all()]

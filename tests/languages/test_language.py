@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from icy.core.errors import InvalidSettingError
 from icy.languages.language import Language, to_letters
 from icy.languages.meanings import MeaningSpace
+from icy.languages.table import Table
 from tests.languages.helpers import MESSAGES, small
 from tests.properties.helpers import languages
 
@@ -142,3 +144,51 @@ def test_to_letters() -> None:
     assert to_letters([0, 25, 1], 26) == "azb"
     assert to_letters(np.array([0, 25, 1, 2]), 26, word_length=2) == "az bc"
     assert to_letters([0, 25, 1, 26], 27, word_length=2) == "0.25 1.26"
+
+
+# -- messages that end early -------------------------------------------------------------------------------------------
+
+ENDED = Language("1x3", [[0, 2, 2], [2, 2, 2], [1, 1, 0]], vocab_size=3, eos=2)
+
+
+def test_a_language_with_an_end_token() -> None:
+    assert ENDED.lengths.tolist() == [1, 0, 3]
+    assert (ENDED.token_count, ENDED.word_length) == (2, None)
+    assert ENDED.examples()["message"].tolist() == ["a", ""]
+    assert ENDED.digest() != dataclasses.replace(ENDED, eos=None).digest()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+def test_files_keep_the_end_token(suffix: str, tmp_path: Path) -> None:
+    assert Language.load(ENDED.save(tmp_path / f"language.{suffix}")) == ENDED
+
+
+def test_metrics_do_not_read_the_end() -> None:
+    table = Table.of(ENDED)
+    assert table.messages.tolist() == [[0, -1, -1], [-1, -1, -1], [1, 1, 0]]
+    assert (table.vocab_size, table.removed) == (2, (2,))
+
+
+def test_an_end_token_that_no_message_has() -> None:
+    whole = Table.of(Language("1x2", [[0], [1]], vocab_size=3, eos=2))
+    assert whole.lengths.tolist() == [1, 1]
+    assert whole.vocab_size == 2
+
+
+@pytest.mark.parametrize(("eos", "sentence"), [(3, "end token"), (0, "may have only this token")])
+def test_wrong_end_tokens_are_refused(eos: int, sentence: str) -> None:
+    with pytest.raises(InvalidSettingError, match=sentence):
+        dataclasses.replace(ENDED, eos=eos)
+
+
+def test_what_a_sender_says_after_the_end_is_left_out() -> None:
+    said = Language.spoken(MeaningSpace(1, 2), np.array([[0, 2, 1], [1, 1, 1]]), 2, name="", seed=1, ends=True)
+    assert said.messages.tolist() == [[0, 2, 2], [1, 1, 1]]
+    assert (said.eos, said.vocab_size) == (2, 3)
+
+
+def test_ending_moves_the_end_token_and_pads() -> None:
+    moved = ENDED.ending(4, 4)
+    assert moved.messages.tolist() == [[0, 4, 4, 4], [4, 4, 4, 4], [1, 1, 0, 4]]
+    with pytest.raises(InvalidSettingError, match="no end token"):
+        small().ending(4, 4)

@@ -57,9 +57,19 @@ class ForNobody(Corruption):
         return messages
 
 
+class DropsTokens(Corruption):
+    """A corruption that shortens messages."""
+
+    shorter_words = True
+
+    def apply(self, messages: Any, table: Any) -> Any:
+        return np.where(messages == 0, -1, messages) if table.shorter_words else messages
+
+
 @pytest.mark.parametrize(
     ("grammar", "check"),
     [
+        (DropsTokens, "words_of_different_lengths"),
         (global_draws, "same_seed_same_language"),
         (global_draws, "random_state_untouched"),
         (seedless, "different_seeds_differ"),

@@ -126,6 +126,31 @@ def test_a_wrong_model_is_found_out(model: Callable[..., nn.Module], check: str)
     assert "cannot be made" not in results[check].message
 
 
+class ReadsNoEnds(PlainReceiver):
+    """Fails if a message has the end token."""
+
+    def forward(self, message: Tensor) -> Tensor:
+        if not message.is_floating_point() and (message == self.embed.num_embeddings - 1).any():
+            raise ValueError("the last token is not known")
+        return super().forward(message)
+
+
+class DeclaresNoEnds(ReadsNoEnds):
+    takes_ends = False
+
+
+@pytest.mark.contract
+def test_a_model_that_declares_that_it_takes_no_ends_is_excused() -> None:
+    found = [
+        next(r for r in testing.check(model, "receiver", raise_on_failure=False) if r.name == "messages_that_end")
+        for model in (PlainReceiver, ReadsNoEnds, DeclaresNoEnds)
+    ]
+    assert found[0].passed
+    assert not found[1].passed
+    assert "the last token is not known" in found[1].message
+    assert "takes_ends = False" in found[2].message
+
+
 class ReadsTokensOtherwise(PlainReceiver):
     def forward(self, message: Tensor) -> Tensor:
         if not message.is_floating_point():

@@ -22,6 +22,7 @@ Examples:
   icy e2e --sender FC1L --sender FC2L --receiver FC --steps 5000 --format csv
   icy e2e --sender FC1L --receiver FC1L --pretrain perm --quick --pretrained kept
   icy e2e --sender FC2L --receiver RNN1L:GRU --senders 3 --receivers 3 --quick
+  icy e2e --sender FC2L --receiver RNN1L:GRU --max-length 5 --length-cost lazy --representation gumb --quick
 
 \b
 From scratch (--pretrain none) the table shows accuracy and topsim at the end. After pre-training it also shows how well

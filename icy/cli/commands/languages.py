@@ -10,7 +10,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import Decorator, plugin_option, together
+from icy.cli.options import WORD_LENGTH, Decorator, plugin_option, together
 from icy.cli.output import format_option, note, print_rows, stdout
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.registry import SIDES, registry
@@ -28,6 +28,7 @@ SHOW_EPILOG = """\b
 Examples:
   icy show rot
   icy show rot+perm --meanings 5x10 --seed 123
+  icy show concat --word-length 1-4
   icy show all --side receiver
 """
 GENERATE_EPILOG = """\b
@@ -44,7 +45,8 @@ def _language_options(meanings: str) -> Decorator:
     return together(
         click.option("--meanings", default=meanings, help="Meaning space: attributes x values."),
         click.option("--vocab-size", type=int, default=DEFAULTS["vocab_size"], help="Number of tokens, V."),
-        click.option("--word-length", type=int, default=DEFAULTS["word_length"], help="Tokens per word, w."),
+        click.option("--word-length", metavar="w|w-w", default=str(DEFAULTS["word_length"]), help=WORD_LENGTH),
+        click.option("--frequencies", metavar="zipf:S", help="Frequent values get the short words."),
         click.option("--seed", type=int, default=DEFAULTS["seed"], help="Seed of the words and all random draws."),
         plugin_option,
     )
@@ -96,12 +98,19 @@ def _print_facts(language: Language) -> None:
     console, facts = stdout(), language.facts()
     console.print(f"[bold cyan]{language.name}[/]  {_about(language.name)}")
     console.print(
-        f"{facts['space']} meanings ({facts['meanings']}), messages of {counted(facts['message_length'], 'token')}, "
-        f"vocabulary {facts['vocab_size']}, seed {facts['seed']}; "
+        f"{facts['space']} meanings ({facts['meanings']}), messages of {_lengths(language)}, seed {facts['seed']}; "
         f"{counted(facts['distinct_messages'], 'distinct message')} "
         f"({facts['fraction_distinct']:.1%}); for {' and '.join(f'{s}s' for s in grammar_sides(language.name))}."
     )
     console.print()
+
+
+def _lengths(language: Language) -> str:
+    """Return the lengths of the messages and the vocabulary size, as text."""
+    if language.eos is None:
+        return f"{counted(language.message_length, 'token')}, vocabulary {language.vocab_size}"
+    few, many = language.lengths.min(), language.lengths.max()
+    return f"{few} to {counted(int(many), 'token')}, vocabulary {language.token_count} and the end token"
 
 
 def _about(name: str) -> str:
@@ -117,7 +126,7 @@ def _print_side_by_side(languages: list[Language], format_: str) -> None:
         _print_block(meanings, columns, list(columns), format_)
         return
     note(
-        f"{languages[0].space} meanings, vocabulary {languages[0].vocab_size}, seed {languages[0].seed}; "
+        f"{languages[0].space} meanings, vocabulary {languages[0].token_count}, seed {languages[0].seed}; "
         "`icy show GRAMMAR` says more about one."
     )
     console = stdout()

@@ -18,6 +18,7 @@ from icy.cli.metric_sources import MetricSource, as_reported_sources, has_start,
 from icy.cli.options import (
     FORMATS,
     SPREADS,
+    WORD_LENGTH,
     Assignment,
     Assignments,
     Several,
@@ -88,7 +89,7 @@ FROM_FILES = together(
         metavar="letters|spaces|whole|SEPARATOR",
         help="How to divide texts into tokens; by default icy detects it.",
     ),
-    click.option("--eos", metavar="TOKEN", help="Token that ends a message; by default there is none."),
+    click.option("--eos", metavar="TOKEN", help="Token that ends a message; by default only that of icy's languages."),
     click.option("--start", metavar="TOKEN", help="Token that begins every message and is dropped."),
     click.option("--pad", metavar="TOKEN", help="Token that pads messages; nan for missing values."),
     click.option(
@@ -110,7 +111,7 @@ FROM_GRAMMARS = together(
         "--meanings", metavar="AxK", default="5x10", show_default=True, help="Meaning space: attributes x values."
     ),
     click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of tokens, V."),
-    click.option("--word-length", type=int, default=4, show_default=True, help="Tokens per word, w."),
+    click.option("--word-length", metavar="w|w-w", default="4", show_default=True, help=WORD_LENGTH),
     click.option(
         "--seeds",
         cls=Several,

@@ -13,6 +13,7 @@ from icy.core.errors import InvalidSettingError, unknown
 
 from .codebook import COMMITMENT, Codebook, LearntCodebook
 from .discrete import ANSWERS, DISCRETE, Discrete
+from .ending import LAZY_DIVISOR, LAZY_POWER, Ending, EndingDiscrete, with_ends
 from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
 from .losses import INSIDE_LOG, SMALLEST_DEVIATION, advantage, cross_entropy, entropy, squared_error
 from .mixins import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, WithoutParameters
@@ -26,6 +27,8 @@ __all__ = [
     "COMMITMENT",
     "DISCRETE",
     "INSIDE_LOG",
+    "LAZY_DIVISOR",
+    "LAZY_POWER",
     "REPRESENTATIONS",
     "SMALLEST_DEVIATION",
     "SOFT",
@@ -36,6 +39,8 @@ __all__ = [
     "Answering",
     "Codebook",
     "Discrete",
+    "Ending",
+    "EndingDiscrete",
     "Gumbel",
     "GumbelSoftmax",
     "LearntCodebook",
@@ -63,6 +68,7 @@ __all__ = [
     "sampled",
     "squared_error",
     "straight_through",
+    "with_ends",
     "without_start",
 ]
 

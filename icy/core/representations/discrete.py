@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
+from icy.core.ends import counted
 from icy.core.noise import Noise
 
 from .losses import advantage, cross_entropy, entropy
-from .mixins import SpokenSymbols
+from .mixins import SpokenSymbols, end_of
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets
 from .samples import largest
 
@@ -41,15 +44,21 @@ class Discrete(SpokenSymbols):
         """Return the REINFORCE loss; the reward of an example is its number of correct tokens."""
         return self._supervised(scores, messages, noise)
 
+    def ended_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
+        """Return the REINFORCE loss of the tokens that count: up to the first end token of the target."""
+        return self._supervised(scores, messages, noise, counted(messages, end_of(scores)))
+
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
         """Return the REINFORCE loss; the reward of an example is its number of correct attributes."""
         return self._supervised(scores, meanings, noise)
 
-    def _supervised(self, scores: Scores, targets: Targets, noise: Noise) -> Losses:
+    def _supervised(self, scores: Scores, targets: Targets, noise: Noise, counts: Tensor | None = None) -> Losses:
         samples = self.message(scores, noise).argmax(-1)
-        rewards = (samples == targets).sum(-1).to(scores.dtype)
+        right = samples == targets
+        rewards = (right if counts is None else right & counts).sum(-1).to(scores.dtype)
         gain = advantage(rewards, axes=1).unsqueeze(-1) * -cross_entropy(scores, samples)
-        return -self.reward_weight * gain.sum((-2, -1)) - self.entropy_weight * entropy(scores)
+        gain = gain if counts is None else gain * counts
+        return -self.reward_weight * gain.sum((-2, -1)) - self.entropy_weight * entropy(scores, counts)
 
     def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
         """Return the REINFORCE loss of both models; each correct attribute is a reward (Perkins21 table 6).

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from icy.core.ends import counted, counted_mean
 from icy.core.noise import Noise, current_noise
 from icy.core.tracing import traceable
 
 from .losses import cross_entropy, squared_error
-from .mixins import Answering, SpokenSymbols, Symbols
+from .mixins import Answering, SpokenSymbols, Symbols, end_of
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
-from .samples import largest, relaxed, straight_through, without_start
+from .samples import largest, one_hot, relaxed, straight_through, without_start
 
 TEMPERATURE = 1.2  # of the Gumbel-softmax, as in the authors' program
 
@@ -45,6 +46,11 @@ class Gumbel(SpokenSymbols):
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
         """Return the squared error of the samples, mean over batch, positions and symbols."""
         return squared_error(self.message(scores, noise), messages)
+
+    def ended_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
+        """Return the squared error, mean over symbols and the positions that count: up to the first end token."""
+        errors = self.message(scores, noise) - one_hot(messages, scores.shape[-1], scores.dtype)
+        return counted_mean(errors.square().mean(-1), counted(messages, end_of(scores)))
 
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
         """Return the squared error of the samples, mean over batch, attributes and values."""

@@ -1,7 +1,7 @@
 """Terms of losses: cross-entropy, squared error, advantages, entropy."""
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Integer, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -27,10 +27,11 @@ def advantage(rewards: Float[Tensor, "*axes"], axes: int) -> Float[Tensor, "*axe
     return torch.where(deviation > SMALLEST_DEVIATION, centered / deviation, centered)
 
 
-def entropy(scores: Scores) -> Losses:
-    """Return the entropy of the softmax in nats, summed over batch and places."""
+def entropy(scores: Scores, weights: Shaped[Tensor, "*#stack batch #place"] | None = None) -> Losses:
+    """Return the entropy of the softmax in nats, summed over batch and places, with a weight per place if given."""
     probabilities = scores.softmax(-1)
-    return -(probabilities * (probabilities + INSIDE_LOG).log()).sum((-3, -2, -1))
+    terms = probabilities * (probabilities + INSIDE_LOG).log()
+    return -(terms if weights is None else terms * weights.unsqueeze(-1)).sum((-3, -2, -1))
 
 
 class _CrossEntropy(Fused):

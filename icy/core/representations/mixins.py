@@ -12,6 +12,11 @@ from .samples import without_start
 WITH_START, VOCABULARY = "V+1", "V"
 
 
+def end_of(scores: Scores) -> int:
+    """Return the end token of messages of different lengths: the last symbol, which is also the start symbol."""
+    return scores.shape[-1] - 1
+
+
 class Answering:
     """Cross-entropy losses of a receiver's answers, which do not depend on the type of words."""
 

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from icy.core.ends import counted, counted_mean
 from icy.core.noise import Noise
 
 from .losses import cross_entropy
-from .mixins import Answering, SpokenSymbols
+from .mixins import Answering, SpokenSymbols, end_of
 from .protocol import Losses, Scores, StepScores, Targets
 
 
@@ -27,6 +28,10 @@ class Soft(SpokenSymbols, Answering):
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
         """Return the cross-entropy, mean over batch and positions."""
         return cross_entropy(scores, messages).mean((-2, -1))
+
+    def ended_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
+        """Return the cross-entropy, mean over the positions that count: up to the first end token."""
+        return counted_mean(cross_entropy(scores, messages), counted(messages, end_of(scores)))
 
 
 SOFT = Soft()

@@ -7,6 +7,7 @@ import html
 import io
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from icy.core.files import write_atomically
 from icy.core.text import counted, listed, markdown_table, several
 from icy.languages.frequencies import is_meanings_file, read_meanings
 from icy.languages.meanings import MeaningSpace
+from icy.languages.word_lengths import bounds_of, word_length_of
 from icy.training.tasks import Task
 from icy.version import __version__
 
@@ -257,7 +259,10 @@ def _task_of(setup: SearchSetup, best: Point) -> Task:
     given = last.pop("meanings")
     space = read_meanings(given)[0] if is_meanings_file(given) else MeaningSpace.of(given)
     representation = str(setup.spec.representation).lower()
-    return Task(best.entry, space, **last, hidden_size=best.hidden, representation=representation, options=best.options)
+    lengths = word_length_of(last.pop("word_length"))
+    task = Task(best.entry, space, word_length=bounds_of(lengths)[1], **last, representation=representation)
+    lengths = lengths if isinstance(lengths, str) else ""
+    return replace(task, hidden_size=best.hidden, options=best.options, word_lengths=lengths)
 
 
 # -- winner ------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
 from icy.core.streams import stream_key
-from icy.core.types import State
+from icy.core.types import Choices, State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
@@ -29,6 +29,7 @@ from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.learners import examples_at_once, make_learner
+from icy.training.lengths import length_measures
 from icy.training.lockstep import Lockstep
 from icy.training.tasks import PairTask
 from icy.training.weights import pack_weights
@@ -41,6 +42,7 @@ FAR = 2**30
 MEANINGS_COMPARED = 512  # most meanings in topsim; its cost grows with their square
 RESUMED = ("steps", "before", "curve", "seconds", "baseline")  # attributes of `PlayingPair` saved in a checkpoint
 Row = list[float | None]  # a point of a curve
+LENGTH_CURVE = "length_curve"  # field of a record: points of (updates, mean length)
 
 
 class _Tally:
@@ -55,6 +57,7 @@ class _Tally:
         sent, answered = scores
         # Copies of a pair at the end of the stack are not counted.
         read, said, seen = (x.detach()[: self._players] for x in (answered, sent, meanings))
+        read = read[:, : seen.shape[1]]  # an impatient receiver also read prefixes of the messages
         self.note((read.argmax(-1) == seen).to(answered.dtype).mean((-2, -1)), said, seen)
         return self.link.link_loss(sent, answered, meanings, noise)
 
@@ -120,6 +123,7 @@ class PairStack(Lockstep):
     """Joint training of several pairs."""
 
     learner: GradientLearner
+    mean_lengths: list[float]  # at the last evaluation, of messages that may end early
 
     def __init__(self, job: PairJob, players: list[PlayingPair], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
@@ -200,7 +204,10 @@ class PairStack(Lockstep):
     def _note(self, readings: list[Row], due: Iterable[int]) -> None:
         """Append a point to the curves of some pairs."""
         for i in due:
-            self.players[i].curve.append(readings[i])
+            player = self.players[i]
+            player.curve.append(readings[i])
+            if self.job.task.lengths.vary:
+                player.before.setdefault(LENGTH_CURVE, []).append([self.updates, self.mean_lengths[i]])
 
     def _read(self, purpose: str) -> list[Row]:
         """Evaluate every pair; return a point of its curve, in the order of `JobKind.curve`."""
@@ -215,6 +222,7 @@ class PairStack(Lockstep):
         seen, said = meanings[0], words
         if self.settings.training_readings and self.tally.updates:
             right, seen, said = self.tally.accuracy(), self.tally.meanings, self.tally.messages
+        self._note_lengths(words)
         similarities = [topsim_of(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
         rows = zip(right.tolist(), loss.tolist(), similarities, of_sender.tolist(), of_receiver.tolist(), strict=True)
         taught = [p.replicate.condition != SCRATCH for p in self.players]
@@ -222,6 +230,11 @@ class PairStack(Lockstep):
             [self.updates, accuracy, cost, rho, *((sender, receiver) if knows else (None, None))]
             for knows, (accuracy, cost, rho, sender, receiver) in zip(taught, rows, strict=True)
         ]
+
+    def _note_lengths(self, words: Tensor) -> None:
+        """Note the mean length of messages that may end early, from words [pair, ..., place]."""
+        before_end = (words != self.job.task.vocab_size).double().sum(-1)
+        self.mean_lengths = before_end.flatten(1).mean(1).tolist()
 
     def _scores(self, meanings: Tensor, messages: Tensor) -> list[Tensor]:
         """Return scores of the sender, of the receiver over the link, and of the receiver on the language."""
@@ -273,6 +286,7 @@ class PairStack(Lockstep):
             "sender_accuracy": of_sender,
             "receiver_accuracy": of_receiver,
             "language": place,
+            **self._length_measures(player, [language]),
             **({} if equally is None else {"unweighted_accuracy": equally}),
         }
         files = {place: language.to_bytes()}
@@ -294,6 +308,12 @@ class PairStack(Lockstep):
             extra,
             files=files,
         )
+
+    def _length_measures(self, player: PlayingPair, languages: Sequence[Language]) -> Choices:
+        """Return measures of the lengths of messages that may end early; empty for a fixed length."""
+        if not self.job.task.lengths.vary:
+            return {}
+        return length_measures(languages, self.job.frequencies, player.replicate.seed)
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:
         """Return the greedy messages of some pairs' senders for every meaning."""
@@ -347,7 +367,7 @@ def emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], c
     """Return the messages of a pair's sender as a language with `count` words."""
     origin = "from scratch" if replicate.condition == SCRATCH else f"after {replicate.condition}"
     name = f"{task.entry.name} {task.representation} {origin}"
-    return Language.spoken(task.space, words, count, name=name, seed=replicate.seed)
+    return Language.spoken(task.space, words, count, name=name, seed=replicate.seed, ends=task.lengths.vary)
 
 
 def topsim_of(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:

@@ -11,13 +11,14 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.noise import current_noise
 from icy.core.registry import SIDES, registry
-from icy.core.representations import Representation, get_representation
+from icy.core.representations import Representation, get_representation, with_ends
 from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
 from icy.languages.meanings import MeaningSpace
 from icy.models.native.module import NativeModule
 from icy.records.record import Record
 from icy.training.engine import make_model
+from icy.training.lengths import Lengths
 from icy.training.populations import Population
 from icy.training.probabilities import warn_of_probabilities
 from icy.training.tasks import PairEntry, PairTask
@@ -111,7 +112,8 @@ def make_link(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
 
 def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
     """Return the representation of a link with these settings."""
-    return get_representation(task.representation, **settings.under(task.representation, "e2e"))
+    link = get_representation(task.representation, **settings.under(task.representation, "e2e"))
+    return with_ends(link, *task.lengths.costs) if task.lengths.vary else link
 
 
 def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
@@ -126,12 +128,13 @@ def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
         PairEntry(*(registry.get(name, side) for name, side in zip(sides, SIDES, strict=True))),
         MeaningSpace.of(config["meanings"]),
         config["vocab_size"],
-        config["word_length"],
+        config.get("word_length", 1),
         config["hidden_size"],
         config["representation"],
         sender_options=options["sender"],
         receiver_options=options["receiver"],
         population=Population.of(config),
+        lengths=Lengths.of(config),
     )
     require_version(record, "model", task.entry.full_version)
     settings = TrainingSettings(**config["settings"])

@@ -80,7 +80,8 @@ class PairJob(LanguageJob):
     @property
     def facts(self) -> dict[str, str]:
         """The settings that distinguish rows with the same name."""
-        return {**super().facts, **self.task.population.facts()}
+        facts = {**super().facts, **self.task.population.facts(), **self.task.lengths.facts()}
+        return {name: text for name, text in facts.items() if name != "w" or not self.task.lengths.vary}
 
     def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a pair."""
@@ -90,11 +91,19 @@ class PairJob(LanguageJob):
         return {
             **self.task_config(replicate),
             **task.population.config(),
+            **task.lengths.config(),
             "protocol": self.protocol.name,
             **self.protocol.config(scratch),
             **before,
             "settings": self._settings(scratch),
         }
+
+    def task_config(self, replicate: Replicate) -> Choices:
+        """Return the part of a configuration that describes the pair and the sizes."""
+        config = super().task_config(replicate)
+        if self.task.lengths.vary:
+            del config["word_length"]  # messages that may end early have no words of a fixed length
+        return config
 
     def _settings(self, scratch: bool) -> Choices:
         """Return the settings of the game and of pre-training."""

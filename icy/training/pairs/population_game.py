@@ -221,6 +221,7 @@ class PopulationStack(PairStack):
         drawn, _ = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
         meanings = drawn[0, ::size].repeat_interleave(size, 0)
         right, losses, words = self._all_pairings(meanings)
+        self._note_lengths(words)
         seen = drawn[0, ::size].cpu()
         self.measured: list[dict[str, Any]] = [
             {
@@ -303,9 +304,10 @@ class PopulationStack(PairStack):
         outcome, place = super()._outcome(player, final, diverged, language, equally), self.players.index(player)
         measured = self.measured[place]
         topsims = [finite(value) for value in measured["sender_topsims"]]
-        key, others = self.job.key(player.replicate), self.spoken[place][1:]
-        files = {spoken_file(key, n): one.to_bytes() for n, one in enumerate(others, 1)}
-        extra = {**outcome.extra, **measured, "sender_topsims": topsims}
+        key, languages = self.job.key(player.replicate), self.spoken[place]
+        files = {spoken_file(key, n): one.to_bytes() for n, one in enumerate(languages[1:], 1)}
+        lengths = self._length_measures(player, languages)
+        extra = {**outcome.extra, **measured, "sender_topsims": topsims, **lengths}
         return replace(outcome, extra=extra, files={**outcome.files, **files})
 
     def _keep(self, staying: list[int]) -> None:

@@ -60,8 +60,8 @@ def test_models_that_learn_by_heart_are_not_marked() -> None:
     assert ("sender/Hashtable", "shufdet") not in marks(table)
 
 
-def test_only_rows_with_the_same_frequencies_of_meanings_are_compared() -> None:
-    drawn = {"frequencies=zipf:1": 0.5, "frequencies=zipf:2, layers=2": 0.7, "layers=2": 0.9}
+def test_only_rows_with_the_same_frequencies_and_lengths_are_compared() -> None:
+    drawn = {"frequencies=zipf:1": 0.5, "frequencies=zipf:2, layers=2": 0.7, "word_lengths=1-4": 0.8, "layers=2": 0.9}
     rows = pd.concat([long({"A": {"rot": value}}).assign(options=text) for text, value in drawn.items()])
     assert not marks(bias_table(rows))
-    assert marks(bias_table(rows.assign(options=["layers=1", "layers=2", "layers=3"])))
+    assert marks(bias_table(rows.assign(options=["layers=1", "layers=2", "layers=3", "layers=4"])))

@@ -1,0 +1,122 @@
+"""Games in which the sender may end its messages: readings, stacks, engines and checkpoints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from icy.config.protocols import SCRATCH
+from icy.core.noise import Noise
+from icy.core.representations import SOFT, one_hot, with_ends
+from icy.languages.language import Language
+from icy.training.job import Outcome, Replicate
+from icy.training.lengths import Lengths
+from icy.training.pairs.game import PairStack, PlayingPair, _Tally
+from icy.training.pairs.model import make_pair
+from icy.training.pairs.pair_job import PairJob
+from icy.training.populations import Population
+from icy.training.tasks import PairTask
+from tests.cores import both_engines
+from tests.training.pairs.helpers import SETTINGS, SHORT, assert_same_curve, pair_task, run
+from tests.training.resuming import killed, numbers, resumed, updates_of
+
+REPLICATES = tuple(Replicate(SCRATCH, seed) for seed in (1, 2, 3))
+LINKS = ("soft", "gumb", "discr")
+
+
+def task(representation: str = "soft", cost: float | str = "lazimpa", **changes: Any) -> PairTask:
+    return replace(pair_task(representation=representation), lengths=Lengths(5, cost), **changes)
+
+
+def spoken(outcome: Outcome) -> Language:
+    return Language.from_bytes(outcome.files[outcome.extra["language"]])
+
+
+@pytest.mark.parametrize("representation", LINKS)
+def test_a_pair_alone_equals_the_pair_in_a_stack(representation: str, tmp_path: Path) -> None:
+    together = run(tmp_path, REPLICATES, task(representation))
+    alone = run(tmp_path, REPLICATES[1:2], task(representation))
+    found, expected = (some[REPLICATES[1]] for some in (together, alone))
+    assert_same_curve(found, expected)
+    assert found.extra["length_curve"] == expected.extra["length_curve"]
+    assert [point[0] for point in found.extra["length_curve"]] == [0, 5, 10, 12]
+    language = spoken(found)
+    assert (language.eos, language.vocab_size, language.message_length) == (4, 5, 5)
+    assert found.extra["mean_length"] == language.lengths.mean()
+    assert found.curve[-1][1] != found.curve[0][1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("representation", LINKS)
+def test_engines_agree(representation: str, tmp_path: Path) -> None:
+    both = [run(tmp_path, REPLICATES, task(representation), engine=how) for how in ("auto", "loop")]
+    for replicate in REPLICATES:
+        assert_same_curve(*(found[replicate] for found in both))
+
+
+@pytest.mark.process
+@both_engines
+@pytest.mark.parametrize("population", [Population(), Population(2, 2, 4)])
+def test_a_killed_training_resumes_to_the_same_bits(population: Population, how: str, tmp_path: Path) -> None:
+    of = PairJob(
+        task(population=population), SHORT, SETTINGS, replicates=REPLICATES[:2], folder=str(tmp_path), engine=how
+    )
+    whole = numbers(list(of.train()))
+    assert killed(of, PairStack, 3) == []
+    assert updates_of(tmp_path)
+    assert numbers(resumed(of, [])) == whole
+
+
+def test_messages_that_never_end_have_the_curve_of_messages_of_a_fixed_length(tmp_path: Path) -> None:
+    """Over a link with sampled tokens, where the end token is one of the symbols of both."""
+    fixed = pair_task(representation="discr")
+    ending = replace(fixed, lengths=Lengths(fixed.message_length))
+    both = []
+    for of in (fixed, ending):
+        pair = make_pair(of, 1, SETTINGS)
+        with torch.no_grad():
+            pair.sender.out.bias[-1] = -100  # type: ignore[union-attr, index, operator]
+        job = PairJob(of, SHORT, SETTINGS, replicates=REPLICATES[:1], folder=str(tmp_path))
+        (outcome,) = PairStack(job, [PlayingPair(REPLICATES[0], 12, pair)]).play(None)
+        both.append(outcome)
+    assert_same_curve(*both)
+    assert both[1].extra["mean_length"] == fixed.message_length
+    assert np.array_equal(spoken(both[0]).messages, spoken(both[1]).messages)
+
+
+def test_lengths_are_of_greedy_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = task()
+    job = PairJob(of, SHORT, SETTINGS, replicates=REPLICATES[:1], folder=str(tmp_path))
+    game = PairStack(job, [PlayingPair(REPLICATES[0], 12, make_pair(of, 1, SETTINGS))])
+
+    def scores(meanings: Tensor, messages: Tensor) -> list[Tensor]:
+        sent = one_hot(torch.tensor([0, 1, 4, 2, 2]).expand(*meanings.shape[:2], 5), 5)  # ends after two tokens
+        return [sent, one_hot(meanings, 3), one_hot(meanings, 3)]
+
+    monkeypatch.setattr(game, "_scores", scores)
+    game._note(game._read("check"), [0])
+    assert game.players[0].before["length_curve"][-1] == [0, 2.0]
+
+
+def test_the_accuracy_of_training_batches_is_that_of_whole_messages() -> None:
+    tally, meanings = _Tally(with_ends(SOFT, impatient=True), 1), torch.tensor([[[0, 1], [2, 2]]])
+    answers = torch.cat([one_hot(meanings, 3), one_hot((meanings + 1) % 3, 3)], 1)
+    tally((torch.zeros(1, 2, 2, 5), answers), meanings, Noise(torch.tensor([1])))
+    tally.updates += 1
+    assert tally.accuracy().tolist() == [1.0]
+
+
+@pytest.mark.slow
+def test_a_cost_shortens_messages(tmp_path: Path) -> None:
+    protocol = replace(SHORT, steps=300, report_every=300)
+    means = {
+        cost: np.mean([o.extra["mean_length"] for o in run(tmp_path, REPLICATES, task(cost=cost), protocol).values()])
+        for cost in (0.0, 1.0)
+    }
+    assert means[1.0] < 0.2 < 2 < means[0.0]
