@@ -86,6 +86,19 @@ def test_a_point_is_measured_by_ordinary_jobs() -> None:
     assert setup_of(minimize=["updates"]).grammars == ["concat"]
 
 
+@pytest.mark.usefixtures("forgetting")
+def test_a_single_value_is_fixed(tmp_path: Path) -> None:
+    declared = plugin_file(tmp_path, CHOICES)
+    one = setup_of(model="Mine", plugin=declared, space={"depth": 2}).space
+    assert (dict(one.values), one.fixed) == ({"tanh": (False, True)}, {"depth": 2})
+    assert one.point({"tanh": True}).name == "Mine[depth=2,tanh=true]"
+    some = setup_of(model="Mine", plugin=declared, space={"depth": [2], "tanh": [True]}, hidden="4,8").space
+    assert (dict(some.values), some.point({"hidden": 4}).entry.name) == ({"hidden": (4, 8)}, "Mine[depth=2,tanh=true]")
+    plain = setup_of(model="FC2L", side="sender", space={"layers": [1, 2], "bias": False}).space
+    assert plain.point({"layers": 1}).options == {"bias": False, "layers": 1}
+    assert plain.to_json() != setup_of(model="FC2L", side="sender", space={"layers": [1, 2]}).space.to_json()
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
