@@ -154,6 +154,7 @@ GRAMMAR_CHECKS = named(
     check_random_state_untouched,
     check_base_messages_unchanged,
     check_other_settings,
+    check_attributes_of_several_sizes,
     check_one_attribute,
     check_small_vocabulary,
     check_saves_and_loads,
