@@ -162,15 +162,21 @@ def rename_duplicates(sources: Sequence[MetricSource]) -> list[MetricSource]:
 
 def _row_names(records: Sequence[Record]) -> list[str]:
     """Return model and grammar, and further values that distinguish records with the same model and grammar."""
+    from icy.analysis.order import without_hashes
     from icy.analysis.wording import LETTERS, text_of
+
+    def shown(column: str, value: object) -> str:
+        """Return a value as the end of a name: a text as it is, a number with the name of its column."""
+        if (text := text_of(value)) == "-":
+            return ""
+        return f" {text}" if isinstance(value, str) else f" {LETTERS.get(column, column)}={text}"
 
     long = to_long(records)
     names = long["model"].str.rpartition("/")[2] + " " + long["grammar"]
-    for _, alike in long.groupby(names):
+    for _, alike in without_hashes(long).groupby(names):
         for column in ROW:
             if alike[column].astype(str).nunique() > 1:
-                letter = f"{LETTERS[column]}=" if column in LETTERS else ""
-                names[alike.index] += " " + letter + alike[column].map(text_of)
+                names[alike.index] += alike[column].map(partial(shown, column))
     return list(names)
 
 
