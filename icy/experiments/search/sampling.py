@@ -93,7 +93,7 @@ class Trials:
         path = folder / DATABASE
         try:
             self._storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
-            self._require_no_other_report(folder)
+            self._require_no_other_report(self._storage, folder)
             return optuna.create_study(
                 storage=self._storage, study_name=self._setup.name, directions=self._directions, load_if_exists=True
             )
@@ -101,10 +101,10 @@ class Trials:
             what = str(error).partition("\n")[0]
             raise StoreError(f"The trials of the search in '{path}' cannot be read: {what}.") from error
 
-    def _require_no_other_report(self, folder: Path) -> None:
+    def _require_no_other_report(self, storage: RDBStorage, folder: Path) -> None:
         import optuna
 
-        searches = optuna.get_all_study_summaries(self._storage)
+        searches = optuna.get_all_study_summaries(storage)
         reported = {search.study_name for search in searches if REPORTED in search.user_attrs}
         if reported - {self._setup.name} and (folder / PAGE).exists():
             raise InvalidSettingError(
