@@ -17,8 +17,12 @@ class MinGRUCell(Cell):
     computes in log space and keeps h~ positive. Initialized U(+-1/sqrt(E)), like PyTorch's cells and, if input and
     state have the same size, its linear layers.
 
-    Meant for families in which cells have an input. If the input is always zero (RNNZero, and the upper level of the
-    Hier senders), z and h~ are constant, and each unit of the state decays from the meaning to h~ at a fixed rate.
+    Meant for families in which cells have an input. If the input is always zero (RNNZero, Composed without feedback,
+    and the upper level of the Hier senders), z and h~ are constant, and each unit of the state decays from the meaning
+    to h~ at a fixed rate. The scores of token t are then W d^t h_0 plus a constant, with d = 1 - z: positions differ
+    only by the rates. Such a sender does not learn long messages: on concat at 5x10 (L=20, E=128, one seed) it had 99 %
+    of the first token after 1,500 updates, and 28 to 58 % of tokens 4 to 20. Slower rates at the start (b_z lower by 3,
+    or rates from 1/L to 1) changed the mean over tokens from 46 % to 43 and 48 %.
     """
 
     gate_blocks = 2

@@ -88,6 +88,14 @@ class MeaningEmbedding(nn.Module):
         return rows_times(flat_one_hot(meanings, self.values, self.weight.dtype), self.weight)
 
 
+class AttributeEmbedding(MeaningEmbedding):
+    """One embedding per attribute, not summed. Arguments as for MeaningEmbedding."""
+
+    def forward(self, meanings: Meanings) -> Float[Tensor, "*lead_out hidden"]:
+        """Return the row of each attribute's value, or the weighted sum of the attribute's rows."""
+        return attribute_rows(meanings, self.weight, self.values)
+
+
 class SymbolEmbedding(nn.Module):
     """An embedding with one row of size E for each of V + 1 symbols, applied to weights over symbols."""
 
@@ -105,6 +113,16 @@ def flat_one_hot(meanings: Meanings, values: int, dtype: torch.dtype) -> Float[T
     """Return the one-hot vectors of the attribute values, or the weights over them, concatenated."""
     weights = meanings.to(dtype) if meanings.is_floating_point() else one_hot(meanings, values, dtype)
     return weights.flatten(-2)
+
+
+@traceable
+def attribute_rows(
+    meanings: Meanings, weight: Float[Tensor, "*stack attr_values hidden"], values: int
+) -> Float[Tensor, "*lead_out hidden"]:
+    """Return the row of `weight` for the value of each attribute: a * values + m_a of attribute a."""
+    weights = meanings.to(weight.dtype) if meanings.is_floating_point() else one_hot(meanings, values, weight.dtype)
+    vectors: Tensor = weights.transpose(-3, -2) @ weight.unflatten(-2, (-1, values))
+    return vectors.transpose(-3, -2)
 
 
 @traceable

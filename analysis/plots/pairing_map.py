@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from icy.analysis import style
+from icy.analysis.order import without_hashes
 from icy.analysis.tables.e2e import setting
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
@@ -49,7 +50,7 @@ def pairings(
             "draws single pairs."
         )
     by_key = {record["key"]: record for record in records}
-    long = to_long(records)
+    long = without_hashes(to_long(records))
     varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
     lines = lines_of(long, varying, sides=True)
     shown = [[by_key[key] for key in line.long.sort_values("seed")["key"]] for line in lines]

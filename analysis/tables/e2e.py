@@ -172,10 +172,11 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
         return [f"{used.note()}, of up to 512 meanings of the last evaluation; of populations, mean over senders"]
     if used.values.get("pairs") != "all":
         return [f"{used.note()}, of the messages of the last training batch (preset published)"]
+    some_exist = long["options"].str.contains("existing=").any()
     return [
         f"{used.note()}, of up to 512 meanings of the last evaluation",
         "the same topsim: icy metrics FOLDER -m topsim --as-reported, with --permutations 1000 also chance and p; "
-        "without --as-reported: by edit distance, of all meanings",
+        f"without --as-reported: by edit distance, of all meanings{' that exist' if some_exist else ''}",
     ]
 
 

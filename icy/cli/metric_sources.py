@@ -10,14 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from icy.cli.output import (
     note,
 )
 from icy.config.settings import OPEN
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, StoreError, quoted
-from icy.core.text import words
+from icy.core.text import listed, words
 from icy.grammars import expand_grammars, make_language
+from icy.languages.names import short_name
 from icy.languages.readers import read_table
 from icy.metrics import Table
 from icy.records.long_table import ROW, to_long
@@ -25,6 +28,7 @@ from icy.records.pack import is_pack
 from icy.records.store import RECORDS
 
 if TYPE_CHECKING:
+    from icy.languages.frequencies import Frequencies
     from icy.languages.language import Language
     from icy.records.record import Record
 
@@ -55,6 +59,8 @@ class MetricSource:
         table: function that builds the table.
         place: file or results with the table; "" for the language of a grammar.
         record: record of a sender or a pair, if the table comes from results.
+        frequencies: which meanings exist in these results, and how often each was drawn; None if all are equally
+            frequent.
     """
 
     name: str
@@ -62,6 +68,7 @@ class MetricSource:
     table: Callable[[], Table]
     place: str = ""
     record: Record | None = None
+    frequencies: Frequencies | None = None
 
 
 def metric_sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[MetricSource]:
@@ -70,7 +77,7 @@ def metric_sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Met
     if not path.exists() or (path / RECORDS).is_dir() or is_pack(path):
         _require_eos_alone(given, name)
     if (path / RECORDS).is_dir() or is_pack(path):
-        return _spoken(path, given["eos"])
+        return _spoken(path, given["eos"], quiet)
     if path.exists() or path.suffix.lower() in SUFFIXES:
         meant, said = _split(given["meaning_columns"]), _split(given["message_columns"])
         table = read_table(path, meaning_columns=meant, message_columns=said, **_reading(given))
@@ -88,17 +95,22 @@ def metric_sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Met
     ]
 
 
-def _spoken(path: Path, eos: str | None) -> list[MetricSource]:
-    """Return the languages of the senders in a results folder or a pack."""
+def _spoken(path: Path, eos: str | None, quiet: bool) -> list[MetricSource]:
+    """Return the languages of the senders in a results folder or a pack; print which meanings are left out."""
     from icy.experiments.results import ProbeResult
 
-    found = ProbeResult.load(path).languages()
+    result = ProbeResult.load(path)
+    found = result.languages()
     if not found:
         raise StoreError(f"{path} has no languages. Senders have them after --keep-models; end-to-end runs always do.")
+    frequencies = [result.frequencies(record) for record, _ in found]
+    tables = dict.fromkeys(short_name(r["config"]["existing"]) for r, _ in found if "existing" in r["config"])
+    if tables and not quiet:
+        note(f"{path.name}: only the meanings that exist are measured, those in {listed(list(tables))}.")
     names = _row_names([record for record, _ in found])
     return [
-        MetricSource(name, record["seed"], partial(_table_of, make, eos), str(path), record)
-        for name, (record, make) in zip(names, found, strict=True)
+        MetricSource(name, record["seed"], partial(_table_of, make, eos), str(path), record, drawn)
+        for name, (record, make), drawn in zip(names, found, frequencies, strict=True)
     ]
 
 
@@ -121,7 +133,9 @@ def as_reported_sources(
 
     def compared(source: MetricSource) -> Table:
         assert source.record is not None
-        return source.table().rows(reported_meanings(source.record))
+        numbers, drawn = reported_meanings(source.record, source.frequencies), source.frequencies
+        rows = numbers if drawn is None or drawn.numbers is None else np.searchsorted(drawn.numbers, numbers)
+        return source.table().rows(rows)
 
     conventions: dict[str, dict[str, object]] = {metric: {**of_one} for metric, of_one in pair_conventions({}).items()}
     return [replace(source, table=partial(compared, source)) for source in pairs], conventions
@@ -148,15 +162,21 @@ def rename_duplicates(sources: Sequence[MetricSource]) -> list[MetricSource]:
 
 def _row_names(records: Sequence[Record]) -> list[str]:
     """Return model and grammar, and further values that distinguish records with the same model and grammar."""
+    from icy.analysis.order import without_hashes
     from icy.analysis.wording import LETTERS, text_of
+
+    def shown(column: str, value: object) -> str:
+        """Return a value as the end of a name: a text as it is, a number with the name of its column."""
+        if (text := text_of(value)) == "-":
+            return ""
+        return f" {text}" if isinstance(value, str) else f" {LETTERS.get(column, column)}={text}"
 
     long = to_long(records)
     names = long["model"].str.rpartition("/")[2] + " " + long["grammar"]
-    for _, alike in long.groupby(names):
+    for _, alike in without_hashes(long).groupby(names):
         for column in ROW:
             if alike[column].astype(str).nunique() > 1:
-                letter = f"{LETTERS[column]}=" if column in LETTERS else ""
-                names[alike.index] += " " + letter + alike[column].map(text_of)
+                names[alike.index] += alike[column].map(partial(shown, column))
     return list(names)
 
 

@@ -23,7 +23,7 @@ class SearchSpec(ProbeSpec):
         model: names or wildcards of models: the search chooses one. Or a single model: the search chooses its options
             in `space`, or all that it declares.
         side: "sender" or "receiver" for only this side.
-        space: values of each option to choose from, as in {"cell": ["GRU", "LSTM"]}.
+        space: values of each option to choose from, as in {"cell": ["GRU", "LSTM"]}. A single value is fixed.
         minimize: what should be small: "ratio:shufdet", a difference such as "ratio:rot - ratio:shufdet", "people",
             "parameters", "updates" or "seconds"; several give the Pareto front. See icy.experiments.search.objectives.
         maximize: what should be large, in the same words.

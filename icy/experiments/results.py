@@ -19,8 +19,10 @@ from icy.core.lazy import load_object
 from icy.core.scratch import scratch_folder
 from icy.core.text import counted, listed
 from icy.core.types import Fields
+from icy.languages.frequencies import Frequencies, read_meanings
 from icy.languages.language import Language
-from icy.languages.names import short_name
+from icy.languages.names import meanings_file, short_name
+from icy.languages.table import Table
 from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any, with_measure
 from icy.records.long_table import game_curves, to_long
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from torch.nn import Module
 
-    import icy.metrics
     from icy.analysis.tables.printed_table import BiasTable
 
 
@@ -264,22 +265,50 @@ class ProbeResult:
             raise StoreError(f"The model of {_replicate(record)} was not saved: train it with keep_models=True.")
         return saved_model(record, self.content(place))
 
-    def languages(self) -> list[tuple[Record, Callable[[], Language | icy.metrics.Table]]]:
+    def languages(self) -> list[tuple[Record, Callable[[], Language | Table]]]:
         """Return the languages of senders: of saved senders, and the languages that emerged in games.
 
         Each item is a record and a function that computes its language, since a greedy message for every meaning takes
-        time. For multi-target games, the function returns a table of the messages in some turns.
+        time. If not all meanings exist, the function returns a table of the messages of existing meanings.
+        For multi-target games, it returns a table of the messages in some turns.
         """
-        languages: list[tuple[Record, Callable[[], Language | icy.metrics.Table]]] = []
+        languages: list[tuple[Record, Callable[[], Language | Table]]] = []
         for record in self.records:
             if record["failed"]:
                 continue
             if record.get("language"):
                 in_turns = Path(record["language"]).suffix == ".jsonl"
-                languages.append((record, partial(self._said if in_turns else self._emerged, record)))
+                make = partial(self._said, record) if in_turns else self._existing(record, self._emerged)
+                languages.append((record, make))
             elif record["side"] == "sender" and model_file(record) is not None:
-                languages.append((record, partial(self._spoken, record)))
+                languages.append((record, self._existing(record, self._spoken)))
         return languages
+
+    def frequencies(self, record: Record) -> Frequencies | None:
+        """Return which meanings exist in a run, and how often each was drawn; None if all are equally frequent.
+
+        Args:
+            record: a record of these results.
+
+        Raises:
+            StoreError: the table of meanings has been removed from the results.
+        """
+        name, law = (record["config"].get(option, "") for option in ("existing", "frequencies"))
+        if not name:
+            return Frequencies(law) if law else None
+        with self._copied(meanings_file(name)) as file:
+            return read_meanings(file)[1].with_law(law)
+
+    def _existing(self, record: Record, make: Callable[[Record], Language]) -> Callable[[], Language | Table]:
+        """Return a function that computes the language of a record, with the meanings that exist."""
+
+        def restricted() -> Language | Table:
+            frequencies = self.frequencies(record)
+            if frequencies is None or frequencies.numbers is None:
+                return make(record)
+            return Table.of(make(record)).rows(frequencies.numbers)
+
+        return restricted
 
     def _spoken(self, record: Record) -> Language:
         from icy.training.probe_models import spoken  # imports torch
@@ -290,7 +319,7 @@ class ProbeResult:
         with self._copied(place or record["language"]) as file:
             return Language.load(file)
 
-    def _said(self, record: Record) -> icy.metrics.Table:
+    def _said(self, record: Record) -> Table:
         from icy.metrics import read_table
 
         with self._copied(record["language"]) as file:

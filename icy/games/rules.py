@@ -24,6 +24,7 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.streams import stream
 from icy.core.text import counted
+from icy.languages.meanings import MeaningSpace
 
 from .worlds.world import World
 
@@ -348,7 +349,7 @@ class Rules(RuleSource):
 
 def _products(sizes: Sequence[int], some: Sequence[int]) -> Numbers:
     """Return all rules that demand values of the given attributes [rule, attr]."""
-    values = np.indices([sizes[a] for a in some]).reshape(len(some), -1).T
+    values = MeaningSpace.of_sizes(*(sizes[a] for a in some)).all()
     table = np.full((len(values), len(sizes)), FREE)
     table[:, list(some)] = values
     return table

@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -135,6 +136,8 @@ def is_meanings_file(given: object) -> bool:
 def read_meanings(path: str | Path) -> tuple[MeaningSpace, Frequencies]:
     """Read the meanings that exist from a table: one column per attribute, and optionally a column `weight`.
 
+    A file is read once, unless its content changes.
+
     Each row is a meaning. Without weights, a meaning that occurs in several rows is as many times as frequent. The
     values of an attribute may be numbers or names; they are numbered from 0 in order.
 
@@ -162,20 +165,28 @@ def read_meanings(path: str | Path) -> tuple[MeaningSpace, Frequencies]:
     file = Path(path)
     if not file.is_file():
         raise StoreError(f"The file of meanings '{path}' does not exist; {HOW_TO_ASK}.")
+    with reading(f"'{path}' cannot be read as a table of meanings"):
+        content_hash = hashlib.sha256(file.read_bytes()).digest()
+    return _read(file, content_hash)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, content_hash: bytes) -> tuple[MeaningSpace, Frequencies]:
+    """Read a file once for all rows of a sweep."""
     with reading(f"'{path}' cannot be read as a table of meanings"), warnings.catch_warnings():
         warnings.simplefilter("error")  # pandas drops the entries of rows that are longer than the header
-        table = _table(file)
+        table = _table(path)
     attributes = [name for name in table.columns if str(name).lower() != WEIGHT]
     if table.empty or not attributes:
         raise InvalidSettingError(f"'{path}' must have a row per meaning and a column per attribute.")
-    weights = _weights(table, file)
-    columns = [_coded(table[name], file) for name in attributes]
+    weights = _weights(table, path)
+    columns = [_coded(table[name], path) for name in attributes]
     space = MeaningSpace.of_sizes(*(len(names) for names, _ in columns))
     rows = space.index(np.stack([codes for _, codes in columns], axis=1))
     numbers, row_of = np.unique(rows, return_inverse=True)
     total = np.bincount(row_of.ravel(), weights=weights, minlength=len(numbers)).astype(float)
     digest = hashlib.sha256(f"{space}".encode() + numbers.astype("<i8").tobytes() + total.astype("<f8").tobytes())
-    name = grammar_name(file.stem, digest.hexdigest()[:16])
+    name = grammar_name(path.stem, digest.hexdigest()[:16])
     return space, Frequencies("", name, numbers, total, tuple(names for names, _ in columns))
 
 

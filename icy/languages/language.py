@@ -17,7 +17,7 @@ from icy.core.lazy import load_object
 from icy.core.text import counted, listed
 
 from . import storage
-from .meanings import MeaningSpace
+from .meanings import IntArray, MeaningSpace
 from .storage import Card, IntegerArray
 
 if TYPE_CHECKING:
@@ -358,10 +358,21 @@ class Language:
             >>> Language("1x4", [[0], [0], [0], [1]], vocab_size=2).best_receiver_accuracy
             0.5
         """
-        _, message = np.unique(self.messages, axis=0, return_inverse=True)
-        meant = message.reshape(-1, 1) * self.space.values + self.space.all()  # message and value, by attribute
-        counts = [np.bincount(of_one, minlength=self.space.size * self.space.values) for of_one in meant.T]
-        return float(sum(count.reshape(-1, self.space.values).max(axis=1).sum() for count in counts) / meant.size)
+        return self.ambiguity()[1]
+
+    def ambiguity(self, numbers: IntArray | None = None) -> tuple[int, float]:
+        """Return the number of different messages of some meanings, and the accuracy of their best receiver.
+
+        Args:
+            numbers: numbers of the meanings, [n]; by default all.
+        """
+        which = np.arange(self.space.size) if numbers is None else numbers
+        distinct, message = np.unique(self.messages[which], axis=0, return_inverse=True)
+        # message and value, by attribute
+        meant = message.reshape(-1, 1) * self.space.values + self.space.meanings(which)
+        counts = [np.bincount(of_one, minlength=len(distinct) * self.space.values) for of_one in meant.T]
+        best = sum(count.reshape(-1, self.space.values).max(axis=1).sum() for count in counts) / meant.size
+        return len(distinct), float(best)
 
     def facts(self) -> dict[str, Any]:
         """Return sizes, seed, and the number and share of distinct messages."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
 from icy.languages.language import Language
 from icy.languages.splits import Split
 
@@ -49,11 +50,11 @@ class _Rows:
     @property
     def word_length(self) -> int:
         """Tokens per word, w."""
-        return len(self.tokens[0]) // len(self.values[0])
+        return int(self.tokens.shape[1] // self.values.shape[1])
 
     def counts(self) -> Int64[IntArray, "attr value length token"]:
         """Count each token at each position, for each value of each attribute."""
-        (values, tokens), attributes, length = self.sizes, len(self.values[0]), len(self.tokens[0])
+        (values, tokens), attributes, length = self.sizes, self.values.shape[1], self.tokens.shape[1]
         places = np.arange(attributes * length).reshape(attributes, length) * values  # of pairs of attribute, position
         cells = (places + self.values[:, :, None]) * tokens + self.tokens[:, None]
         counts = np.bincount(cells.ravel(), minlength=attributes * length * values * tokens)
@@ -67,7 +68,9 @@ class _Rows:
 Predict = Callable[[_Rows, IntArray], IntArray]
 
 
-def nearest_grammar(language: Language, *, seed: int = 0) -> NearestGrammar:
+def nearest_grammar(
+    language: Language, *, seed: int = 0, existing: Int64[IntArray, " meaning"] | None = None
+) -> NearestGrammar:
     """Return the grammar that predicts the messages of a language best, with its words estimated from the language.
 
     The meanings are split into two random halves, each with every value of every attribute. From one half, the words
@@ -88,6 +91,8 @@ def nearest_grammar(language: Language, *, seed: int = 0) -> NearestGrammar:
     Args:
         language: a language with words of equal length.
         seed: seed of the halves.
+        existing: numbers of the meanings that exist, [n]; the others are left out. By default all meanings exist. If
+            not, a half may lack a value.
 
     Returns:
         The nearest grammar, and the agreement of each grammar.
@@ -108,8 +113,11 @@ def nearest_grammar(language: Language, *, seed: int = 0) -> NearestGrammar:
             f"The nearest grammar needs words of equal length, but messages of {language.message_length} tokens do not "
             f"divide into {language.space.attributes} words."
         )
-    values, tokens = language.space.all(), language.messages.astype(np.int64)
-    halves = Split("random", 0.5).parts(language.space, seed)
+    known = np.arange(language.space.size) if existing is None else existing
+    values, tokens = language.space.meanings(known), language.messages[known].astype(np.int64)
+    halves = [np.flatnonzero(np.isin(known, half)) for half in Split("random", 0.5).parts(language.space, seed)]
+    if not all(map(len, halves)):
+        raise InvalidSettingError(f"{counted(len(known), 'meaning')} cannot be split into two halves; take more.")
     right: dict[str, Bool[NDArray[np.bool_], "meaning length"]] = {
         name: np.empty(tokens.shape, dtype=bool) for name in GRAMMARS
     }

@@ -116,7 +116,7 @@ def deal(
         InvalidSettingError: no draw of targets shows every value often enough.
     """
     numbers = np.zeros(len(seeds), dtype=np.int64) if numbers is None else numbers
-    count = settings.most**settings.dimensions
+    count = settings.space.size
     needed = len(seeds) * count * (BYTES + BYTES_PER_SAMPLE * settings.samples)
     require_memory(needed, f"Dealing {len(seeds)} episodes of up to {count:,} meanings")
     streams = EpisodeStreams.of_seeds(seeds).nth(numbers)

@@ -212,7 +212,7 @@ def batches(
         seeds: seed of each episode.
         told: progress callback, called after each batch with the number of episodes played and their total.
     """
-    stimuli = int(settings.most**settings.dimensions * settings.samples)
+    stimuli = settings.space.size * settings.samples
     at_once = max(1, min(AT_ONCE, MOST_AT_ONCE // stimuli))
     for first in range(0, len(seeds), at_once):
         batch = seeds[first : first + at_once]

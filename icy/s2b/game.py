@@ -23,7 +23,6 @@ from .episodes import Episodes, deal, ragged
 from .options import GameOptions
 from .scores import KEPT, Scores
 from .settings import GameSettings
-from .stimuli import all_meanings
 from .turn import Seen, Turn
 
 if TYPE_CHECKING:
@@ -467,4 +466,4 @@ class BatchedGame:
 
     @cached_property
     def _meanings(self) -> Array:
-        return self._array(all_meanings(self.settings.most, self.settings.dimensions))
+        return self._array(self.settings.space.all())

@@ -13,6 +13,7 @@ from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
 from icy.core.registry import SPEAKER, registry
 from icy.core.surroundings import standard_state
+from icy.languages.meanings import MeaningSpace
 from icy.s2b.players.interface import Player, seated
 
 from .channel import END
@@ -104,8 +105,8 @@ class FrozenLanguage:
 
     @property
     def space(self) -> str:
-        """The numbers of values of the dimensions, as in "5x4x4"."""
-        return "x".join(map(str, self.sizes.tolist()))
+        """The space of the episode, as in "5,4,4"."""
+        return str(MeaningSpace.of_sizes(self.sizes.tolist()))
 
 
 def frozen_languages(

@@ -17,12 +17,13 @@ from icy.config.presets import Departure
 from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.fields import check_fields, setting
+from icy.languages.meanings import MeaningSpace
 
 from . import targets
 from .episode_streams import EpisodeStreams, Reals, SavedState, Wholes, seeds_of
 from .options import RecallOptions
 from .settings import CompatSettings
-from .stimuli import Sections, Spaces, Stimuli, Truncation, all_meanings, one_hot
+from .stimuli import Sections, Spaces, Stimuli, Truncation, one_hot
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
 STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "illegal", "_right")
@@ -94,6 +95,11 @@ class RecallSettings(CompatSettings):
             )
         if self.split == "support" and self.dimensions < targets.TEST_VALUES:
             raise InvalidSettingError("A space of one dimension has no support; take split 'all'.")
+
+    @property
+    def space(self) -> MeaningSpace:
+        """The largest space of an episode. Its numbers identify the meanings of all episodes."""
+        return MeaningSpace(self.dimensions, self.most)
 
     @property
     def width(self) -> int:
@@ -259,7 +265,7 @@ class BatchedRecall:
         now, settings = self._schedule, self.settings
         place, rows = np.arange(int(now.games.max())), np.arange(self.episodes)[:, None]
         dimension = now.dimension[:, : len(place)]
-        values = all_meanings(settings.most, settings.dimensions)[now.meanings[:, : len(place)]]
+        values = settings.space.meanings(now.meanings[:, : len(place)])
         answers = np.take_along_axis(values, dimension[..., None], 2)[..., 0]
         if settings.representation == "ohe":
             numbers = np.eye(settings.most)[answers]
@@ -324,7 +330,7 @@ class BatchedRecall:
     def _values(self) -> Wholes:
         """Return the meaning of the current game, [B, N]."""
         number = self._schedule.meanings[np.arange(self.episodes), self._at]
-        return all_meanings(self.settings.most, self.settings.dimensions)[number]
+        return self.settings.space.meanings(number)
 
     def _make_turn(self, rewards: NDArray[np.float32]) -> RecallTurn:
         asked = self._asked == ASKED

@@ -11,6 +11,7 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.fields import check_fields, setting
 from icy.core.text import counted
+from icy.languages.meanings import MeaningSpace
 
 from .episode_streams import checked_seed
 from .stimuli import Stimuli, Truncation
@@ -189,6 +190,11 @@ class GameSettings(CompatSettings):
         self._check_distractors()
 
     # -- derived settings ----------------------------------------------------------------------------------------------
+
+    @property
+    def space(self) -> MeaningSpace:
+        """The largest space of an episode. Its numbers identify the meanings of all episodes."""
+        return MeaningSpace(self.dimensions, self.most)
 
     @property
     def decisions(self) -> int:

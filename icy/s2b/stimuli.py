@@ -16,6 +16,7 @@ from scipy.special import ndtr, ndtri
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, require_known
+from icy.languages.meanings import MeaningSpace
 
 from .episode_streams import EpisodeStreams, Reals, Wholes
 
@@ -28,23 +29,12 @@ INSIDE = 1e-4  # standard deviations between a clipped sample and the end of its
 WIDEST = 6.0  # standard deviations in a section with the widest density; twice as many with the narrowest
 
 
-def all_meanings(most: int, dimensions: int) -> Int64[Wholes, "meaning={most**dimensions} dimension={dimensions}"]:
-    """Return the meanings of a space with `most` values per dimension, [M, N]; the last dimension varies fastest."""
-    return np.indices((most,) * dimensions).reshape(dimensions, -1).T.astype(np.int64)
-
-
-def meaning_numbers(meanings: Int64[Wholes, "*lead dimension"], most: int) -> Int64[Wholes, "*lead"]:
-    """Return the numbers of meanings [..., N] in a space with `most` values in every dimension, [...]."""
-    found: Wholes = meanings @ (most ** np.arange(meanings.shape[-1])[::-1])
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Spaces:
     """The symbolic spaces of a batch of episodes.
 
-    All episodes use the same numbers for meanings, as if every dimension had `most` values; the last dimension varies
-    fastest. `valid` marks the meanings that an episode has.
+    All episodes number their meanings as in `largest`, where every dimension has `most` values. `valid` marks the
+    meanings that an episode has.
 
     Attributes:
         sizes: number of values of each dimension, d, [B, N].
@@ -78,9 +68,14 @@ class Spaces:
         return int(self.sizes.shape[1])
 
     @cached_property
+    def largest(self) -> MeaningSpace:
+        """The space that numbers the meanings: `most` values in every dimension."""
+        return MeaningSpace(self.dimensions, self.most)
+
+    @cached_property
     def meanings(self) -> Int64[Wholes, "meaning dimension={self.dimensions}"]:
         """Every meaning that any episode may have, [M, N], with M = most ** N."""
-        return all_meanings(self.most, self.dimensions)
+        return self.largest.all()
 
     @cached_property
     def valid(self) -> Bool[NDArray[np.bool_], "batch={len(self)} meaning={len(self.meanings)}"]:

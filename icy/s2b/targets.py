@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
+from icy.languages.meanings import MeaningSpace
 
 from .episode_streams import EpisodeStreams, Wholes
-from .stimuli import Spaces, all_meanings, meaning_numbers
+from .stimuli import Spaces
 
 Eligible = Bool[NDArray[np.bool_], "batch meaning"]
 
@@ -142,7 +143,7 @@ class _Drawing:
     ) -> None:
         self.count, self.samples, self.rounds = len(spaces), samples, 0
         self.meanings, self.dimensions = spaces.meanings, np.arange(spaces.dimensions)
-        self.most = spaces.most
+        self.space = spaces.largest
         self.episodes = np.arange(len(spaces))
         self.streams, self.eligible = streams, eligible
         values = np.arange(spaces.most) < spaces.sizes[:, :, None]
@@ -183,7 +184,7 @@ class _Drawing:
         sums = self.weights.cumsum(2)
         first, shape = self.rounds * len(self.dimensions), (len(self.dimensions),)
         at = self.streams.uniform("values", shape, first) * sums[:, :, -1]
-        return meaning_numbers((sums <= at[:, :, None]).sum(2), self.most)
+        return self.space.index((sums <= at[:, :, None]).sum(2))
 
     def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
         """Draw an eligible meaning for each row; meanings near the drawn one are more likely."""
@@ -226,7 +227,7 @@ def nearness(
 ) -> Float32[NDArray[np.float32], "drawn meaning"]:
     """Return the weights with which each meaning [M, N] replaces a drawn meaning, given by number [n]: [n, M]."""
     if len(meanings) <= MOST_IN_TABLE:
-        return _table_of_nearness(int(meanings.max()) + 1, meanings.shape[1])[drawn]
+        return _table_of_nearness(MeaningSpace(meanings.shape[1], int(meanings.max()) + 1))[drawn]
     return _nearness(meanings, meanings[drawn])
 
 
@@ -239,6 +240,5 @@ def _nearness(meanings: Wholes, to: Wholes) -> NDArray[np.float32]:
 
 
 @cache
-def _table_of_nearness(most: int, dimensions: int) -> NDArray[np.float32]:
-    meanings = all_meanings(most, dimensions)
-    return _nearness(meanings, meanings)
+def _table_of_nearness(space: MeaningSpace) -> NDArray[np.float32]:
+    return _nearness(space.all(), space.all())

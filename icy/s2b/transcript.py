@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
+from icy.languages.meanings import MeaningSpace
 
 from .channel import regular
 from .game import BatchedGame
@@ -35,9 +36,9 @@ class Transcript:
 
     def begin(self, turn: Turn) -> None:
         """Write the first lines of an episode."""
-        sizes = "x".join(map(str, self.game.sizes[0].tolist()))
+        sizes = MeaningSpace.of_sizes(self.game.sizes[0].tolist())
         seed, games = int(self.game.seeds[0]), int(self.game.games[0])
-        space = f" in a space of {sizes} values" if self.latents else ""
+        space = f" in the space {sizes}" if self.latents else ""
         self.lines = [f"Episode of seed {seed}: {counted(games, 'game')}{space}."]
         self._game(turn)
         self.episode_lines = list(self.lines)

@@ -50,13 +50,14 @@ def require(condition: object, sentence: str) -> None:
 
 
 def require_close(found: Tensor, expected: Tensor, what: str, tolerance: float = 1e-5) -> None:
-    """Fail the check unless two tensors agree to `tolerance`.
+    """Fail the check unless two tensors agree to `tolerance`, relative to numbers above 1.
 
     Raises:
         CheckFailure: the tensors differ; the sentence starts with `what` and gives the largest difference.
     """
     require(found.shape == expected.shape, f"{what}: shapes are {tuple(found.shape)} and {tuple(expected.shape)}.")
-    difference = (found.double().cpu() - expected.double().cpu()).abs().max().item() if found.numel() else 0.0
+    x, y = found.double().cpu(), expected.double().cpu()
+    difference = ((x - y).abs() / y.abs().clamp(min=1)).max().item() if found.numel() else 0.0
     require(difference <= tolerance, f"{what}: they differ by up to {difference:.2g}.")
 
 

@@ -104,18 +104,17 @@ class LanguageJob(Job):
         return replace(own_language, vocab_size=task.vocab_size)
 
     def remarks(self) -> list[str]:
-        """Return a warning for each ambiguous language, in which meanings share messages."""
-        ambiguous = {
-            name: language
-            for name, language in self.languages.items()
-            if language.distinct_messages < language.space.size
-        }
+        """Return a warning for each ambiguous language, in which meanings that exist share messages."""
+        if self.side == "sender":
+            return []
+        existing = None if self.frequencies is None else self.frequencies.numbers
+        count = self.task.space.size if existing is None else len(existing)
+        found = {name: language.ambiguity(existing) for name, language in self.languages.items()}
         return [
-            f"In {name}, {counted(language.space.size, 'meaning')} share "
-            f"{counted(language.distinct_messages, 'message')}: a receiver can read at most "
-            f"{language.best_receiver_accuracy:.1%} of the attribute values."
-            for name, language in ambiguous.items()
-            if self.side != "sender"
+            f"In {name}, {counted(count, 'meaning')} share {counted(distinct, 'message')}: a receiver can read at most "
+            f"{best:.1%} of the attribute values."
+            for name, (distinct, best) in found.items()
+            if distinct < count
         ]
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:

@@ -157,11 +157,18 @@ class Builder:
         return self._panels[key]
 
     def examples(self, value: Value) -> RowPanel:
-        """Return a value as a panel of one part with one row per example, for operations that read only this form."""
+        """Return a value as a panel of one part with one row per example, for operations that read only this form.
+
+        Several parts are joined by a product with ones on the diagonal.
+        """
         panel = self.as_panel(value)
-        if panel.rows is not None or len(panel.slabs) != 1:
-            raise NotNativeError("one row for all examples, or rows in parts, instead of one row per example")
-        return panel
+        if panel.rows is not None:
+            raise NotNativeError("one row for all examples instead of one row per example")
+        if len(panel.slabs) == 1:
+            return panel
+        size, offset = panel.width, len(self.constants)
+        self.constants += [float(place % (size + 1) == 0) for place in range(size * size)]
+        return self.product([(panel, MatrixView(Space.CONSTANTS, offset, size, size, size, 1, False))], None, 1)
 
     def _copied(self, view: MatrixView, parts: int) -> RowPanel:
         size = view.columns // parts

@@ -7,14 +7,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from icy.core.representations import SOFT, Representation, one_hot
+from icy.core.representations import SOFT, Representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import position_codes, pre_norm_layers
 from icy.models.base import Meanings, MessageScores, Sender
 from icy.models.cells import GRUCell
 from icy.models.hierarchy import WordEnds
 from icy.models.layer_norm import LayerNorm
-from icy.models.layers import Linear, MeaningEmbedding, SymbolEmbedding, Tanh, flat_one_hot, linear
+from icy.models.layers import (
+    AttributeEmbedding,
+    Linear,
+    MeaningEmbedding,
+    SymbolEmbedding,
+    Tanh,
+    flat_one_hot,
+    linear,
+)
 from icy.models.layers import Meanings as Values
 from icy.models.recurrent import CellFactory
 
@@ -45,23 +53,6 @@ class OneHotLinear(nn.Module):
         """Return W o + b."""
         code: Tensor = self.linear(flat_one_hot(meanings, self.values, self.linear.weight.dtype))
         return code
-
-
-class AttributeEmbedding(nn.Module):
-    """One embedding per attribute, not summed. Arguments as for OneHotLinear."""
-
-    def __init__(self, attributes: int, values: int, size: int) -> None:
-        super().__init__()
-        self.attributes, self.values = attributes, values
-        self.weight = nn.Parameter(torch.randn(attributes * values, size))
-
-    def forward(self, meanings: Values) -> Float[Tensor, "*lead_out hidden"]:
-        """Return the row of each attribute's value."""
-        dtype = self.weight.dtype
-        weights = meanings.to(dtype) if meanings.is_floating_point() else one_hot(meanings, self.values, dtype)
-        rows = self.weight.unflatten(-2, (self.attributes, self.values))
-        vectors: Tensor = weights.transpose(-3, -2) @ rows
-        return vectors.transpose(-3, -2)
 
 
 class JoinedEmbedding(nn.Module):

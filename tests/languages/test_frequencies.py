@@ -93,3 +93,10 @@ def test_equal_numbers_in_several_spellings_have_one_order(tmp_path: Path, rows:
     """The order of a set of texts differs between processes, and the numbers of meanings must not."""
     _, found = read_meanings(write(tmp_path, f"a\n{rows}2\n"))
     assert found.value_names == (("01", "1", "1.0", "2"),)
+
+
+def test_a_file_is_read_again_only_if_it_changes(tmp_path: Path) -> None:
+    file = write(tmp_path, "a;b\nx;1\ny;2\n")
+    first = read_meanings(file)
+    assert read_meanings(file) is first
+    assert read_meanings(write(tmp_path, "a;b\nx;1\ny;3\nz;3\n"))[0].size_of_each == (3, 2)

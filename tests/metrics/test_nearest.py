@@ -15,10 +15,11 @@ from icy.metrics.nearest import GRAMMARS
 EXACT = ("concat", "rot", "pairsum", "perm", "shufdet")
 
 
+@pytest.mark.parametrize("space", ["4x5", "8,7,6,2"])
 @pytest.mark.parametrize("grammar", GRAMMARS)
-def test_a_language_is_nearest_to_its_own_grammar(grammar: str) -> None:
+def test_a_language_is_nearest_to_its_own_grammar(grammar: str, space: str) -> None:
     for seed in (1, 2, 3):
-        language = make_language(grammar, "4x5", 4, 3, seed)
+        language = make_language(grammar, space, 4, 3, seed)
         found = nearest_grammar(language)
         assert found.grammar == grammar
         if grammar in EXACT:
@@ -27,6 +28,19 @@ def test_a_language_is_nearest_to_its_own_grammar(grammar: str) -> None:
         assert noisy.grammar == grammar
         if grammar in ("concat", "rot", "perm", "shufdet"):  # 0.3 of the tokens are replaced, a quarter by the same
             assert noisy.agreement[grammar] == pytest.approx(1 - 0.3 * 3 / 4, abs=0.02)
+
+
+def test_messages_of_meanings_that_do_not_exist_have_no_effect() -> None:
+    language = make_language("shufdet", "6,5,4", 4, 3, 1)
+    existing = np.sort(np.random.default_rng(0).permutation(120)[:80])
+    words = np.random.default_rng(1).integers(4, size=language.messages.shape)
+    words[existing] = language.messages[existing]
+    changed = Language(language.space, words, 4)
+    assert nearest_grammar(changed, existing=existing) == nearest_grammar(language, existing=existing)
+    assert nearest_grammar(changed, existing=existing).grammar == "shufdet"
+    assert nearest_grammar(changed).agreement["shufdet"] < 1
+    with pytest.raises(InvalidSettingError, match="1 meaning cannot be split into two halves"):
+        nearest_grammar(language, existing=existing[:1])
 
 
 def test_agreements_of_a_holistic_language_are_at_chance() -> None:

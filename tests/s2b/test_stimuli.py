@@ -10,7 +10,7 @@ from icy.core.errors import IcyError
 from icy.s2b import GameSettings
 from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.episodes import shown
-from icy.s2b.stimuli import Sections, Spaces, meaning_numbers, one_hot
+from icy.s2b.stimuli import Sections, Spaces, one_hot
 
 SEEDS = np.arange(300)
 
@@ -29,7 +29,7 @@ def test_meanings_in_the_episodes_own_order() -> None:
     spaces = Spaces(np.array([[2, 3], [3, 3]]), 3)
     assert spaces.valid.sum(1).tolist() == [6, 9]
     assert spaces.meanings[spaces.valid[0]].tolist() == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
-    assert (meaning_numbers(spaces.meanings, 3) == np.arange(9)).all()
+    assert (spaces.largest.index(spaces.meanings) == np.arange(9)).all()
 
 
 def test_sections_tile_and_densities_keep_within_them() -> None:
@@ -69,7 +69,7 @@ def test_shapes_and_repeats() -> None:
     """A stimulus has a number per dimension whatever the space; sample o is sample o in every dimension."""
     sections = make(4)
     show = shown(GameSettings(samples=4), EpisodeStreams.of_seeds(SEEDS), sections.spaces)
-    meaning = int(meaning_numbers(np.array([[1, 0, 1]]), 5)[0])
+    meaning = int(sections.spaces.largest.index([1, 0, 1]))
     stimuli = show(np.array([3, 7]), np.array([[4 * meaning + 2]] * 2))
     assert stimuli.shape == (2, 1, 3)
     assert stimuli.dtype == np.float32

@@ -104,6 +104,16 @@ def test_contract(checks: list[BoundCheck]) -> None:
     assert not (found := mistakes(checks)), "\n".join(found)
 
 
+@pytest.mark.contract
+@pytest.mark.parametrize(
+    "name", [e.qualified for e in registry.match(MODELS) if e.qualified.partition(":")[2] in ONE_CELL]
+)
+def test_models_keep_the_contract_in_a_space_without_a_grid(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for check in OTHER_LOOP_CHECKS:
+        monkeypatch.delitem(MODEL_CHECKS, check, raising=False)
+    testing.check(name, space="4,2,3")
+
+
 @pytest.mark.parametrize(
     ("entry", "name"),
     [

@@ -24,13 +24,14 @@ from icy.version import __version__
 from .diagram import diagram
 from .objectives import Objective
 from .result import SearchResult, SearchTrial
+from .sampling import PAGE
 from .setup import SearchSetup
 from .space import HIDDEN, Point
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAGE, FIGURE, HOVER, WINNER, DIAGRAM = "search.md", "search.png", "search.svg", "winner.py", "winner.png"
+FIGURE, HOVER, WINNER, DIAGRAM = "search.png", "search.svg", "winner.py", "winner.png"
 LENGTHS = ("vocab_size", "word_length")
 HEIGHT = 3.4  # of the figure, in inches
 DPI = 200

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 INSTALL = 'A search needs the package optuna: pip install "icy-toolkit[search]". Nothing was trained.'
-DATABASE = "search.sqlite"
+DATABASE, PAGE = "search.sqlite", "search.md"  # the trials, and the report
+REPORTED = "reported"  # attribute of a search that has written its report
 MODEL = "model"  # attribute of a trial with the name of its model
 STARTUP = 10  # trials at random before the model of TPE
 REDRAWS = 50  # draws of a point that no trial has, before the first free point is taken
@@ -69,6 +70,7 @@ class Trials:
 
     Raises:
         StoreError: the database cannot be opened.
+        InvalidSettingError: the folder has the report of another search.
     """
 
     def __init__(self, setup: SearchSetup, folder: Path | None) -> None:
@@ -91,12 +93,28 @@ class Trials:
         path = folder / DATABASE
         try:
             self._storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+            self._require_no_other_report(self._storage, folder)
             return optuna.create_study(
                 storage=self._storage, study_name=self._setup.name, directions=self._directions, load_if_exists=True
             )
         except (SQLAlchemyError, optuna.exceptions.OptunaError) as error:
             what = str(error).partition("\n")[0]
             raise StoreError(f"The trials of the search in '{path}' cannot be read: {what}.") from error
+
+    def _require_no_other_report(self, storage: RDBStorage, folder: Path) -> None:
+        import optuna
+
+        searches = optuna.get_all_study_summaries(storage)
+        reported = {search.study_name for search in searches if REPORTED in search.user_attrs}
+        if reported - {self._setup.name} and (folder / PAGE).exists():
+            raise InvalidSettingError(
+                f"The folder '{folder}' has the report of another search, with other models, objectives or settings: "
+                f"give another folder as `out`, and '{folder}' as `start` (--from) to use its records again."
+            )
+
+    def set_reported(self) -> None:
+        """Save that the report of this search is written, so that no other search replaces it."""
+        self.study.set_user_attr(REPORTED, True)
 
     def close(self) -> None:
         """Close the database."""

@@ -114,7 +114,9 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
         trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
         finalists, baselines = _again(setup, measuring, trials)
         result = SearchResult(trials, finalists, baselines, ended.importances(), store.folder, setup=setup)
-        return replace(result, paths=write_report(result))
+        paths = write_report(result)
+        ended.set_reported()
+        return replace(result, paths=paths)
 
 
 @contextlib.contextmanager

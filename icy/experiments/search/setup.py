@@ -18,7 +18,9 @@ from icy.core.registry import registry
 from icy.core.text import several, words
 from icy.core.types import Choices, Fields
 from icy.grammars import canonical_name
+from icy.languages.frequencies import is_meanings_file, read_meanings
 from icy.languages.meanings import spaces_in
+from icy.languages.names import content_name
 from icy.records.record import config_text
 from icy.study.rows import read_rows
 from icy.study.spec import StudySpec
@@ -80,7 +82,7 @@ class SearchSetup:
     @property
     def name(self) -> str:
         """The name of this search in its database: it depends on all that determines the trials."""
-        spec = {name: getattr(self.spec, name) for name in IN_A_RUNG}
+        spec = _by_content({name: getattr(self.spec, name) for name in IN_A_RUNG})
         own = {"people": str(self.spec.people), "instances": self.spec.instances} if PEOPLE in self._measures else {}
         what: Choices = {
             "space": self.space.to_json(),
@@ -88,7 +90,7 @@ class SearchSetup:
             "sampler": self.spec.sampler,
             "sampler_seed": self.spec.sampler_seed,
             "batch": self.spec.batch,
-            "rung": self.rungs[0],
+            "rung": _by_content(self.rungs[0]),
             "spec": {k: v if isinstance(v, dict) else str(v) for k, v in spec.items()},
             "grammars": self.grammars,
             "protocol": str(self.spec.protocol),
@@ -144,6 +146,13 @@ class SearchSetup:
             "representation": self.spec.representation,
             "options": dict(point.options),
         }
+
+
+def _by_content(settings: Fields) -> Choices:
+    """Return settings with the hash of a table of meanings in place of its path."""
+    if not is_meanings_file(settings.get("meanings")):
+        return dict(settings)
+    return {**settings, "meanings": content_name(read_meanings(settings["meanings"])[1].file)}
 
 
 def by_field(options: Fields) -> Choices:

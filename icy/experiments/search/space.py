@@ -52,12 +52,14 @@ class Space:
         entries: models by name.
         hidden: hidden size, unless it is a dimension.
         options: arguments that all models get.
+        fixed: options with a single value.
     """
 
     values: Mapping[str, tuple[Any, ...]]
     entries: Mapping[str, Entry]
     hidden: int
     options: Fields
+    fixed: Fields = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -72,7 +74,7 @@ class Space:
     def point(self, params: Fields) -> Point:
         """Return the point with these values of the dimensions."""
         entry = self.entries[params.get(MODEL, next(iter(self.entries)))]
-        own = {name: value for name, value in params.items() if name not in (MODEL, HIDDEN)}
+        own = {**self.fixed, **{name: value for name, value in params.items() if name not in (MODEL, HIDDEN)}}
         if entry.choices:
             entry, own = entry.with_choices({**entry.chosen, **own}), {}
         return Point(entry, params.get(HIDDEN, self.hidden), {**self.options, **own}, params)
@@ -94,7 +96,7 @@ class Space:
         """Return the space as JSON, with the versions of its models."""
         models = {n: [entry.full_version, *(c.full_version for c in entry.cells)] for n, entry in self.entries.items()}
         return {"values": {n: list(v) for n, v in self.values.items()}, "models": models, "hidden": self.hidden,
-                "options": dict(self.options)}  # fmt: skip
+                "options": dict(self.options), **({"fixed": dict(self.fixed)} if self.fixed else {})}  # fmt: skip
 
 
 def space_of(spec: SearchSpec) -> Space:
@@ -113,27 +115,32 @@ def space_of(spec: SearchSpec) -> Space:
         raise InvalidSettingError('These models are senders and receivers; choose a side, as in side="sender".')
     entries, sizes = {entry.name: entry for entry in found}, hidden_list(spec.hidden)
     values: dict[str, tuple[Any, ...]] = {MODEL: tuple(entries)} if len(entries) > 1 else {}
-    values |= _options(spec, list(entries.values()))
+    chosen, fixed = _options(spec, list(entries.values()))
+    values |= chosen
     values |= {HIDDEN: tuple(sizes)} if len(sizes) > 1 else {}
     if math.prod(map(len, values.values())) < 2:
         raise InvalidSettingError(
             f"There is nothing to choose: {next(iter(entries))} is a single model. Give several models or hidden "
-            "sizes, or values of its options in `space`."
+            "sizes, or several values of its options in `space`."
         )
-    return Space(values, entries, sizes[0], dict(spec.options))
+    return Space(values, entries, sizes[0], dict(spec.options), fixed)
 
 
-def _options(spec: SearchSpec, entries: Sequence[Entry]) -> dict[str, tuple[Any, ...]]:
-    """Return the options to choose and their values: those in `space`, else all that a single model declares."""
-    own = {name.replace("-", "_"): value for name, value in spec.space.items()}
-    if not own and len(entries) == 1:
-        return {name: tuple(values) for name, values in entries[0].choices.items()}
-    found = {name: _values(name, value) for name, value in own.items()}
+def _options(spec: SearchSpec, entries: Sequence[Entry]) -> tuple[dict[str, tuple[Any, ...]], Choices]:
+    """Return the options to choose with their values, and the options with a single value.
+
+    They are the options in `space`. If all of these have a single value, a single model's other options are chosen too.
+    """
+    found = {name.replace("-", "_"): value for name, value in spec.space.items()}
+    found = {name: _values(name, value) for name, value in found.items()}
     for entry in (entry for entry in entries if entry.choices):
         for name, values in found.items():
             for value in values:
                 entry.with_choices({name: value})  # raises for an option or a value that it does not have
-    return found
+    if len(entries) == 1 and all(len(values) == 1 for values in found.values()):
+        found = {**{name: tuple(values) for name, values in entries[0].choices.items()}, **found}
+    fixed = {name: values[0] for name, values in found.items() if len(values) == 1}
+    return {name: values for name, values in found.items() if name not in fixed}, fixed
 
 
 def _values(name: str, value: object) -> tuple[Any, ...]:

@@ -1,11 +1,12 @@
 """Base class of the worlds of multi-target games: attributes, their values, and the looks of objects."""
 
-import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 
 from jaxtyping import Float, Integer
 from torch import Tensor
+
+from icy.languages.meanings import MeaningSpace
 
 
 class World(ABC):
@@ -45,14 +46,19 @@ class World(ABC):
         """
 
     @cached_property
+    def space(self) -> MeaningSpace:
+        """The space of the objects, without their looks."""
+        return MeaningSpace.of_sizes(*map(len, self.values))
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Number of values of each attribute."""
-        return tuple(len(names) for names in self.values)
+        return self.space.size_of_each
 
-    @cached_property
+    @property
     def objects(self) -> int:
         """Number of different objects, without their looks."""
-        return math.prod(self.sizes)
+        return self.space.size
 
     @cached_property
     def concepts(self) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """The interface of trainings of agents."""
 
-import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 from torch import nn
 
 from icy.core.types import State
+from icy.languages.meanings import MeaningSpace
 from icy.s2b.language_probe import probe_language
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
@@ -90,7 +90,7 @@ class AgentTraining(ABC):
         if isinstance(speaker, str):
             return {}
         table = probe_language(speaker, self.game, metrics=LANGUAGE, episodes=episodes, seed=seed)
-        meanings = np.array([math.prod(map(int, space.split("x"))) for space in table["space"]])
+        meanings = np.array([MeaningSpace.parse(space).size for space in table["space"]])
         means = {name: float(table[name].mean()) for name in LANGUAGE}
         return means | {"distinct": float(np.minimum(table["messages"] / meanings, 1.0).mean())}
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from icy.core.errors import IncompatibleError
 from icy.s2b.episode_streams import Reals, Wholes
 from icy.s2b.settings import GameSettings
-from icy.s2b.stimuli import Spaces, meaning_numbers
+from icy.s2b.stimuli import Spaces
 from icy.s2b.targets import query_meanings
 from icy.s2b.turn import Seen
 
@@ -81,7 +81,7 @@ class ValuesListener(BindingListener):
     ) -> Int64[Wholes, "some stimulus"]:
         """Infer the number of each stimulus's meaning, [n, slots], from numbers [n, slots, N] and sizes [n, N]."""
         values = np.clip((numbers + 1) / 2 * sizes[:, None], 0, sizes[:, None] - 1).astype(np.int64)
-        return meaning_numbers(values, self.seat.settings.most)
+        return self.seat.settings.space.index(values)
 
     def _decide(self, rows: Wholes, stimuli: Reals) -> Wholes:
         for slot in range(self.seat.settings.slots):

@@ -15,7 +15,6 @@ from icy.core.registry import SPEAKER
 from icy.core.text import counted
 from icy.s2b.episode_streams import EpisodeStreams, Wholes
 from icy.s2b.settings import GameSettings
-from icy.s2b.stimuli import meaning_numbers
 from icy.s2b.turn import Seen
 
 from .interface import Action, Meanings, Player, Seat, Sentences, Stimuli
@@ -102,8 +101,8 @@ class BosdisSpeaker(LanguageSpeaker):
         """Return the tokens in an arbitrary order that is fixed for each meaning."""
         settings = self.seat.settings
         tokens = meanings + 1 + settings.most * np.arange(settings.dimensions)
-        place = meaning_numbers(meanings, settings.most)
-        streams = EpisodeStreams.of_seeds(np.arange(settings.most**settings.dimensions))
+        place = settings.space.index(meanings)
+        streams = EpisodeStreams.of_seeds(np.arange(settings.space.size))
         return np.take_along_axis(tokens, streams.order("bag", settings.dimensions)[place], axis=1)
 
 
@@ -114,7 +113,7 @@ class HolisticSpeaker(LanguageSpeaker):
         """Return the smallest length with enough sentences for all meanings."""
         settings = self.seat.settings
         length = 1
-        while settings.vocab_size**length < settings.most**settings.dimensions:
+        while settings.vocab_size**length < settings.space.size:
             length += 1
         return length
 
@@ -126,13 +125,13 @@ class HolisticSpeaker(LanguageSpeaker):
         self._episode: Wholes | None = None  # numbers of the episodes that the sentences below are for
         self._numbers: Wholes = np.zeros((0, 0), dtype=np.int64)
         self._tokens = 2  # the smallest number of different tokens that gives enough sentences of this length
-        while self._tokens ** self.sentence_length() < seat.settings.most**seat.settings.dimensions:
+        while self._tokens ** self.sentence_length() < seat.settings.space.size:
             self._tokens += 1
 
     def say(self, meanings: Meanings, rows: Shaped[NDArray[Any], " stimulus"]) -> Sentences:
         """Return the sentence of each meaning in its episode."""
         settings, length = self.seat.settings, self.sentence_length()
-        place = meaning_numbers(meanings, settings.most)
+        place = settings.space.index(meanings)
         number: Wholes = self._sentences()[rows, place]
         return number[:, None] // self._tokens ** np.arange(length) % self._tokens + 1
 

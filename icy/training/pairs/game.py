@@ -20,11 +20,12 @@ from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
 from icy.core.streams import stream_key
 from icy.core.types import Choices, State
+from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
 from icy.records.record import Record, spoken_file
-from icy.training.batches import EQUALLY, Batches, draw_meanings
+from icy.training.batches import EQUALLY, Batches, MeaningPool, draw_meanings
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Reading, Replicate, Report
@@ -381,12 +382,16 @@ def topsim_of(meanings: Tensor, messages: Tensor, settings: TrainingSettings) ->
     return float(topsim(table, message="hamming", workers=1))
 
 
-def reported_meanings(record: Record) -> IntArray:
-    """Return the numbers [N] of the meanings that the topsim in a pair's record compares.
+def reported_meanings(record: Record, frequencies: Frequencies | None = None) -> IntArray:
+    """Return the numbers [N] of the meanings that the topsim in a pair's record compares, in order.
+
+    Args:
+        record: record of the pair.
+        frequencies: which meanings exist in this run, and how often each was drawn; by default all, equally often.
 
     Raises:
         InvalidSettingError: the preset is `published`, where topsim uses messages of training that are not saved; or
-            the meanings have frequencies.
+            the topsim is a mean over several senders.
     """
     settings, space = TrainingSettings(**record["config"]["settings"]), MeaningSpace.of(record["meanings"])
     if settings.training_readings:
@@ -394,17 +399,20 @@ def reported_meanings(record: Record) -> IntArray:
             f"Under the preset published, the topsim of {record['model']} with seed {record['seed']} compares messages "
             "of the last training batch, which are not saved: leave out --as-reported."
         )
-    if {"existing", "frequencies"} & record["config"].keys():
+    if record.get("senders", 1) > 1:
         raise InvalidSettingError(
-            f"The topsim of {record['model']} with seed {record['seed']} compares meanings drawn by their frequencies: "
+            f"The topsim of {record['model']} with seed {record['seed']} is a mean over {record['senders']} senders: "
             "leave out --as-reported."
         )
     key = stream_key(record["seed"], "meanings", "report" if settings.fresh_reading else "check")
     keys = torch.tensor([key], dtype=torch.int64, device="cpu")
-    drawn = draw_meanings(space, keys, FAR + record["steps"], 1, settings.evaluation_size)[0, 0]
-    distinct = np.unique(drawn.numpy()[:MEANINGS_COMPARED], axis=0)
-    numbers: IntArray = space.index(distinct)
-    return numbers
+    batch = keys, FAR + record["steps"], 1, settings.evaluation_size
+    if frequencies is None:
+        numbers = space.index(draw_meanings(space, *batch)[0, 0].numpy())
+    else:
+        known, weights = frequencies.of_seed(space, record["seed"])
+        numbers = MeaningPool([known], keys.device, [weights]).draw(*batch)[0, 0].numpy()
+    return np.unique(numbers[:MEANINGS_COMPARED])
 
 
 def finite(value: float | None) -> float | None:

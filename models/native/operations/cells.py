@@ -16,6 +16,8 @@ from icy.models.native.slabs import Code, Field, Slab
 from icy.models.native.trace import Node
 from icy.models.native.values import MatrixView, RowPanel, Steps, Stops, Tokens, Value, Zero
 
+from .sums import row_of
+
 ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": RELU}  # as in cells.h
 
 
@@ -271,6 +273,9 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
         return Tokens(x.first + places % x.places, 1, 0)
     if isinstance(x, Steps) and not others and shape[axis] == len(x.steps) and axis < len(shape) - 1:
         return Steps(x.steps[places]) if isinstance(places, slice) else x.steps[places]
+    if isinstance(x, MatrixView) and not others and axis == len(shape) - 2 and x.rows == shape[axis]:
+        (place,) = [*range(shape[axis])][places] if isinstance(places, slice) else [places % x.rows]
+        return row_of(x, place)
     if not (isinstance(x, RowPanel) and x.rows is None and isinstance(index, list) and index[:-1] == [...]):
         raise NotNativeError("it takes something other than columns of examples")
     return low.builder.linear(

@@ -1,5 +1,7 @@
 """Products and sums."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -9,7 +11,7 @@ from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, demands, lowers
 from icy.models.native.slabs import Code, Slab
 from icy.models.native.trace import Node
-from icy.models.native.values import MatrixView, RowPanel, Steps, Value, Zero
+from icy.models.native.values import MatrixView, RowPanel, Steps, Tokens, Value, Zero
 
 from .shapes import transposed
 
@@ -30,6 +32,15 @@ def _rows_times(low: Lowering, node: Node, parts: int, x: Value, matrix: Value, 
     if isinstance(x, Zero) and addend is not None:
         return addend
     return low.builder.linear(x, matrix, addend, parts)
+
+
+@lowers(layers.attribute_rows)
+def _attribute_rows(low: Lowering, node: Node, parts: int, meanings: Value, weight: Value, values: int) -> Value:
+    assert isinstance(meanings, Tokens)
+    assert isinstance(weight, MatrixView)
+    places = range(meanings.places)
+    tables = [replace(weight, offset=weight.offset + a * values * weight.by_row, rows=values) for a in places]
+    return Steps([low.builder.embedded(Tokens(meanings.first + a, 1, values), tables[a], None, parts) for a in places])
 
 
 @demands(Tensor.add, Tensor.div, Tensor.mul)
@@ -100,12 +111,12 @@ def _over_positions(a: Value, b: Value) -> tuple[list[Value], list[Value]]:
             return value.steps
         if not isinstance(value, MatrixView) or value.rows not in (1, count):
             raise NotNativeError("it adds something other than positions to positions")
-        return [_row(value, t if value.rows > 1 else 0) for t in range(count)]
+        return [row_of(value, t if value.rows > 1 else 0) for t in range(count)]
 
     return steps(a), steps(b)
 
 
-def _row(view: MatrixView, place: int) -> MatrixView:
+def row_of(view: MatrixView, place: int) -> MatrixView:
     """Return a row of a matrix as a matrix."""
     offset = view.offset + place * view.by_row
     return MatrixView(view.space, offset, 1, view.columns, view.by_row, view.by_column, view.trained)

@@ -243,6 +243,28 @@ def test_the_value_in_the_table_of_an_end_to_end_run(tmp_path: Path) -> None:
     assert "give their results folder and only `-m topsim`" in refused.output
 
 
+def test_only_the_meanings_that_exist_are_measured(tmp_path: Path) -> None:
+    """Also in a pack, by permutation, and with the topsim of the table of a run."""
+    pets = tmp_path / "pets.csv"
+    pets.write_text("kind,color,weight\ncat,black,5\ncat,white,1\ndog,brown,3\nfish,brown,1\nbird,white,1\n")
+    how: dict[str, Any] = {"meanings": str(pets), "hidden": 8, "word_length": 2, "seeds": 1, "workers": 1}
+    out = tmp_path / "out"
+    icy.probe("sender/FC1L", "perm", **how, quick=True, keep_models=True, out=out, progress=False)
+    icy.e2e("FC1L", "FC1L", **how, steps=5, frequencies="zipf:1", out=out, progress=False)
+    pack = str(tmp_path / "results.parquet")
+    assert CliRunner().invoke(main, ["pack", str(out), "-o", pack]).exit_code == 0
+    for place in (str(out), pack):
+        shown = run(place, "-m", "topsim,ami", "--format", "csv")
+        assert "only the meanings that exist are measured, those in pets" in shown.stderr
+        assert (pd.read_csv(io.StringIO(shown.stdout))["rows"].astype(int) == 5).all()
+    (_, make), *_ = icy.ProbeResult.load(out).languages()
+    assert make().meanings.tolist() == [[0, 2], [1, 0], [1, 2], [2, 1], [3, 1]]
+    result = icy.e2e("FC1L", "FC1L", **how, steps=5, frequencies="zipf:1", out=tmp_path / "pairs", progress=False)
+    shown = run(str(tmp_path / "pairs"), "-m", "topsim", "--as-reported", "--format", "csv")
+    value = pd.read_csv(io.StringIO(shown.stdout))["topsim_mean"][0]
+    assert value == pytest.approx(result.records[0]["topsim"], abs=1e-12)
+
+
 def test_the_start_symbol_is_explained(tmp_path: Path) -> None:
     sizes: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "workers": 1, "progress": False}
     for symbols, said in (("V", False), ("V+1", True)):

@@ -9,7 +9,7 @@ import pytest
 
 import icy
 from icy import testing
-from icy.core.errors import StoreError
+from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import registry
 from icy.experiments.search.result import SearchResult
 from icy.experiments.search.sampling import quiet_optuna
@@ -125,6 +125,21 @@ def test_two_searches_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_another_search_does_not_replace_a_report(tmp_path: Path) -> None:
+    """A search that goes on does, and another one takes the records from there."""
+    search(tmp_path / "one")
+    search(tmp_path / "one", trials=1, finalists=1, new_seeds=2)
+    report = (tmp_path / "one" / "search.md").read_text()
+    with pytest.raises(InvalidSettingError, match="has the report of another search"):
+        search(tmp_path / "one", minimize="parameters")
+    assert (tmp_path / "one" / "search.md").read_text() == report
+    counted = Stop(0)
+    search(tmp_path / "two", minimize=["ratio:perm", "parameters"], start=tmp_path / "one", watcher=counted)
+    assert not counted.keys
+    (tmp_path / "one" / "search.md").unlink()
+    search(tmp_path / "one", minimize="parameters")
+
+
 def test_results_are_shown_as_tables(tmp_path: Path) -> None:
     result = search(tmp_path, maximize="ratio:rot")
     frame = result.to_dataframe()

@@ -62,6 +62,17 @@ def test_the_name_depends_on_what_determines_the_trials_alone() -> None:
     assert len({name, *(setup_of(**one).name for one in others)}) == len(others) + 1
 
 
+def test_a_table_of_meanings_is_known_by_its_content(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    for file in (first, second):
+        file.write_text("a,b\nx,1\ny,2\n")
+    names = {setup_of(meanings=str(file)).name for file in (first, second)}
+    in_a_rung = {setup_of(rungs=[{"meanings": str(file)}]).name for file in (first, second)}
+    assert len(names) == len(in_a_rung) == 1
+    second.write_text("a,b\nx,1\ny,2\ny,1\n")
+    assert setup_of(meanings=str(second)).name not in names
+
+
 def test_finalists_get_seeds_that_no_rung_used() -> None:
     setup = setup_of(rungs=[{"seeds": 1}, {"seeds": "200-202"}], new_seeds=3, larger={"meanings": "3x4", "seeds": 2})
     assert setup.again() == {"seeds": [203, 204, 205], "list_seed": 1000}
@@ -84,6 +95,19 @@ def test_a_point_is_measured_by_ordinary_jobs() -> None:
     assert (games.player, games.dataset, games.protocol, games.instances) == (["FC2L"], ["eng"], "converged", 4)
     assert not setup_of(minimize=["people", "parameters"]).grammars
     assert setup_of(minimize=["updates"]).grammars == ["concat"]
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_single_value_is_fixed(tmp_path: Path) -> None:
+    declared = plugin_file(tmp_path, CHOICES)
+    one = setup_of(model="Mine", plugin=declared, space={"depth": 2}).space
+    assert (dict(one.values), one.fixed) == ({"tanh": (False, True)}, {"depth": 2})
+    assert one.point({"tanh": True}).name == "Mine[depth=2,tanh=true]"
+    some = setup_of(model="Mine", plugin=declared, space={"depth": [2], "tanh": [True]}, hidden="4,8").space
+    assert (dict(some.values), some.point({"hidden": 4}).entry.name) == ({"hidden": (4, 8)}, "Mine[depth=2,tanh=true]")
+    plain = setup_of(model="FC2L", side="sender", space={"layers": [1, 2], "bias": False}).space
+    assert plain.point({"layers": 1}).options == {"bias": False, "layers": 1}
+    assert plain.to_json() != setup_of(model="FC2L", side="sender", space={"layers": [1, 2]}).space.to_json()
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,6 @@ REFUSED = {
     "two_chunks": "it splits something other than a sequence",
     "sees_twice": "an attention that reads the same rows twice",
     "learnt_start": "one row for all examples",
-    "state_in_parts": "rows in parts, instead of one row per example",
     "clamped_in_place": "it overwrites a tensor (clamp_)",
     "masked_in_place": "it overwrites a tensor (__setitem__)",
     "noise_of_its_own": "it draws its own random numbers",
