@@ -7,6 +7,7 @@ MetaRG22. As in the paper of R2D2, learning does not cross the end of an episode
 from __future__ import annotations
 
 from copy import deepcopy
+from itertools import pairwise
 from typing import Any
 
 import gymnasium
@@ -44,7 +45,7 @@ class Network(nn.Module):
 
 
 def _perceptron(*sizes: int) -> nn.Sequential:
-    layers = [nn.Sequential(nn.Linear(a, b), nn.ReLU()) for a, b in zip(sizes, sizes[1:], strict=False)]
+    layers = [nn.Sequential(nn.Linear(a, b), nn.ReLU()) for a, b in pairwise(sizes)]
     return nn.Sequential(*layers)
 
 
@@ -87,7 +88,8 @@ class R2D2:
         self.chances, self.highest = np.zeros((PLACES // STRIDE, ACTORS)), 1.0
 
     def _inputs(self, seen: dict[str, Any]) -> Any:
-        return np.concatenate([seen["observation"], self.earned, self.previous, seen["action_mask"]], 1).astype(np.float32)
+        parts = seen["observation"], self.earned, self.previous, seen["action_mask"]
+        return np.concatenate(parts, 1).astype(np.float32)
 
     @torch.no_grad()
     def step(self) -> None:

@@ -3,7 +3,7 @@
 import ctypes
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core import native
-from icy.core.fused import Context
+from icy.core.fused import Context, Fused, usable
 from icy.core.native.arguments import address
 
 PACKAGE = "icy.models.native"
@@ -43,10 +43,13 @@ def _functions(library: native.Library) -> tuple[Callable[..., None], ...]:
 
 
 def library_for(layers: nn.ModuleList, xs: Float[Tensor, "step batch width"]) -> native.Library | None:
-    """Return the library if it can run the layers on these inputs: float32 on the CPU, of suitable widths."""
-    weights = (layer.weight_hh_l0 for layer in layers)
-    usable = xs.device.type == "cpu" and xs.dtype == torch.float32
-    if not usable or any(weight.dtype != torch.float32 or weight.shape[1] % BLOCK for weight in weights):
+    """Return the library if it can run the layers on these inputs: float32 on the CPU, of suitable widths.
+
+    Within autocast, `torch.func` and compilation, PyTorch's layers run.
+    """
+    weights = (cast(nn.LSTM, layer).all_weights[0][1] for layer in layers)
+    fits = xs.device.type == "cpu" and xs.dtype == torch.float32 and usable(_Steps)
+    if not fits or any(weight.dtype != torch.float32 or weight.shape[1] % BLOCK for weight in weights):
         return None
     return native.load(PACKAGE)
 
@@ -55,7 +58,8 @@ class CompiledLayer:
     """Runs an LSTM layer in compiled code, and holds its weights in the order in which this code reads them."""
 
     def __init__(self) -> None:
-        self._source: tuple[int, int] | None = None
+        self._weight: Tensor | None = None  # the weights that were packed, and their address and version
+        self._source = 0, 0
         self._packed: tuple[Tensor, Tensor] | None = None  # weights of the state for the forward and backward pass
 
     def run(
@@ -78,8 +82,8 @@ class CompiledLayer:
         Returns:
             The outputs, and h and c after the last step.
         """
-        weight = layer.weight_hh_l0
-        gates = F.linear(xs, layer.weight_ih_l0, layer.bias_ih_l0 + layer.bias_hh_l0)
+        of_inputs, weight, bias, other_bias = layer.all_weights[0]
+        gates = F.linear(xs, of_inputs, bias + other_bias)
         packed = self._weights(library, weight)
         if torch.is_grad_enabled():
             found: tuple[Tensor, Tensor, Tensor] = _Steps.apply(gates, weight, *state, resets, packed, library)  # type: ignore[no-untyped-call]
@@ -89,9 +93,10 @@ class CompiledLayer:
     def _weights(self, library: native.Library, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Return the packed weights of the state; they are packed again when the weights have changed."""
         source = weight.data_ptr(), weight._version
-        if self._packed is None or self._source != source:
+        if self._packed is None or self._weight is not weight or self._source != source:
             count = weight.numel()
-            self._source, self._packed = source, (weight.new_empty(count), weight.new_empty(count))
+            self._weight, self._source = weight, source
+            self._packed = weight.new_empty(count), weight.new_empty(count)
             places = [part.data_ptr() for part in self._packed]
             _functions(library)[0](address(weight.detach(), "float32", count, "weights"), weight.shape[1], *places)
         return self._packed
@@ -124,7 +129,7 @@ def _forward(
     return ys, h, c
 
 
-class _Steps(torch.autograd.Function):
+class _Steps(Fused):
     """All steps of a layer, from the gates of its inputs."""
 
     @staticmethod
