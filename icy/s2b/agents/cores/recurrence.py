@@ -97,8 +97,8 @@ class CompiledLayer:
             count = weight.numel()
             self._weight, self._source = weight, source
             self._packed = weight.new_empty(count), weight.new_empty(count)
-            places = [part.data_ptr() for part in self._packed]
-            _functions(library)[0](address(weight.detach(), "float32", count, "weights"), weight.shape[1], *places)
+            rows, places = weight.detach().contiguous(), [part.data_ptr() for part in self._packed]
+            _functions(library)[0](address(rows, "float32", count, "weights"), weight.shape[1], *places)
         return self._packed
 
 
@@ -110,15 +110,16 @@ def _forward(
     resets: Tensor | None,
     keep: tuple[Tensor, Tensor] | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run all steps; see `CompiledLayer.run`. `keep` gets what the backward pass needs, and h before each step."""
+    """Run all steps; see `CompiledLayer.run`. `keep` gets values for the backward pass, and h before each step."""
     (rows, hidden), steps = state[0].shape, len(gates)
     size, (h, c) = rows * hidden, map(_copied, state)
     ys, scratch = gates.new_empty(steps, rows, hidden), gates.new_empty(2 * size)
     kept, earlier = (gates.new_empty(PANELS * size), None) if keep is None else keep
-    mask = None if resets is None else resets.contiguous()
+    # Names keep tensors alive during the call.
+    gates, mask = gates.contiguous(), None if resets is None else resets.contiguous()
     _functions(library)[1](
         ctypes.byref(_described(steps, rows, hidden, mask, kept, keep is not None)),
-        address(gates.contiguous(), "float32", 4 * steps * size, "gates"),
+        address(gates, "float32", 4 * steps * size, "gates"),
         packed.data_ptr(),
         address(h, "float32", size, "h"),
         address(c, "float32", size, "c"),
@@ -158,10 +159,10 @@ class _Steps(Fused):
         steps, rows, hidden = earlier.shape
         size, h, c = rows * hidden, _copied(d_h), _copied(d_c)
         d_gates, scratch = earlier.new_empty(steps, rows, 4 * hidden), earlier.new_empty(PANELS * size)
-        mask = None if resets is None else resets.contiguous()
+        d_ys, mask = d_ys.contiguous(), None if resets is None else resets.contiguous()
         _functions(ctx.library)[2](
             ctypes.byref(_described(steps, rows, hidden, mask, kept, True)),
-            address(d_ys.contiguous(), "float32", steps * size, "gradients"),
+            address(d_ys, "float32", steps * size, "gradients"),
             packed.data_ptr(),
             address(h, "float32", size, "h"),
             address(c, "float32", size, "c"),

@@ -98,6 +98,20 @@ def test_a_graph_can_be_differentiated_twice_in_turn() -> None:
     assert all(map(torch.equal, first, again))
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_inputs_and_gradients_that_are_not_contiguous_are_read_correctly(turned: bool) -> None:
+    stack = LSTMStack(WIDTH, (32,))
+    xs, state, resets = inputs()
+    weight = torch.randn(32, ROWS, STEPS).permute(2, 1, 0)  # is the gradient of the outputs
+    xs = xs.detach().transpose(0, 1).contiguous().transpose(0, 1).requires_grad_() if turned else xs
+    resets = resets.mT.contiguous().mT if turned else resets
+    ys, _, _ = stack(xs, state[2:], resets)
+    expected = torch.autograd.grad(ys, [xs, *stack.parameters()], weight.contiguous(), retain_graph=True)
+    for _ in range(5):
+        found = torch.autograd.grad(ys, [xs, *stack.parameters()], weight, retain_graph=True)
+        assert all(map(torch.equal, found, expected))
+
+
 def test_other_inputs_run_in_pytorch() -> None:
     assert library_for(LSTMStack(WIDTH, (33,)).layers, torch.zeros(1, 1, WIDTH)) is None
     assert library_for(LSTMStack(WIDTH, (32,)).double().layers, torch.zeros(1, 1, WIDTH).double()) is None
