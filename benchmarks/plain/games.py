@@ -10,7 +10,7 @@ from icy.games.game_task import GameTask
 from icy.games.playing import observe_objects, pack_objects
 from icy.games.turns import TRAINING, Turns
 
-CHUNK = 64  # updates whose turns are drawn at once
+CHUNK = 64  # turns are drawn for so many updates at once
 
 
 class Agents(nn.Module):

@@ -1,6 +1,6 @@
 """R2D2 with an LSTM in ordinary PyTorch: Q-learning from a replay buffer of sequences (Kapturowski et al. 2019).
 
-A vector environment, `nn.LSTM` over whole sequences, and `torch.optim.Adam`. The settings and the network are those of
+A vector environment, `nn.LSTM` over whole sequences, and `torch.optim.Adam`. The settings and the network are from
 MetaRG22. As in the paper of R2D2, learning does not cross the end of an episode: later steps of a sequence are masked.
 """
 

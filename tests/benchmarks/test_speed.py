@@ -104,10 +104,12 @@ def test_operations_of_a_pair_are_those_of_its_models() -> None:
 
 
 def test_operations_of_r2d2_are_those_of_its_layers() -> None:
-    perceptrons = 3 * 512 + 512 * 256 + 256 * 128 + 165 * 512 + 512 * 256 + 256 * 256
-    row = perceptrons + 512 * 1024 + 384 * 512 + 128 * 4  # numbers of weights: both LSTM layers, head
-    rows = 320 + 640 + 320 + 3 * 320  # played; target network; burn-in; learned from, forward and backward
-    assert bound.operations("agent/r2d2/LSTM") == pytest.approx(2 * row * rows / 1e9, rel=0.01)
+    stimulus = 3 * 512 + 512 * 256 + 256 * 128  # numbers of weights
+    others = 165 * 512 + 512 * 256 + 256 * 256 + 512 * 1024 + 384 * 512 + 128 * 4
+    played, learned = 320, 640 + 320 + 3 * 320  # target network; burn-in; learned from, forward and backward
+    found = bound.operations("agent/r2d2/LSTM") * 1e9 / 2
+    most = (stimulus + others) * (played + learned)
+    assert most - 0.7 * stimulus * learned < found < most - 0.3 * stimulus * learned  # equal stimuli are encoded once
 
 
 @pytest.mark.parametrize("row", [speed.PAIRS[0], speed.GAMES[0]])

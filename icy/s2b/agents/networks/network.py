@@ -258,11 +258,13 @@ def each_once(network: Perceptron, inputs: Float[Tensor, "*lead width"]) -> Floa
 
     In a game of S2B, most stimuli are equal at two or three steps.
     """
+    encoded: Tensor
     if inputs.dim() != 3 or inputs.requires_grad or inputs.device.type != "cpu" or not len(network):
-        encoded: Tensor = network(inputs)
+        encoded = network(inputs)
         return encoded
     rows = inputs.transpose(0, 1)
     new = torch.ones(rows.shape[:2], dtype=torch.bool, device="cpu")
     new[:, 1:] = (rows[:, 1:] != rows[:, :-1]).any(-1)
     places = new.flatten().cumsum(0).view(new.shape).mT - 1
-    return network(rows[new]).index_select(0, places.flatten()).unflatten(0, places.shape)
+    encoded = network(rows[new])
+    return encoded.index_select(0, places.flatten()).unflatten(0, places.shape)
