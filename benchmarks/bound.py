@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
+import os
 import platform
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+from benchmarks.courses import SPACE, is_probe, make_course
 from benchmarks.harness import rate
+from benchmarks.steady import Where
+from icy.core import native
 from icy.core.native import build
 
-BATCH, SPACE = 128, "5x10"
+BATCH = 128
 SOURCE = Path(__file__).parent / "micro_kernel.cpp"
 CORES = SOURCE.parents[1] / "models/native"
 MICRO_KERNEL = f"benchmarks/{SOURCE.name}"  # name on the page
@@ -55,15 +64,41 @@ def operations(model: str) -> float:
     import torch
     from torch.utils.flop_counter import FlopCounterMode, addmm_flop, baddbmm_flop
 
-    import icy
-
-    side, _, name = model.partition("/")
-    made = (icy.create_sender if side == "sender" else icy.create_receiver)(name, SPACE)
-    places = made.space.attributes if side == "sender" else made.message_length
     aten = torch.ops.aten
     in_place = {aten.addmm_: addmm_flop, aten.baddbmm_: baddbmm_flop}  # PyTorch does not count these
     for formula in in_place.values():
         formula._get_raw = True  # type: ignore[attr-defined]  # takes tensors instead of shapes
-    with FlopCounterMode(display=False, custom_mapping=in_place) as counter:
-        made(torch.zeros(BATCH, places, dtype=torch.long)).sum().backward()
-    return float(counter.get_total_flops()) / 1e9
+    with _without_library_cells():
+        count, replicates = _counted(model)
+        with FlopCounterMode(display=False, custom_mapping=in_place) as counter:
+            count()
+    return float(counter.get_total_flops()) / 1e9 / replicates
+
+
+@contextlib.contextmanager
+def _without_library_cells() -> Iterator[None]:
+    """Run recurrent layers as single products, because PyTorch does not count the products of compiled layers."""
+    import torch
+
+    library: Any = torch.backends.mkldnn
+    library.enabled = False
+    with mock.patch.dict(os.environ, {native.SETTING: native.OFF}):
+        yield
+    library.enabled = True
+
+
+def _counted(model: str) -> tuple[Callable[[], object], int]:
+    """Return a function with the products of an update, and the number of replicates that they are for."""
+    import torch
+
+    import icy
+
+    if not is_probe(model):
+        course = make_course(model, Where(engine="broadcast+plain"))
+        course.update(1)
+        return functools.partial(course.update, 1), course.replicates
+    side, _, name = model.partition("/")
+    made = (icy.create_sender if side == "sender" else icy.create_receiver)(name, SPACE)
+    places = made.space.attributes if side == "sender" else made.message_length
+    batch = torch.zeros(BATCH, places, dtype=torch.long)
+    return lambda: made(batch).sum().backward(), 1

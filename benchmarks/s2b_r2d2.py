@@ -28,7 +28,7 @@ PLAYERS: dict[str, dict[str, Any]] = {
 }
 STEP_PARTS = {"network": ("network.py", "step"), "game": ("game.py", "step"), "observations": ("agent.py", "_observe")}
 UPDATE_PARTS = {
-    "forward": ("r2d2_learning.py", "_unrolled"),
+    "forward": ("r2d2_learning.py", "_unroll"),
     "backward": ("_tensor.py", "backward"),
     "replay": ("replay.py", "draw"),
     "optimiser": ("adam.py", "step"),

@@ -1,7 +1,8 @@
 """Compare the speed of icy with that of ordinary PyTorch modules: `python -m benchmarks.speed [--quick]`.
 
-One run measures in turn, on the same machine: plain modules (benchmarks/plain), one after another with all threads; the
-same modules "by hand", in one process per core with one thread each; and icy. The steady state (steady.py) is the time
+Rows are probes, pairs, games and learners of S2B (courses.py). One run measures in turn, on the same machine: plain
+modules (benchmarks/plain), one after another with all threads; the same modules "by hand", in one process per core with
+one thread each; and icy. The steady state (steady.py) is the time
 of updates alone; whole rows (whole.py) are commands from start to end. bound.py computes the operations of an update
 and the highest rate of a core. Writes speed-<device>.csv, with every single measurement, and speed-<device>.md.
 """
@@ -21,13 +22,14 @@ from typing import Any
 import pandas as pd
 
 from benchmarks import bound, steady, whole
+from benchmarks.courses import GRAMMARS, SEEDS
 from benchmarks.harness import matching
 from benchmarks.steady import BOUND, HAND, ICY, PLAIN, Where
 from icy.core.provenance import device_name, usable_cores
 from icy.core.text import markdown_table
 from results.pages import describe_versions, fill_template, read_options
 
-ROWS = (
+PROBES = (
     "sender/HierZero:GRU",
     "sender/RNNAutoReg:LSTM",
     "receiver/Hier:GRU",
@@ -46,16 +48,20 @@ ROWS = (
     "receiver/RNN2L:dgrecv",
     "receiver/Transformer",
 )
+PAIRS = tuple(f"pair/{link}/{pair}" for pair in ("FC2L+FC2L", "HierZero:GRU+Hier:GRU") for link in ("SOFT", "GUMB"))
+GAMES = tuple(f"game/{channel}/{concepts}" for concepts in (1, 4) for channel in ("gs", "qt"))
+AGENTS = ("agent/r2d2/LSTM", "agent/ppo/pairs")
+ROWS = PROBES + PAIRS + GAMES + AGENTS  # as benchmarks/courses.py names them
 HERE = Path(__file__).parent
-WHOLE_ROWS = ROWS[:5]  # the default models to measure from start to end as well
+WHOLE_ROWS = PROBES[:5]  # the default models to measure from start to end as well
 
 
 @dataclass
 class Measured:
-    """The measurements of one model.
+    """The measurements of one row.
 
     Attributes:
-        model: name of the model.
+        model: name of the row.
         operations: operations of an update, in billions.
         rates: updates per second by way, in each round; for BOUND, billions of operations per second.
         engine: engine that icy chose.
@@ -114,11 +120,11 @@ class Plan:
     rounds: int
     minutes: float
     seeds: int = 5
-    grammars: int = len(steady.GRAMMARS)
+    grammars: int = len(GRAMMARS)
 
 
 def measure(model: str, where: Where, plan: Plan, kernel: Path | None) -> Measured:
-    """Measure one model. The steady rates, which are always measured, determine the length of the whole row."""
+    """Measure one row. The steady rates, which are always measured, determine the length of the whole row."""
     found = Measured(model, bound.operations(model))
     found.rates, found.engine = steady.measure(model, where, plan.seconds, plan.rounds, kernel)
     if model in plan.whole_rows:
@@ -146,7 +152,7 @@ def _spread(values: Sequence[float]) -> str:
 
 def steady_table(results: Sequence[Measured]) -> str:
     """Return the table of updates per second."""
-    head = ["model", *(f"{way}, updates/s" for way in (PLAIN, HAND, ICY)), "to the best plain"]
+    head = ["row", *(f"{way}, updates/s" for way in (PLAIN, HAND, ICY)), "to the best plain"]
     head += ["GFLOP an update", "bound, GFLOP/s", "share of the bound"]
     rows = [
         [
@@ -215,6 +221,7 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
         "by_hand": BY_HAND.format(cores=cores) if on_cpu else "",
         "processes": steady.ways(where.device)[ICY][0],
         "stack": where.stack,
+        "seeds_of_pairs": SEEDS,
         "engines": "; ".join(f"`{engine}` for {named(of)}" for engine, of in engines.items()),
         "bound": CORE_BOUND.format(kernel=bound.MICRO_KERNEL, alone=alone) if on_cpu else GPU_BOUND,
         "load": load,
@@ -239,15 +246,16 @@ def main() -> None:
         __doc__,
         device="cpu",
         engine=("auto", "engine of icy"),
-        rows=("*", "models or patterns, separated by commas; all by default"),
-        whole=(",".join(WHOLE_ROWS), "models to time from start to end too"),
+        rows=("*", "rows or patterns, separated by commas; all by default"),
+        whole=(",".join(WHOLE_ROWS), "probes to time from start to end too"),
         seconds=(8.0, "seconds of each way in a round"),
         rounds=5,
         minutes=(3.0, "minutes of plain training in a whole row"),
         out=(Path, "path without suffix; by default benchmarks/speed-<device>"),
         quick=(False, "a trial with 30 s per row; nothing is written"),
     )
-    models, whole_rows = matching(ROWS, given.rows), matching(ROWS, given.whole)
+    rows = ROWS if given.device == "cpu" else PROBES + PAIRS + GAMES  # learners of S2B train on the CPU
+    models, whole_rows = matching(rows, given.rows), matching(PROBES, given.whole)
     plan = Plan(whole_rows, given.seconds, given.rounds, given.minutes)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that its child processes end too
     where = Where(given.device, given.engine, 16 if given.device == "cpu" else 35)

@@ -15,18 +15,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from benchmarks import harness
+from benchmarks.courses import make_course
 from icy.core.provenance import usable_cores
 
-if TYPE_CHECKING:  # set the number of threads before importing PyTorch
-    from icy.training.engine import Run
-
-GRAMMARS = ("concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol")
-SPACE = "5x10"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 DRAWN_AT_ONCE = 64  # number of batches that icy draws at once
 PLAIN, HAND, ICY, BOUND = "one after another", "by hand", "icy", "bound"
@@ -39,7 +35,7 @@ class Where:
     Attributes:
         device: where to train.
         engine: engine of icy.
-        stack: replicates in each of icy's processes.
+        stack: probes in each of icy's processes.
         clock: "perf_counter", or "process_time", which other work on the machine hardly changes, for one thread.
     """
 
@@ -169,11 +165,10 @@ def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
     """Return a function that measures the plain way on one replicate."""
     import torch
 
-    import icy
     from benchmarks import plain
 
     with torch.device(where.device):
-        training = plain.Training(model, icy.make_language(GRAMMARS[place % len(GRAMMARS)], SPACE), place)
+        training = plain.make_training(model, place)
 
         def update(count: int) -> None:
             with torch.device(where.device):
@@ -183,21 +178,6 @@ def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
     return _rate(update, 1, where), ""
 
 
-def stack_of(model: str, where: Where, place: int = 0) -> Run:
-    """Return the run of one process's stack of replicates, which cycle through the grammars."""
-    from icy.config.specs import ProbeSpec
-    from icy.experiments.plan import make_plan
-    from icy.training.engine import Run
-    from icy.training.job import Replicate
-
-    numbers = range(place * where.stack, (place + 1) * where.stack)
-    replicates = tuple(Replicate(GRAMMARS[n % len(GRAMMARS)], n // len(GRAMMARS)) for n in numbers)
-    some = sorted({r.condition for r in replicates})
-    spec = ProbeSpec.asked(model=model, grammar=some, meanings=SPACE, device=where.device, engine=where.engine)
-    job = make_plan(spec).rows[0].job
-    return Run(replace(job, replicates=replicates, baselines={r.seed: 1 for r in replicates}))
-
-
 def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
     """Return a function that measures icy on a stack, in a process that is set up like icy's workers."""
     from icy.core.registry import registry
@@ -205,15 +185,11 @@ def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
     if where.device == "cpu":
         _start_fresh_worker(registry.additions(), 30)
-    run = stack_of(model, where, place)
-
-    def update(count: int) -> None:
-        run.rehearse(count, look=False)
-
-    return _rate(update, where.stack, where), run.learner.engine
+    course = make_course(model, where, place)
+    return _rate(course.update, course.replicates, where), course.engine
 
 
-def _rate(update: Callable[[int], None], replicates: int, where: Where) -> Rate:
+def _rate(update: Callable[[int], Any], replicates: int, where: Where) -> Rate:
     """Return a function that calls `update` for some seconds, and returns the updates per second of all replicates."""
     wait = harness.waiting(where.device)
     for _ in range(2 if where.device == "cpu" else 8):  # the first updates are slower; on a GPU, an update is captured

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchmarks.steady import GRAMMARS, ICY, PLAIN, SPACE, Where, start, ways
+from benchmarks.courses import GRAMMARS, SPACE
+from benchmarks.steady import ICY, PLAIN, Where, start, ways
 from icy.config.settings import TrainingSettings
 from icy.training.job import Outcome, Reading
 from icy.training.probe_job import ProbeJob

@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
 
+from benchmarks.courses import GRAMMARS
 from benchmarks.harness import in_turn
 from benchmarks.speed import processor
-from benchmarks.steady import GRAMMARS, ICY, Crew, Where
+from benchmarks.steady import ICY, Crew, Where
 from icy.config.protocols import PROTOCOLS
 from icy.core.text import markdown_table
 from icy.training.job_cost import ASSUMED_STEPS

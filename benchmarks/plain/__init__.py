@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
+import torch
 from torch import nn
 
+import icy
+from benchmarks.courses import GRAMMARS, SPACE, game_job
 from icy import Language
 
 from . import receivers, senders
@@ -37,10 +41,38 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "receiver/Transformer": receivers.Transformer,
 }
 
-__all__ = ["BATCH", "HIDDEN", "MODELS", "Training", "make", "train"]
+__all__ = ["BATCH", "HIDDEN", "MODELS", "Trainer", "Training", "make", "make_training", "train"]
+
+
+class Trainer(Protocol):
+    """A training in progress."""
+
+    optimiser: torch.optim.Optimizer
+
+    def update(self) -> None:
+        """Make an update."""
 
 
 def make(name: str, language: Language, hidden: int = HIDDEN) -> nn.Module:
     """Return the plain model of this name, with sizes that fit a language."""
     space = language.space
     return MODELS[name](space.attributes, space.values, language.message_length, language.vocab_size + 1, hidden)
+
+
+def make_training(name: str, place: int) -> Trainer:
+    """Return the plain training of a row in process `place`; benchmarks/courses.py describes the names of rows."""
+    kind, _, rest = name.partition("/")
+    if kind == "pair":
+        from .pairs import PairTraining
+
+        return PairTraining(*rest.split("/"), icy.make_language("concat", SPACE), place)
+    if kind == "game":
+        from .games import GameTraining
+
+        job = game_job(*rest.split("/"), seeds=[place])
+        return GameTraining(job.task, job.replicates[0].condition, place)
+    if kind == "agent":
+        from . import ppo, r2d2
+
+        return ppo.PPO(place) if rest.startswith("ppo") else r2d2.R2D2(place)
+    return Training(name, icy.make_language(GRAMMARS[place % len(GRAMMARS)], SPACE), place)

@@ -1,4 +1,7 @@
-"""Receivers: messages [batch, length] -> scores [batch, attributes, values]."""
+"""Receivers: messages [batch, length] -> scores [batch, attributes, values].
+
+Of a pair, a receiver reads weights over symbols [batch, length, symbols].
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ class Receiver(nn.Module):
         raise NotImplementedError
 
     def forward(self, message: Tensor) -> Tensor:
-        return self.out(self.features(self.embed(message))).unflatten(1, self.shape)
+        read = message @ self.embed.weight if message.is_floating_point() else self.embed(message)
+        return self.out(self.features(read)).unflatten(1, self.shape)
 
 
 class FC2L(Receiver):

@@ -6,13 +6,14 @@ import pytest
 
 import icy
 from benchmarks import plain, speed, transformer
+from benchmarks.courses import make_job
 
 pytestmark = pytest.mark.slow
 
 WITHOUT_EFFECT = 2 * 3 * 128  # biases of queries, keys and values after a layer norm with a bias of its own, two layers
 
 
-@pytest.mark.parametrize("name", speed.ROWS)
+@pytest.mark.parametrize("name", speed.PROBES)
 def test_a_plain_model_has_icys_parameters_and_only_others_without_effect(name: str) -> None:
     side, _, short = name.partition("/")
     ours = (icy.create_sender if side == "sender" else icy.create_receiver)(short, "3x4", 12)
@@ -21,7 +22,7 @@ def test_a_plain_model_has_icys_parameters_and_only_others_without_effect(name: 
     assert 0 <= extra <= max(ours.inert_parameters(), WITHOUT_EFFECT if short == "Transformer" else 0)
 
 
-@pytest.mark.parametrize("name", speed.ROWS)
+@pytest.mark.parametrize("name", speed.PROBES)
 def test_a_plain_model_learns(name: str) -> None:
     training = plain.Training(name, icy.make_language("concat", "2x3"), 0)
     before = {key: value.clone() for key, value in training.model.state_dict().items()}
@@ -42,3 +43,25 @@ def test_it_is_evaluated_where_asked() -> None:
 
 def test_the_transformer_benchmark_trains_a_plain_model() -> None:
     transformer.plain_update(1, "cpu")()
+
+
+@pytest.mark.parametrize("name", [*speed.PAIRS[:2], *speed.GAMES[2:], *speed.AGENTS])
+def test_a_plain_pair_game_or_learner_learns(name: str) -> None:
+    training = plain.make_training(name, 0)
+    optimiser = training.optimiser
+    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+    before = [weight.detach().clone() for weight in weights]
+    training.update()
+    moved = [not weight.equal(was) for weight, was in zip(weights, before, strict=True)]
+    assert all(moved)
+
+
+NONE = 128 + 1  # weights of the option "none", which the environment does not have
+
+
+@pytest.mark.parametrize(("name", "fewer"), list(zip(speed.AGENTS, (NONE, 0), strict=True)))
+def test_a_plain_learner_has_icys_parameters(name: str, fewer: int) -> None:
+    learner, core = name.split("/")[1:]
+    (ours,) = make_job("s2b", learner=learner, core=core, seeds=[1]).task.training(1).networks().values()
+    groups = plain.make_training(name, 0).optimiser.param_groups
+    assert sum(w.numel() for g in groups for w in g["params"]) == sum(w.numel() for w in ours.parameters()) - fewer

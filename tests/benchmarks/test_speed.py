@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import bound, plain, speed, whole
+from benchmarks import bound, courses, plain, speed, whole
 from icy.config.specs import ProbeSpec
 from icy.experiments.plan import make_plan
 
@@ -97,6 +97,29 @@ def test_operations_are_those_of_the_products_that_an_update_needs() -> None:
     assert found == pytest.approx((recurrent + scores + meanings) / 1e9, rel=1e-9)
 
 
+def test_operations_of_a_pair_are_those_of_its_models() -> None:
+    alone = sum(bound.operations(name) for name in ("sender/FC2L", "receiver/FC2L"))
+    to_messages = 2 * 128 * 20 * 5 * 128 / 1e9  # the gradient of the messages, which only a pair needs
+    assert bound.operations("pair/SOFT/FC2L+FC2L") == pytest.approx(alone + to_messages, rel=1e-9)
+
+
+def test_operations_of_r2d2_are_those_of_its_layers() -> None:
+    stimulus = 3 * 512 + 512 * 256 + 256 * 128  # numbers of weights
+    others = 165 * 512 + 512 * 256 + 256 * 256 + 512 * 1024 + 384 * 512 + 128 * 4
+    played, learned = 320, 640 + 320 + 3 * 320  # target network; burn-in; learned from, forward and backward
+    found = bound.operations("agent/r2d2/LSTM") * 1e9 / 2
+    most = (stimulus + others) * (played + learned)
+    assert most - 0.7 * stimulus * learned < found < most - 0.3 * stimulus * learned  # equal stimuli are encoded once
+
+
+@pytest.mark.parametrize("row", [speed.PAIRS[0], speed.GAMES[0]])
+def test_a_course_makes_updates_of_every_replicate(row: str) -> None:
+    course = courses.make_course(row, speed.Where())
+    course.update(2)
+    assert course.replicates == courses.SEEDS
+    assert course.engine
+
+
 @needs_compiler
 def test_the_micro_kernel_multiplies(tmp_path: Path) -> None:
     library = bound.compiled(tmp_path)
@@ -107,7 +130,7 @@ def test_the_micro_kernel_multiplies(tmp_path: Path) -> None:
 
 
 def test_all_models_have_a_plain_form() -> None:
-    assert sorted(speed.ROWS) == sorted(plain.MODELS)
+    assert sorted(speed.PROBES) == sorted(plain.MODELS)
 
 
 def test_a_row_that_is_unknown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """LSTM cores: stacked layers that process all steps between two resets in one call."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -8,8 +9,10 @@ from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
+from icy.core.native import Library
 
 from .core import Device, Inputs, Resets, SequenceCore, State, Traced, beginnings, begun
+from .recurrence import CompiledLayer, library_for
 
 
 class LSTMStack(nn.Module):
@@ -25,6 +28,7 @@ class LSTMStack(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(nn.LSTM(a, b) for a, b in zip([width, *sizes], sizes, strict=False))
         self.sizes, self.relu = tuple(sizes), relu
+        self._compiled = [CompiledLayer() for _ in sizes]
 
     def start(self, like: Float[Tensor, "batch _"]) -> State:
         """Return the state at the beginning of episodes; `like` is a batch of inputs, [B, D]."""
@@ -34,6 +38,9 @@ class LSTMStack(nn.Module):
         self, xs: Inputs, state: State, resets: Resets | None = None
     ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch hidden"], State]:
         """Read inputs [T, B, D]; return the outputs, the concatenated h of all layers, and the final state."""
+        library = library_for(self.layers, xs)
+        if library is not None:
+            return self._read_compiled(library, xs, state, resets)
         begins = [t for t, some in enumerate(beginnings(resets, len(xs))) if some]
         cuts = sorted({0, *begins})
         ys, hs = [], []
@@ -44,6 +51,17 @@ class LSTMStack(nn.Module):
             ys.append(y)
             hs.append(h)
         return torch.cat(ys), torch.cat(hs), state
+
+    def _read_compiled(
+        self, library: Library, xs: Tensor, state: State, resets: Resets | None
+    ) -> tuple[Tensor, Tensor, State]:
+        hs, after = [], []
+        for layer, compiled, h, c in zip(self.layers, self._compiled, state[::2], state[1::2], strict=True):
+            ys, *last = compiled.run(library, cast(nn.LSTM, layer), xs, (h, c), resets)
+            hs.append(ys)
+            after += last
+            xs = ys.relu() if self.relu else ys
+        return xs, torch.cat(hs, -1), tuple(after)
 
     def _read(self, xs: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
         hs, after = [], []

@@ -129,7 +129,7 @@ class Encoder(nn.Module):
         """Encode an observation."""
         message = torch.zeros_like(seen.message) if self.deaf else seen.message
         parts = [
-            self.stimulus(seen.stimulus),
+            each_once(self.stimulus, seen.stimulus),
             self.message(one_hot(message, self.tokens).flatten(-2).to(seen.stimulus.dtype)),
             seen.earned[..., None],
             one_hot(seen.round, self.rounds + 1),  # zeros at feedback
@@ -251,3 +251,20 @@ def perceptron(width: int, sizes: Sequence[int]) -> Perceptron:
     network = Perceptron(*layers)
     network.width = sizes[-1] if sizes else width
     return network
+
+
+def each_once(network: Perceptron, inputs: Float[Tensor, "*lead width"]) -> Float[Tensor, "*lead output"]:
+    """Apply a perceptron to inputs; in sequences [T, B, D] on the CPU, once to equal inputs of consecutive steps.
+
+    In a game of S2B, most stimuli are equal at two or three steps.
+    """
+    encoded: Tensor
+    if inputs.dim() != 3 or inputs.requires_grad or inputs.device.type != "cpu" or not len(network):
+        encoded = network(inputs)
+        return encoded
+    rows = inputs.transpose(0, 1)
+    new = torch.ones(rows.shape[:2], dtype=torch.bool, device="cpu")
+    new[:, 1:] = (rows[:, 1:] != rows[:, :-1]).any(-1)
+    places = new.flatten().cumsum(0).view(new.shape).mT - 1
+    encoded = network(rows[new])
+    return encoded.index_select(0, places.flatten()).unflatten(0, places.shape)

@@ -55,6 +55,8 @@ class Observation:
 
     def on(self, device: Device) -> "Observation":
         """Move the observation to a torch device."""
+        if self.fresh.device == torch.device(device or "cpu"):
+            return self
         return Observation(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
     def without_own(self) -> "Observation":

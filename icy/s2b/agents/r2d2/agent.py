@@ -56,6 +56,7 @@ class Agent:
         self.network, self.roles, self.episodes, self.partner = network, tuple(roles), episodes, partner
         self.target = deepcopy(network).requires_grad_(False)
         self.actions = network.actions
+        self.device = network.core.device  # of the networks; recorded data is on the CPU
         self.state = network.start(episodes * len(self.roles))
         self.chosen = {role: self._never(self.actions) for role in self.roles}
         self.last_messages = {
@@ -66,11 +67,6 @@ class Agent:
     def game(self) -> GameSettings:
         """Settings of the game."""
         return self.actions.game
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the networks; recorded data is on the CPU."""
-        return self.network.core.device
 
     def _never(self, actions: Actions) -> Tensor:
         return torch.full((self.episodes, len(actions.sizes)), NEVER, dtype=torch.int64, device="cpu")

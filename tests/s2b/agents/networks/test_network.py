@@ -11,7 +11,7 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameE
 from icy.core.registry import CORE, registry
 from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.agents.networks.actions import Actions
-from icy.s2b.agents.networks.network import Network, NetworkSettings
+from icy.s2b.agents.networks.network import Network, NetworkSettings, each_once, perceptron
 from icy.s2b.agents.networks.observations import Observation, observe
 
 SMALL = GameSettings(most=2)
@@ -178,3 +178,22 @@ def test_an_unknown_preset_raises_an_error() -> None:
 def test_dcem_needs_separate_parts() -> None:
     with pytest.raises(IncompatibleError, match="take the preset 'near32'"):
         Network(Actions(SMALL), NetworkSettings(core="DCEM"))
+
+
+def test_equal_inputs_of_consecutive_steps_are_encoded_once_with_the_same_result() -> None:
+    torch.manual_seed(0)
+    network, rows = perceptron(2, (8, 3)), []
+    network.register_forward_pre_hook(lambda _, given: rows.append(given[0].shape))
+    first, second = torch.randn(2, 2)
+    xs = torch.stack([first, first, second, first, first]).unsqueeze(1).repeat(1, 3, 1)
+    xs[4, 1] = second
+    encoded = each_once(network, xs)
+    assert rows == [(10, 2)]  # three inputs of each episode, and one more of the second
+    torch.testing.assert_close(encoded, network(xs))
+    weight = torch.randn_like(encoded)
+    of_once, expected = (
+        torch.autograd.grad((ys * weight).sum(), list(network.parameters())) for ys in (encoded, network(xs))
+    )
+    torch.testing.assert_close(of_once, expected)
+    assert torch.equal(each_once(network, xs[0]), network(xs[0]))
+    assert torch.equal(each_once(perceptron(2, ()), xs), xs)

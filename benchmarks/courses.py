@@ -1,0 +1,102 @@
+"""Training of the rows of speed.py by icy: probes, pairs, games and learners of S2B, as their commands train them.
+
+A row is named by its kind and its parts: "sender/FC2L", "pair/SOFT/FC2L+FC2L" (link, sender and receiver),
+"game/gs/4" (channel and concepts of a rule), "agent/r2d2/LSTM" (learner and core).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:  # set the number of threads before importing PyTorch
+    from benchmarks.steady import Where
+    from icy.training.engine import Run
+    from icy.training.lockstep import Lockstep
+
+GRAMMARS = ("concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol")
+SPACE = "5x10"
+SEEDS = 5  # replicates of a pair or a game in a process, as in a row of published tables
+FIRST_SEED = 123
+
+
+class Course(NamedTuple):
+    """A training in progress.
+
+    Attributes:
+        update: makes a number of updates of all replicates.
+        replicates: number of replicates.
+        engine: engine that trains them.
+    """
+
+    update: Callable[[int], Any]
+    replicates: int
+    engine: str
+
+
+def is_probe(model: str) -> bool:
+    """Return whether a row is a probe of one model."""
+    return model.startswith(("sender/", "receiver/"))
+
+
+def make_course(model: str, where: Where, place: int = 0) -> Course:
+    """Return the training of a row in process `place`; processes have different replicates."""
+    kind, _, rest = model.partition("/")
+    if kind == "agent":
+        learner, core = rest.split("/")
+        job = make_job("s2b", core=core, learner=learner, seeds=[FIRST_SEED + place])
+        training = job.task.training(FIRST_SEED + place)
+        return Course(training.run, 1, "pytorch")
+    if is_probe(model):
+        stack: Lockstep = stack_of(model, where, place)
+        return Course(lambda count: stack.advance(stack.updates + count), where.stack, stack.learner.engine)
+    first = FIRST_SEED + place * SEEDS
+    how = {"seeds": list(range(first, first + SEEDS)), "device": where.device, "engine": where.engine}
+    stack = (pair_stack if kind == "pair" else game_stack)(*rest.split("/"), how)
+    return Course(lambda count: stack.advance(stack.updates + count), SEEDS, stack.learner.engine)
+
+
+def stack_of(model: str, where: Where, place: int = 0) -> Run:
+    """Return the run of one process's stack of probes, which cycle through the grammars."""
+    from icy.training.engine import Run
+    from icy.training.job import Replicate
+
+    numbers = range(place * where.stack, (place + 1) * where.stack)
+    replicates = tuple(Replicate(GRAMMARS[n % len(GRAMMARS)], n // len(GRAMMARS)) for n in numbers)
+    some = sorted({r.condition for r in replicates})
+    job = make_job("probe", model=model, grammar=some, meanings=SPACE, device=where.device, engine=where.engine)
+    return Run(replace(job, replicates=replicates, baselines={r.seed: 1 for r in replicates}))
+
+
+def pair_stack(link: str, pair: str, how: dict[str, Any]) -> Lockstep:
+    """Return the training of pairs from scratch."""
+    from icy.training.pairs.game import PairStack, PlayingPair
+    from icy.training.pairs.model import make_pair
+
+    sender, receiver = pair.split("+")
+    job = make_job("e2e", sender=sender, receiver=receiver, representation=link, meanings=SPACE, **how)
+    players = [PlayingPair(r, 10**9, make_pair(job.task, r.seed, job.settings)) for r in job.replicates]
+    return PairStack(job, players)
+
+
+def game_stack(channel: str, concepts: str, how: dict[str, Any]) -> Lockstep:
+    """Return the training of the agents of a game in the world Thing."""
+    from icy.games.game_stack import GameStack
+
+    job = game_job(channel, concepts, **how)
+    return GameStack(job, job.replicates)
+
+
+def game_job(channel: str, concepts: str, **how: Any) -> Any:
+    """Return the job of a game, for icy and for the plain way."""
+    return make_job("games", channel=channel, rule_length=int(concepts), **how)
+
+
+def make_job(kind: str, **options: Any) -> Any:
+    """Return the job of a row, as the command of its kind makes it."""
+    from icy.experiments.plan import make_plan
+    from icy.records.kinds import job_kind
+
+    (row,) = make_plan(job_kind(kind).load_spec().asked(**options)).rows
+    return row.job
