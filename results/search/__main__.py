@@ -1,0 +1,220 @@
+"""Which composed senders have the biases of people? `python -m results.search [--train ratio|people]... [--workers N]`.
+
+Run the searches of this folder into runs/, starting from their packed records (ratio.parquet, people.parquet), which
+are committed; add all records to these files, and write search.md and its pictures. Run it again to continue, on any
+machine. Without --train, repeat the searches from the records, without training.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import icy
+from icy.analysis.people_distance import RESAMPLES, PeopleAccuracies, rms
+from icy.core.streams import stream
+from icy.core.text import listed, markdown_table
+from icy.experiments.search.measuring import Measured, Measuring
+from icy.experiments.search.objectives import distance_of
+from icy.experiments.search.result import Finalist, SearchResult
+from icy.experiments.search.space import Point
+from icy.records.load import load_records
+from icy.records.record import Record
+from results.estimates import Values, percentile_interval, print_estimate, student_interval
+from results.pages import RecordFolder, describe_packs, describe_version, fill_template, read_options
+
+HERE = Path(__file__).parent
+PAGE = HERE / "search.md"
+RATIO, PEOPLE = "ratio", "people"
+RECORDS = {name: RecordFolder(HERE, f"{name}.parquet", f"runs/{name}") for name in (RATIO, PEOPLE)}
+HU_RNN = "HierZero:dgsend"
+GOAL, LEAST_HOL = 1.27, 10  # the ratio on shufdet of HU-RNN in Icy22, table 6; the least ratio on hol
+SHOWN = 12  # trials in the table of the page
+PICTURES = {"search.png": "trials", "winner.png": "winner"}
+
+
+def run(name: str, **options: object) -> SearchResult:
+    """Run a search, from its packed records if there are any."""
+    own = RECORDS[name]
+    start = [own.pack] if own.pack.exists() else []
+    return icy.search(file=HERE / f"{name}.toml", out=own.runs, start=start, **options)  # type: ignore[arg-type]
+
+
+def points_of(result: SearchResult) -> list[Point]:
+    """Return the points of the finalists, then of the baselines."""
+    return [one.again.point for one in (*result.finalists, *result.baselines)]
+
+
+def records_again(result: SearchResult) -> list[list[Record]]:
+    """Return the records of the last measurement of each finalist, then of each baseline."""
+    larger = bool(result.setup.spec.larger)
+    _, found = Measuring(result.setup, lambda: None).plan(points_of(result), result.setup.again(larger=larger))
+    on_file = {record["key"]: record for record in load_records(result.folder or HERE)}
+    keys = [
+        [row.job.key(replicate) for row in own for replicate in row.job.replicates] if isinstance(own, list) else []
+        for own in found
+    ]
+    return [[on_file[key] for key in own if key in on_file] for own in keys]
+
+
+# -- differences from HU-RNN -------------------------------------------------------------------------------------------
+
+
+def factor(own: Sequence[Record], other: Sequence[Record], result: SearchResult, place: int) -> str:
+    """Return the geometric mean over seeds of the quotient of two models' ratios, with its 95 % interval."""
+    term = result.objectives[place].terms[0]
+    values, others = term.by_seed(own), term.by_seed(other)
+    seeds = sorted(values.keys() & others.keys())
+    if any(values[seed][1] or others[seed][1] for seed in seeds):
+        return "-"
+    logs = np.array([math.log(values[seed][0] / others[seed][0]) for seed in seeds])
+    return print_estimate([math.exp(value) for value in student_interval(logs)])
+
+
+def nearer(own: Sequence[Record], other: Sequence[Record], people: PeopleAccuracies) -> tuple[float, float, float]:
+    """Return how much smaller the distance of one network to people is than that of another, with its 95 % interval.
+
+    The interval is a bootstrap of the instances of both networks, and of people.
+    """
+    rng = stream(0, "networks")
+    both = [accuracies_of(records, people) for records in (own, other)]
+    chosen = [one[rng.integers(len(one), size=(RESAMPLES, len(one)))].mean(1) for one in both]
+    draws = rms(chosen[1] - people.draws) - rms(chosen[0] - people.draws)
+    middle = distance_of(other, people).value - distance_of(own, people).value
+    return middle, *percentile_interval(draws)
+
+
+def accuracies_of(records: Sequence[Record], people: PeopleAccuracies) -> Values:
+    """Return the held-out accuracies [instance, condition] of a network in its games."""
+    cells = {(r["config"]["dataset"], r["grammar"], r["seed"]): float(r["accuracy"] or 0) for r in records}
+    instances = sorted({seed for *_, seed in cells})
+    return np.array([[cells[*condition, number] for condition in people.conditions] for number in instances])
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
+
+
+def finalists_text(result: SearchResult) -> str:
+    """Return the table of finalists and baselines in the last measurement, with differences from HU-RNN."""
+    records = records_again(result)
+    measured = [*result.finalists, *result.baselines]
+    reference = records[[one.name.partition(" ")[0] for one in measured].index(HU_RNN)]
+    people = result.setup.people
+    rows = []
+    for one, own in zip(measured, records, strict=True):
+        values = last_of(one).values
+        more = print_estimate(nearer(own, reference, people)) if people else factor(own, reference, result, 0)
+        shown = [value.text(interval=True) for value in values]
+        rows.append([f"`{one.name}`", *shown, "-" if own is reference else more])
+    against = f"nearer than {HU_RNN} by" if people else f"shufdet, factor to {HU_RNN}"
+    return markdown_table(["model", *(one.text for one in result.objectives), against], rows)
+
+
+def last_of(one: Finalist) -> Measured:
+    """Return the last measurement of a finalist."""
+    return one.larger or one.again
+
+
+def goal_text(result: SearchResult) -> str:
+    """Return which finalists meet the goal of the search for a low ratio on shufdet and a high ratio on hol."""
+    met: list[str] = []
+    open_: list[str] = []
+    missed: list[str] = []
+    for one in result.finalists:
+        shufdet, hol = last_of(one).values
+        slow = hol.value > LEAST_HOL or (hol.bound == ">" and hol.value >= LEAST_HOL)
+        sure, possible = slow and shufdet.high < GOAL, slow and shufdet.low < GOAL
+        (met if sure else open_ if possible else missed).append(f"`{one.name}`")
+    said = [
+        f"{start}: {listed(names)}."
+        for start, names in (
+            (f"Ratio on shufdet below {GOAL} (whole interval) and on hol above {LEAST_HOL}", met),
+            (f"The interval contains {GOAL}", open_),
+            ("Not met", missed),
+        )
+        if names
+    ]
+    return " ".join(said)
+
+
+def nearer_text(result: SearchResult) -> str:
+    """Return the answer to the question whether a network is nearer to people than HU-RNN."""
+    people = result.setup.people
+    assert people is not None
+    records = records_again(result)
+    names = [one.name.partition(" ")[0] for one in (*result.finalists, *result.baselines)]
+    reference = records[names.index(HU_RNN)]
+    best = min(range(len(result.finalists)), key=lambda place: last_of(result.finalists[place]).values[0].value)
+    found = nearer(records[best], reference, people)
+    verdict = "Yes" if found[1] > 0 else "No" if found[2] < 0 else "Not shown"
+    return (
+        f"**{verdict}.** The distance of the best finalist, `{names[best]}`, to people is smaller than that of "
+        f"{HU_RNN} by {print_estimate(found)}. The distance between two halves of the people is "
+        f"{print_estimate(ceiling(people))}."
+    )
+
+
+def ceiling(people: PeopleAccuracies) -> tuple[float, float, float]:
+    """Return the distance between two halves of the people, with its 95 % interval."""
+    found = people.ceiling()
+    return found.value, found.low, found.high
+
+
+def about(result: SearchResult) -> dict[str, str]:
+    """Return facts about the size of a search."""
+    seconds = sum(float(record["seconds"]) for record in load_records(result.folder or HERE))
+    later = sum(len(trial.rungs) > 1 for trial in result.trials)
+    return {
+        "trials": f"{len(result.trials)}",
+        "later": f"{later}",
+        "space": f"{result.setup.space.size:,}",
+        "hours": f"{seconds / 3600:.1f}",
+    }
+
+
+def trial_text(result: SearchResult) -> str:
+    """Return the table of the best trials."""
+    headings, rows = result.trial_table(SHOWN)
+    return markdown_table(headings, [[row[0], f"`{row[1]}`", *row[2:]] for row in rows])
+
+
+def copy_pictures(name: str, result: SearchResult) -> None:
+    """Copy the pictures of a search next to the page."""
+    for file, content in PICTURES.items():
+        shutil.copy((result.folder or HERE) / file, HERE / f"search-{name}-{content}.png")
+
+
+def page(results: Mapping[str, SearchResult]) -> str:
+    """Return the page."""
+    values: dict[str, str] = {}
+    for name, result in results.items():
+        copy_pictures(name, result)
+        own = {
+            **about(result),
+            "finalists": finalists_text(result),
+            "importances": markdown_table(*result.importance_table()),
+            "best": trial_text(result),
+            "records": describe_packs(RECORDS[name].pack),
+        }
+        values |= {f"{name}_{key}": text for key, text in own.items()}
+    answers = {"goal_met": goal_text(results[RATIO]), "nearer": nearer_text(results[PEOPLE])}
+    return fill_template(PAGE, version=describe_version(), **values, **answers)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    train = ({"choices": tuple(RECORDS), "action": "append", "default": []}, "which searches to run")
+    options = read_options(__doc__, words, train=train, workers=(int, "processes at once"))
+    for name in options.train:
+        run(name, workers=options.workers)
+    for folder in RECORDS.values():
+        folder.update_pack()
+    results = {name: run(name, rerun="never", progress=False) for name in RECORDS}
+    PAGE.write_text(page(results).rstrip() + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
