@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import icy.models.native as package
-from icy.models.native import calls
+from icy.models.native import calls, pairs
 from icy.models.native.program import LANES, Program
 from icy.models.native.slabs import BLOCK, NOWHERE, WIDTH, At, Code, Operation, Slab, Space, number, padded, place
 from tests.models.native.helpers import inputs_of, make
@@ -95,9 +95,11 @@ def test_codes_are_those_of_the_interpreter() -> None:
     assert sorted(handled) == sorted(code.name for code in Code)
 
 
-def test_kinds_of_losses_are_those_of_the_interpreter() -> None:
+def test_kinds_of_losses_and_links_are_those_of_the_interpreter() -> None:
     names = re.findall(r"\w+", body("enum", "LossKind", "losses.h"))
     assert [getattr(calls, name) for name in names] == list(range(4))
+    kinds = re.findall(r"\w+", body("enum", "LinkKind", "pair.h"))
+    assert [getattr(pairs, name) for name in kinds] == list(range(5))
 
 
 def test_constants_are_those_of_the_interpreter() -> None:
@@ -119,6 +121,8 @@ def fields(kind: str, file: str) -> list[str]:
         ("Optimizer", "program.cpp", calls.Optimizer),
         ("Training", "program.cpp", calls.NativeTraining),
         ("Pass", "program.cpp", calls.Pass),
+        ("Link", "pair.h", pairs.Link),
+        ("PairTraining", "pair.h", pairs.PairTraining),
     ],
 )
 def test_structures_are_those_of_the_interpreter(kind: str, file: str, structure: type) -> None:
