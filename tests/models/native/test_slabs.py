@@ -117,12 +117,12 @@ def fields(kind: str, file: str) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "file", "structure"),
     [
+        ("Link", "pair.h", pairs.Link),
+        ("PairTraining", "pair.h", pairs.PairTraining),
         ("Loss", "losses.h", calls.Loss),
         ("Optimizer", "program.cpp", calls.Optimizer),
         ("Training", "program.cpp", calls.NativeTraining),
         ("Pass", "program.cpp", calls.Pass),
-        ("Link", "pair.h", pairs.Link),
-        ("PairTraining", "pair.h", pairs.PairTraining),
     ],
 )
 def test_structures_are_those_of_the_interpreter(kind: str, file: str, structure: type) -> None:
