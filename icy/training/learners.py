@@ -209,16 +209,18 @@ def _native_pair(
     Raises:
         IncompatibleError: as for `_native`.
     """
+    why: IncompatibleError | str = "a population"
     if by_gradient is GradientLearner:
         try:
             return cast(Learner, NativePairLearner(models, loss, settings, device, sample))
         except IncompatibleError as error:
-            log.info("%s: PyTorch joins both sides (%s).", label_of(models[0]), error)
+            why = error
     require_native(device)
     try:
         pairs = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
     except NotNativeError as error:
         raise IncompatibleError(str(error)) from None
+    log.info("%s: PyTorch runs the link between native cores (%s).", label_of(models[0]), why)
     return by_gradient(pairs, seeds, loss, settings, device, "broadcast", name="native")
 
 

@@ -1,7 +1,5 @@
 """Call the compiled code on stacks of replicates."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Callable, Iterable
@@ -104,6 +102,61 @@ def available() -> bool:
     return native.load(PACKAGE) is not None
 
 
+class Drawing(NamedTuple):
+    """Batches of meanings and their messages, for compiled code to draw.
+
+    Attributes:
+        keys: key of each replicate's stream.
+        rows: first row of each replicate's table.
+        tables: messages, 8-bit.
+        symbols: upper limit of the symbols in the tables, exclusive.
+        first: number of the first batch in the stream.
+        batches, batch: number of batches, and number of meanings in each.
+        sizes: number of values of each attribute.
+    """
+
+    keys: Int[Tensor, " replicate"]
+    rows: Int[Tensor, " replicate"]
+    tables: UInt8[Tensor, "row length"]
+    symbols: int
+    first: int
+    batches: int
+    batch: int
+    sizes: Int[Tensor, " attr"]
+
+    def draws(self) -> Draws:
+        """Return the description for the compiled code, which is valid as long as these tensors.
+
+        Raises:
+            IncompatibleError: a tensor has a wrong dtype, device or size, or a table lacks rows.
+        """
+        replicates, attributes, (height, length) = len(self.keys), len(self.sizes), self.tables.shape
+        if int(self.rows.min()) < 0 or int(self.rows.max()) + math.prod(self.sizes.tolist()) > height:
+            raise IncompatibleError(f"A table of messages has {height} rows; it needs one row per meaning.")
+        return Draws(
+            self.batches, replicates, self.batch, attributes, length, self.first,
+            address(self.sizes, "int64", attributes, "sizes"), address(self.keys, "int64", replicates, "keys"),
+            address(self.rows, "int64", replicates, "rows"), address(self.tables, "uint8", height * length, "tables"),
+        )  # fmt: skip
+
+    def checked(self, program: Program, replicates: int, of_meanings: bool) -> Draws:
+        """Return the description for a stack of a model, whose inputs are the meanings, or the messages.
+
+        Raises:
+            IncompatibleError: as `draws`, or the model does not take these inputs and targets.
+        """
+        draws = self.draws()
+        sides = [(draws.attributes, int(self.sizes.max())), (draws.length, self.symbols)]
+        (inputs, symbols), (targets, _) = sides if of_meanings else sides[::-1]
+        if program.takes_weights or (inputs, targets) != (program.native.tokens, program.places):
+            raise IncompatibleError(f"The model does not take {inputs} tokens for {targets} targets.")
+        if program.symbols is not None and symbols > program.symbols:
+            raise IncompatibleError(f"Tokens must be 0 to {program.symbols - 1} here, not up to {symbols - 1}.")
+        if draws.replicates != replicates:
+            raise IncompatibleError(f"The batches are of {draws.replicates} replicates, not of {replicates}.")
+        return draws
+
+
 class Caller:
     """Calls the compiled code for each replicate of a stack, with as many threads as PyTorch would use.
 
@@ -142,7 +195,7 @@ class Caller:
         native_program = program.native
         size = bytes_of(
             PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights,
-            8 * native_program.chunk * numbers, ALIGNMENT,
+            8 * native_program.chunk * numbers, ALIGNMENT, 4 * one.batch,
         )  # fmt: skip
         address, of_pass = ctypes.addressof(native_program), ctypes.addressof(one)
         self._share(lambda i, space: self._pass(address, of_pass, i, int(back), space), replicates, size)
@@ -220,61 +273,6 @@ class Caller:
         )
         self.run(program, one, draws.replicates, False, draws.attributes + draws.length)
         return found
-
-
-class Drawing(NamedTuple):
-    """Batches of meanings and their messages, for compiled code to draw.
-
-    Attributes:
-        keys: key of each replicate's stream.
-        rows: first row of each replicate's table.
-        tables: messages, 8-bit.
-        symbols: upper limit of the symbols in the tables, exclusive.
-        first: number of the first batch in the stream.
-        batches, batch: number of batches, and number of meanings in each.
-        sizes: number of values of each attribute.
-    """
-
-    keys: Int[Tensor, " replicate"]
-    rows: Int[Tensor, " replicate"]
-    tables: UInt8[Tensor, "row length"]
-    symbols: int
-    first: int
-    batches: int
-    batch: int
-    sizes: Int[Tensor, " attr"]
-
-    def draws(self) -> Draws:
-        """Return the description for the compiled code, which is valid as long as these tensors.
-
-        Raises:
-            IncompatibleError: a tensor has a wrong dtype, device or size, or a table lacks rows.
-        """
-        replicates, attributes, (height, length) = len(self.keys), len(self.sizes), self.tables.shape
-        if int(self.rows.min()) < 0 or int(self.rows.max()) + math.prod(self.sizes.tolist()) > height:
-            raise IncompatibleError(f"A table of messages has {height} rows; it needs one row per meaning.")
-        return Draws(
-            self.batches, replicates, self.batch, attributes, length, self.first,
-            address(self.sizes, "int64", attributes, "sizes"), address(self.keys, "int64", replicates, "keys"),
-            address(self.rows, "int64", replicates, "rows"), address(self.tables, "uint8", height * length, "tables"),
-        )  # fmt: skip
-
-    def checked(self, program: Program, replicates: int, of_meanings: bool) -> Draws:
-        """Return the description for a stack of a model, whose inputs are the meanings, or the messages.
-
-        Raises:
-            IncompatibleError: as `draws`, or the model does not take these inputs and targets.
-        """
-        draws = self.draws()
-        sides = [(draws.attributes, int(self.sizes.max())), (draws.length, self.symbols)]
-        (inputs, symbols), (targets, _) = sides if of_meanings else sides[::-1]
-        if program.takes_weights or (inputs, targets) != (program.native.tokens, program.places):
-            raise IncompatibleError(f"The model does not take {inputs} tokens for {targets} targets.")
-        if program.symbols is not None and symbols > program.symbols:
-            raise IncompatibleError(f"Tokens must be 0 to {program.symbols - 1} here, not up to {symbols - 1}.")
-        if draws.replicates != replicates:
-            raise IncompatibleError(f"The batches are of {draws.replicates} replicates, not of {replicates}.")
-        return draws
 
 
 def draw(

@@ -380,16 +380,16 @@ inline void softmax(long rows, long choices, long distance, const float* x, floa
 inline void softmax_back(long rows, long choices, long distance, const float* grad, const float* y, float temperature,
                          float* to_x, bool add) {
     const Columns at{rows, distance};
-    Vector d[Columns::MOST], p[Columns::MOST], earlier[Columns::MOST];
+    Vector d[Columns::MOST], p[Columns::MOST];
     for (long row = 0; row < rows; row += LANES) {
         at.read(grad, row, 0, choices, d);
         at.read(y, row, 0, choices, p);
-        if (add) at.read(to_x, row, 0, choices, earlier);
         Vector mean = all(0);
         for (long c = 0; c < choices; c++) mean += d[c] * p[c];
-        for (long c = 0; c < choices; c++) {
-            const Vector x = p[c] * (d[c] - mean) * (1.f / temperature);
-            d[c] = add ? earlier[c] + x : x;
+        for (long c = 0; c < choices; c++) d[c] = p[c] * (d[c] - mean) * (1.f / temperature);
+        if (add) {
+            at.read(to_x, row, 0, choices, p);
+            for (long c = 0; c < choices; c++) d[c] += p[c];
         }
         at.write(to_x, row, 0, choices, d);
     }

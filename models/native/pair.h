@@ -200,7 +200,7 @@ static double update_pair(const PairTraining& t, Pair& pair, const int64_t* mean
         const int64_t* targets = meanings + first * answers;
         if (right)
             *right += count_right(t.loss.choices, receiver.places, answers, receiver.memory.rows, receiver.distance(),
-                                  targets);
+                                  targets, nullptr);
         if (whole) {
             draw_rows(t.loss, receiver.places, receiver.memory.rows, receiver.distance(), targets, of_answers, first,
                       pair.values + first * answers, {pair.rewards + first * answers, answers, 1});

@@ -423,29 +423,65 @@ struct Draws {
     int64_t *meanings, *messages;      // [batch][replicate][example] ...
 };
 
-// Draw examples of a batch of a replicate: meanings [example][attribute] and messages [example][length].
+struct Drawn {
+    int64_t *meanings, *messages;  // [example][attribute] and [example][length]
+};
+
+constexpr int BITS = 31;         // of a draw
+constexpr int64_t AT_ONCE = 64;  // messages on their way from memory
+
+// Random bits for each attribute of some examples of a batch.
+static void draw_bits(const Draws& d, int64_t replicate, int64_t number, int64_t first, int64_t count, int64_t* bits) {
+    const uint64_t key = d.keys[replicate], start = ((d.first + number) * d.batch + first) * d.attributes;
+    for (int64_t i = 0; i < count * d.attributes; i++) bits[i] = (int64_t)(counter_hash(key, start + i) >> (64 - BITS));
+}
+
+// Convert the bits of a meaning to its values in place; return the number of the meaning.
+ICY_INLINE int64_t meaning_of_bits(const Draws& d, int64_t* meaning) {
+    int64_t row = 0;
+    for (int64_t a = 0; a < d.attributes; a++) {
+        meaning[a] = meaning[a] * d.sizes[a] >> BITS;
+        row = row * d.sizes[a] + meaning[a];
+    }
+    return row;
+}
+
+// Draw examples of a batch of a replicate.
 static void draw_some(const Draws& d, int64_t replicate, int64_t number, int64_t first_example, int64_t count,
-                      int64_t* meanings, int64_t* messages) {
-    constexpr int BITS = 31;
-    constexpr int64_t AT_ONCE = 64;  // messages on their way from memory
-    const uint64_t key = d.keys[replicate], start = ((d.first + number) * d.batch + first_example) * d.attributes;
-    for (int64_t i = 0; i < count * d.attributes; i++)
-        meanings[i] = (int64_t)(counter_hash(key, start + i) >> (64 - BITS));
+                      const Drawn& to) {
+    draw_bits(d, replicate, number, first_example, count, to.meanings);
     const uint8_t *table = d.tables + d.rows[replicate] * d.length, *found[AT_ONCE];
     for (int64_t first = 0; first < count; first += AT_ONCE) {
         const int64_t some = std::min(AT_ONCE, count - first);
         for (int64_t i = 0; i < some; i++) {
-            int64_t* meaning = meanings + (first + i) * d.attributes;
-            int64_t row = 0;
-            for (int64_t a = 0; a < d.attributes; a++) {
-                meaning[a] = meaning[a] * d.sizes[a] >> BITS;
-                row = row * d.sizes[a] + meaning[a];
-            }
-            found[i] = table + row * d.length;
+            found[i] = table + meaning_of_bits(d, to.meanings + (first + i) * d.attributes) * d.length;
             __builtin_prefetch(found[i]);
         }
         for (int64_t i = 0; i < some; i++)
-            for (int64_t t = 0; t < d.length; t++) messages[(first + i) * d.length + t] = found[i][t];
+            for (int64_t t = 0; t < d.length; t++) to.messages[(first + i) * d.length + t] = found[i][t];
+    }
+}
+
+// Write some meanings of the space, from number `first` on, and their messages.
+static void list_some(const Draws& d, int64_t replicate, int64_t first, int64_t count, const Drawn& to) {
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = first + i;
+        for (int64_t a = d.attributes - 1; a >= 0; a--) {
+            to.meanings[i * d.attributes + a] = rest % d.sizes[a];
+            rest /= d.sizes[a];
+        }
+        const uint8_t* message = d.tables + (d.rows[replicate] + first + i) * d.length;
+        for (int64_t t = 0; t < d.length; t++) to.messages[i * d.length + t] = message[t];
+    }
+}
+
+// Count how often a batch contains each meaning of the space; `work` holds `at_once` meanings.
+static void count_meanings(const Draws& d, int64_t replicate, int64_t size, int64_t* work, int64_t at_once, float* counts) {
+    std::memset(counts, 0, sizeof(float) * size);
+    for (int64_t first = 0; first < d.batch; first += at_once) {
+        const int64_t some = std::min(at_once, d.batch - first);
+        draw_bits(d, replicate, 0, first, some, work);
+        for (int64_t i = 0; i < some; i++) counts[meaning_of_bits(d, work + i * d.attributes)] += 1.f;
     }
 }
 
@@ -481,6 +517,11 @@ struct Workspace {
         return found;
     }
 };
+
+static Drawn take_drawn(const Draws& d, int64_t examples, Workspace& space) {
+    int64_t* meanings = space.take<int64_t>(examples * d.attributes);
+    return {meanings, space.take<int64_t>(examples * d.length)};
+}
 
 struct Batch {
     Place* places;
@@ -541,15 +582,14 @@ static void train_one(const Program& program, const Training& t, long replicate,
     const Batch batch{space.take<Place>(program.place_count), space.take<int32_t>(t.batch * t.loss.places),
                       space.take<float>(t.batch), memory.base[1]};
     const Draws* draws = t.draws;
-    int64_t* meanings = draws ? space.take<int64_t>(t.batch * draws->attributes) : nullptr;
-    int64_t* messages = draws ? space.take<int64_t>(t.batch * draws->length) : nullptr;
+    const Drawn drawn = draws ? take_drawn(*draws, t.batch, space) : Drawn{};
     std::memset(memory.base[3], 0, sizeof(float) * t.padded);
     for (int64_t u = 0; u < t.updates; u++) {
         const int64_t place = u * t.replicates + replicate;
-        const int64_t* inputs = t.of_meanings ? meanings : messages;
-        const int64_t* targets = t.of_meanings ? messages : meanings;
+        const int64_t* inputs = t.of_meanings ? drawn.meanings : drawn.messages;
+        const int64_t* targets = t.of_meanings ? drawn.messages : drawn.meanings;
         if (draws) {
-            draw_some(*draws, replicate, u, 0, t.batch, meanings, messages);
+            draw_some(*draws, replicate, u, 0, t.batch, drawn);
         } else {
             inputs = t.inputs + place * t.batch * program.tokens;
             targets = t.targets + place * t.batch * t.loss.places;
@@ -582,12 +622,14 @@ struct Pass {
     int64_t of_meanings;  // whether drawn meanings are the tokens, or the targets
 };
 
-// Return the number of places with the largest score (the first of equal scores) at the target.
+// Return the number of places with the largest score (the first of equal scores) at the target, where each row counts as
+// one or as its count.
 static int64_t count_right(long choices, const Place* places, long count, long rows, long distance,
-                           const int64_t* targets) {
+                           const int64_t* targets, const float* counts) {
     const Columns at{rows, distance};
     int64_t right = 0;
     for (long row = 0; row < rows; row += LANES) {
+        const Vector each = counts ? column_of(counts, 1, 0, row, rows) : all(1);
         Vector found = all(0);
         each_place<false>(at, places, count, choices, row, [&](long t, const Vector* x) {
             Vector largest = all(-INFINITY), best = all(0);
@@ -595,11 +637,21 @@ static int64_t count_right(long choices, const Place* places, long count, long r
                 best = x[c] > largest ? all((float)c) : best;
                 largest = larger(x[c], largest);
             }
-            found += best == column_of(targets, count, t, row, rows) ? all(1) : all(0);
+            found += best == column_of(targets, count, t, row, rows) ? each : all(0);
         });
         right += (int64_t)sum(first_lanes(found, (int)std::min<long>(LANES, rows - row)));
     }
     return right;
+}
+
+// Whether an evaluation of drawn meanings can instead read each meaning of the space once and count how often it is drawn:
+// there are fewer meanings, scores do not depend on the place in the batch, and float counts are exact.
+static bool counts_meanings(const Program& program, const Pass& p, int64_t size) {
+    for (int64_t n = 0; n < program.forward.count; n++) {
+        const int64_t* o = program.forward.operations + n * WIDTH;
+        if (o[0] == SAMPLE && o[7]) return false;  // with noise
+    }
+    return size <= p.batch && p.batch * program.place_count < 1 << 24;
 }
 
 static void pass_one(const Program& program, const Pass& p, long replicate, bool back, Workspace space) {
@@ -613,16 +665,24 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
     memory.base[3] = p.gradients ? p.gradients + replicate * p.padded : nullptr;
     memory.base[4] = const_cast<float*>(program.constants);
     memory.noise = {p.keys ? (uint64_t)p.keys[replicate] : 0, p.batch};
-    int64_t* meanings = p.draws ? space.take<int64_t>(program.chunk * p.draws->attributes) : nullptr;
-    int64_t* messages = p.draws ? space.take<int64_t>(program.chunk * p.draws->length) : nullptr;
+    const Drawn drawn = p.draws ? take_drawn(*p.draws, program.chunk, space) : Drawn{};
+    int64_t examples = p.batch;
+    float* counts = nullptr;
+    if (p.draws) {
+        int64_t size = 1;
+        for (int64_t a = 0; a < p.draws->attributes; a++) size *= p.draws->sizes[a];
+        if (counts_meanings(program, p, size)) {
+            counts = space.take<float>(examples = size);
+            count_meanings(*p.draws, replicate, size, drawn.meanings, program.chunk, counts);
+        }
+    }
     if (!back) run(program, program.before, memory);
     else
         std::memset(memory.base[0] + program.first_gradient, 0,
                     sizeof(float) * (program.last_gradient - program.first_gradient));
-    for (long chunk = 0; chunk < chunks; chunk++) {
-        const long first = chunk * program.chunk;
+    for (long chunk = 0, first = 0; first < examples; chunk++, first += program.chunk) {
         memory.first = first;
-        memory.rows = std::min<long>(program.chunk, p.batch - first);
+        memory.rows = std::min<long>(program.chunk, examples - first);
         memory.base[1] = kept ? kept + program.weights + chunk * program.tape : own;
         const long at = replicate * p.batch + first;
         memory.tokens = p.tokens ? p.tokens + at * program.tokens : nullptr;
@@ -630,15 +690,16 @@ static void pass_one(const Program& program, const Pass& p, long replicate, bool
         memory.to_input = p.to_input ? p.to_input + at * program.tokens * program.weighted : nullptr;
         const int64_t* targets = p.targets ? p.targets + at * program.place_count : nullptr;
         if (p.draws) {
-            draw_some(*p.draws, replicate, 0, first, memory.rows, meanings, messages);
-            memory.tokens = p.of_meanings ? meanings : messages;
-            targets = p.of_meanings ? messages : meanings;
+            if (counts) list_some(*p.draws, replicate, first, memory.rows, drawn);
+            else draw_some(*p.draws, replicate, 0, first, memory.rows, drawn);
+            memory.tokens = p.of_meanings ? drawn.meanings : drawn.messages;
+            targets = p.of_meanings ? drawn.messages : drawn.meanings;
         }
         find_places(program, memory, places);
         if (!back) run(program, program.forward, memory);
         if (targets) {
             p.right[replicate] += count_right(p.choices, places, program.place_count, memory.rows,
-                                              program.chunk * BLOCK, targets);
+                                              program.chunk * BLOCK, targets, counts ? counts + first : nullptr);
             continue;
         }
         float* scores = p.scores + at * program.place_count * p.choices;
@@ -666,7 +727,8 @@ using namespace ICY_NAMESPACE;
 ICY_EXPORT(void, icy_draw)(const Draws* d, int64_t replicate) {
     for (int64_t b = 0; b < d->batches; b++) {
         const int64_t place = (b * d->replicates + replicate) * d->batch;
-        draw_some(*d, replicate, b, 0, d->batch, d->meanings + place * d->attributes, d->messages + place * d->length);
+        const Drawn to{d->meanings + place * d->attributes, d->messages + place * d->length};
+        draw_some(*d, replicate, b, 0, d->batch, to);
     }
 }
 

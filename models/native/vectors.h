@@ -47,6 +47,16 @@ ICY_INLINE float sum(Vector x) {
     return (parts[0][0] + parts[0][2]) + (parts[0][1] + parts[0][3]);
 }
 
+// The same number in all lanes, which the compiler does not treat as a constant. GCC 12 compares a vector with a constant and
+// then blends both, instead of the one instruction for the larger or the smaller.
+ICY_INLINE Vector limit(float x) {
+    Vector same = all(x);
+#if defined(__x86_64__)
+    __asm__("" : "+v"(same));
+#endif
+    return same;
+}
+
 // For a and a NaN b these return b, so diverged values stay NaN behind the limits below.
 ICY_INLINE Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 ICY_INLINE Vector smaller(Vector a, Vector b) { return a < b ? a : b; }
@@ -128,10 +138,10 @@ ICY_OPERATOR(*)
 ICY_OPERATOR(/)
 #undef ICY_OPERATOR
 ICY_INLINE Pack operator-(Pack a) { ICY_EACH a.v[i] = -a.v[i]; return a; }
-ICY_INLINE Pack larger(float a, Pack b) { ICY_EACH b.v[i] = larger(all(a), b.v[i]); return b; }
-ICY_INLINE Pack smaller(float a, Pack b) { ICY_EACH b.v[i] = smaller(all(a), b.v[i]); return b; }
-ICY_INLINE Vector larger(float a, Vector b) { return larger(all(a), b); }
-ICY_INLINE Vector smaller(float a, Vector b) { return smaller(all(a), b); }
+ICY_INLINE Pack larger(float a, Pack b) { const Vector x = limit(a); ICY_EACH b.v[i] = larger(x, b.v[i]); return b; }
+ICY_INLINE Pack smaller(float a, Pack b) { const Vector x = limit(a); ICY_EACH b.v[i] = smaller(x, b.v[i]); return b; }
+ICY_INLINE Vector larger(float a, Vector b) { return larger(limit(a), b); }
+ICY_INLINE Vector smaller(float a, Vector b) { return smaller(limit(a), b); }
 
 ICY_INLINE Pack load_pack(const float* from) {
     Pack x;

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import icy.models.native as package
-from icy.models.native import calls
+from icy.models.native import calls, pairs
 from icy.models.native.builder import FACTORS
 from icy.models.native.merge import FINISH, PAIRS, RELU
 from icy.models.native.operations.attentions import LONGEST
@@ -111,9 +111,11 @@ def test_codes_are_those_of_the_interpreter() -> None:
     assert sorted(handled) == sorted(code.name for code in Code)
 
 
-def test_kinds_of_losses_are_those_of_the_interpreter() -> None:
+def test_kinds_of_losses_and_links_are_those_of_the_interpreter() -> None:
     names = re.findall(r"\w+", body("enum", "LossKind", "losses.h"))
     assert [getattr(calls, name) for name in names] == list(range(4))
+    kinds = re.findall(r"\w+", body("enum", "LinkKind", "pair.h"))
+    assert [getattr(pairs, name) for name in kinds] == list(range(5))
 
 
 def test_constants_are_those_of_the_interpreter() -> None:
@@ -138,6 +140,8 @@ def fields(kind: str, file: str) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "file", "structure"),
     [
+        ("Link", "pair.h", pairs.Link),
+        ("PairTraining", "pair.h", pairs.PairTraining),
         ("Loss", "losses.h", calls.Loss),
         ("Optimizer", "program.cpp", calls.Optimizer),
         ("Training", "program.cpp", calls.NativeTraining),
