@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[3]
 TESTS = (
     "tests/models/native/test_wrong_tensors.py",
     "tests/models/native/test_calls.py",
+    "tests/training/test_native_draws.py",
     "tests/metrics/topographic/test_native.py",
     "tests/metrics/topographic/test_permuted.py",
 )
