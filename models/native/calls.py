@@ -140,7 +140,7 @@ class Drawing(NamedTuple):
         )  # fmt: skip
 
     def checked(self, program: Program, replicates: int, of_meanings: bool) -> Draws:
-        """Return the description for a stack of a model, whose inputs are the meanings, or the messages.
+        """Return the description for a stack of a model; its inputs are the meanings, or the messages.
 
         Raises:
             IncompatibleError: as `draws`, or the model does not take these inputs and targets.

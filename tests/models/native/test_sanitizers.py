@@ -19,6 +19,7 @@ TESTS = (
     "tests/models/native/test_calls.py",
     "tests/games/test_native_game.py",
     "tests/training/test_native_pair.py",
+    "tests/training/test_native_draws.py",
     "tests/metrics/topographic/test_native.py",
     "tests/metrics/topographic/test_permuted.py",
 )
