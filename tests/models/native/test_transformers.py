@@ -86,7 +86,8 @@ def test_attention_of_any_size(side: str, heads: int, length: int, batch: int) -
 @pytest.mark.parametrize("length", [1, 2, 20])
 def test_composed_decoders(decoder: str, length: int) -> None:
     sizes = replace(USUAL, length=length, batch=65)
-    assert_same_pass(make("sender", "Composed", sizes, decoder=decoder, layers=2), inputs_of("sender", sizes))
+    name = f"Composed[decoder={decoder},layers=2,tied=true]"
+    assert_same_pass(make("sender", name, sizes), inputs_of("sender", sizes))
 
 
 @pytest.mark.parametrize(("side", "name"), [("sender", "TransDecSoft"), ("receiver", "Transformer")])
