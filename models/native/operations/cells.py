@@ -1,6 +1,7 @@
 """Cells, activations and stop gates."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -260,7 +261,7 @@ def _mean(low: Lowering, node: Node, parts: int, x: Value, dim: int) -> Value:
 
 @lowers(Tensor.__getitem__)
 def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Value:
-    """Return a step of a sequence; or the first columns of examples, as a product with ones on the diagonal."""
+    """Return a step of a sequence, rows of a matrix, or columns of examples, as a product with ones on the diagonal."""
     shape = node.args[0].tensor.shape
     chosen = _chosen_places(index if isinstance(index, list) else [index], shape)
     if not chosen:
@@ -270,6 +271,10 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
         return Tokens(x.first + places % x.places, 1, 0)
     if isinstance(x, Steps) and not others and shape[axis] == len(x.steps) and axis < len(shape) - 1:
         return Steps(x.steps[places]) if isinstance(places, slice) else x.steps[places]
+    if isinstance(x, MatrixView) and not others and axis == len(shape) - 2 and isinstance(places, slice):
+        rows = range(x.rows)[places]
+        if rows.step == 1 and rows:
+            return replace(x, offset=x.offset + rows.start * x.by_row, rows=len(rows))
     if not (isinstance(x, RowPanel) and x.rows is None and isinstance(index, list) and index[:-1] == [...]):
         raise NotNativeError("it takes something other than columns of examples")
     return low.builder.linear(
