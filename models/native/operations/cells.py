@@ -1,6 +1,7 @@
 """Cells, activations and stop gates."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,8 +16,6 @@ from icy.models.native.merge import RELU
 from icy.models.native.slabs import Code, Field, Slab
 from icy.models.native.trace import Node
 from icy.models.native.values import MatrixView, RowPanel, Steps, Stops, Tokens, Value, Zero
-
-from .sums import row_of
 
 ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": RELU}  # as in cells.h
 
@@ -263,7 +262,7 @@ def _mean(low: Lowering, node: Node, parts: int, x: Value, dim: int) -> Value:
 
 @lowers(Tensor.__getitem__)
 def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Value:
-    """Return a step of a sequence; or the first columns of examples, as a product with ones on the diagonal."""
+    """Return a step of a sequence, rows of a matrix, or columns of examples, as a product with ones on the diagonal."""
     shape = node.args[0].tensor.shape
     chosen = _chosen_places(index if isinstance(index, list) else [index], shape)
     if not chosen:
@@ -274,8 +273,9 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
     if isinstance(x, Steps) and not others and shape[axis] == len(x.steps) and axis < len(shape) - 1:
         return Steps(x.steps[places]) if isinstance(places, slice) else x.steps[places]
     if isinstance(x, MatrixView) and not others and axis == len(shape) - 2 and x.rows == shape[axis]:
-        (place,) = [*range(shape[axis])][places] if isinstance(places, slice) else [places % x.rows]
-        return row_of(x, place)
+        rows = range(x.rows)[places] if isinstance(places, slice) else range(places % x.rows, places % x.rows + 1)
+        if rows.step == 1 and rows:
+            return replace(x, offset=x.offset + rows.start * x.by_row, rows=len(rows))
     if not (isinstance(x, RowPanel) and x.rows is None and isinstance(index, list) and index[:-1] == [...]):
         raise NotNativeError("it takes something other than columns of examples")
     return low.builder.linear(
