@@ -120,7 +120,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
         dict(spec.sender_options),
         dict(spec.receiver_options),
         population,
-        _lengths(spec, link, scratch=grammars == [SCRATCH]),
+        _lengths(spec, entries, link, scratch=grammars == [SCRATCH]),
     )
     seeds = seed_list(spec.seeds)
     blank = PairJob(
@@ -168,7 +168,7 @@ def _population(spec: EndToEndSpec, frequencies: Frequencies | None, scratch: bo
     return population
 
 
-def _lengths(spec: EndToEndSpec, link: str, scratch: bool) -> Lengths:
+def _lengths(spec: EndToEndSpec, pairs: list[PairEntry], link: str, scratch: bool) -> Lengths:
     lengths = Lengths(cast(int | None, spec.max_length), cast(float | str, spec.length_cost))
     if not lengths.vary:
         return lengths
@@ -182,6 +182,11 @@ def _lengths(spec: EndToEndSpec, link: str, scratch: bool) -> Lengths:
         )
     if settings_for(str(spec.preset), "e2e", **spec.settings).symbols != "V+1":
         raise InvalidSettingError("The start symbol ends a message: leave out symbols=V, or leave out max_length.")
+    for entry in (entry for pair in pairs for entry in (pair.sender, pair.receiver)):
+        if not getattr(entry.load(), "takes_ends", True):
+            raise IncompatibleError(
+                f"{entry.qualified} declares that it does not take messages that end early: leave out max_length."
+            )
     return lengths
 
 

@@ -16,6 +16,7 @@ from icy.config.specs import EndToEndSpec
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
+from icy.models.senders.fc import FC2L
 from icy.records.long_table import to_long
 from icy.training.pairs.model import Pair
 from icy.training.work import Work
@@ -122,6 +123,12 @@ def test_a_sweep_and_shards_have_the_same_numbers(tmp_path: Path) -> None:
     found = all_numbers(tmp_path / "whole")
     assert len(found) == 4
     assert json.dumps(found) == json.dumps(all_numbers(tmp_path / "shards"))
+
+
+def test_models_that_do_not_take_ends_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FC2L, "takes_ends", False)
+    with pytest.raises(IncompatibleError, match="sender/FC2L declares that it does not take messages that end early"):
+        jobs(max_length=3)
 
 
 @pytest.mark.parametrize(
