@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from icy.core.errors import IcyError, IncompatibleError
+from icy.languages.meanings import MeaningSpace
 from icy.s2b import Action, BatchedGame, Player, disentanglement, probe_language
 from icy.s2b.evaluation import episode_seeds
 
@@ -38,7 +39,7 @@ def test_languages_of_the_other_speakers() -> None:
     assert bag["posdis"].max() < 0.5
     whole = probe_language("holistic", metrics=["topsim"], episodes=20)
     assert abs(whole["topsim"].mean()) < 0.1
-    assert (whole["messages"] == [np.prod([int(n) for n in s.split("x")]) for s in whole["space"]]).all()
+    assert (whole["messages"] == [MeaningSpace.parse(space).size for space in whole["space"]]).all()
     with pytest.raises(IncompatibleError, match="has no method `utter`"):
         probe_language(Yes(), episodes=1)
 
