@@ -137,8 +137,8 @@ class DealtLearning(DealtTraining):
         check_dealt(game)
         self.model, self.game, self.settings = model, game, settings or DealtLearningSettings.usual(game)
         self.seed, self._speaker = seed, speaker
-        groups = grouped(model.named_parameters(), {ALIGNMENT: self.settings.alignment_rate})
-        self.optimiser = torch.optim.Adam(groups, self.settings.learning_rate, fused=True)
+        times = {ALIGNMENT: self.settings.alignment_rate}
+        self.optimiser = torch.optim.Adam(grouped(model.named_parameters(), times), self.settings.learning_rate)
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
         self.practice = practice(game, self.settings.query)
         self._batches = EpisodeBatches(first_episode(seed), self.settings.episodes, self._deal)

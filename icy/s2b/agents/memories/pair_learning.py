@@ -124,7 +124,7 @@ class PairLearning(DealtTraining):
         times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate)
         times |= dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
-        self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate, fused=True)
+        self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate)
 
     # -- training ------------------------------------------------------------------------------------------------------
 

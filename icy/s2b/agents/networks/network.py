@@ -266,5 +266,5 @@ def each_once(network: Perceptron, inputs: Float[Tensor, "*lead width"]) -> Floa
     new = torch.ones(rows.shape[:2], dtype=torch.bool, device="cpu")
     new[:, 1:] = (rows[:, 1:] != rows[:, :-1]).any(-1)
     places = new.flatten().cumsum(0).view(new.shape).mT - 1
-    encoded = network(rows[new])
-    return encoded.index_select(0, places.flatten()).unflatten(0, places.shape)
+    encoded = network(rows[new]).index_select(0, places.flatten())
+    return encoded.view(*places.shape, network.width)

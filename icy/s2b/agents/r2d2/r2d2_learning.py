@@ -78,7 +78,7 @@ class R2D2Learning(AgentTraining):
         self.players = self._make_players()
         self.weights = [w for a in self.agents for w in a.network.parameters()]
         self.weights += [w for p in self.predictors if p is not None for w in p.parameters()]
-        self.optimiser = torch.optim.Adam(self.weights, s.rate, eps=s.adam_epsilon, fused=True)
+        self.optimiser = torch.optim.Adam(self.weights, s.rate, eps=s.adam_epsilon)
         self.random = torch.Generator().manual_seed(stream_key(seed, "choices") % 2**63)
         self.replay = Replay(s.actors, s.capacity, s.length, s.overlap, s.priority, s.importance)
         place = torch.arange(s.actors) / max(s.actors - 1, 1)

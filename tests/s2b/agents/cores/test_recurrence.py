@@ -122,7 +122,7 @@ def test_other_inputs_run_in_pytorch() -> None:
 
 def test_adam_changes_the_version_of_weights() -> None:
     stack = LSTMStack(WIDTH, (32,))
-    optimiser = torch.optim.Adam(stack.parameters(), 0.1, fused=True)
+    optimiser = torch.optim.Adam(stack.parameters(), 0.1)
     xs, state, _ = inputs()
     before, _, _ = stack(xs, state[2:])
     before.sum().backward()
