@@ -314,7 +314,7 @@ def _as_read(program: Program, inputs: Tensor) -> Tensor:
     return (inputs.float() if program.takes_weights else inputs.long()).contiguous()
 
 
-def address_of_inputs(program: Program, inputs: Shaped[Tensor, ...], examples: int) -> int:
+def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples: int) -> int:
     """Return the address of checked inputs of `examples` examples: tokens, or weights over symbols.
 
     Raises:
