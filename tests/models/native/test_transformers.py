@@ -84,12 +84,11 @@ def test_attention_of_any_size(side: str, heads: int, length: int, batch: int) -
 @pytest.mark.native
 @pytest.mark.parametrize("decoder", ["transdec", "transformer"])
 @pytest.mark.parametrize("positions", ["sinusoid", "learned", "none"])
-@pytest.mark.parametrize("length", [1, 2, 20])
+@pytest.mark.parametrize("length", [1, 2, 5])  # errors of single precision grow with the fed back positions
 def test_composed_decoders(decoder: str, positions: str, length: int) -> None:
     sizes = replace(USUAL, length=length, batch=65)
     name = f"Composed[decoder={decoder},layers=2,positions={positions},tied=true]"
-    # PyTorch's own gradients differ from those in double precision by up to 4e-5 here.
-    assert_same_pass(make("sender", name, sizes), inputs_of("sender", sizes), within=1e-4)
+    assert_same_pass(make("sender", name, sizes), inputs_of("sender", sizes))
 
 
 @pytest.mark.parametrize(("side", "name"), [("sender", "TransDecSoft"), ("receiver", "Transformer")])
