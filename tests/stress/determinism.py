@@ -1,9 +1,9 @@
 """Check that a replicate's record does not depend on its company: `python -m tests.stress.determinism [--quick]`.
 
-Rows of each representation, and pairs end to end, are trained in one process, and then again in seven other ways: by
-three workers, in another order, each replicate alone, by shards with other numbers of workers, resumed after half of
-the records were lost, and with one thread and two. This is done by native cores, and by PyTorch with native code
-switched off. All records are compared, every field but its times and its number, and with them the weights
+Rows of each representation, pairs end to end, and multi-target games are trained in one process, and then again in
+seven other ways: by three workers, in another order, each replicate alone, by shards with other numbers of workers,
+resumed after half of the records were lost, and with one thread and two. This is done by native cores, and by PyTorch
+with native code switched off. All records are compared, every field but its times and its number, and with them the weights
 and languages that are kept, to the last bit. Writes tests/stress/determinism.md; exits with 1 if anything differs.
 """
 
@@ -47,6 +47,12 @@ PAIRS = {
     "gumb": ("TransDecSoft", "FC2L"),
     "discr": ("RNNSampling:GRU", "RNN1L:LSTM"),
 }
+CHANNELS = ("gs", "qt", "cb")
+SMALL_GAME: dict[str, Any] = {
+    "distractor_kind": ["near", "uniform", "groups"], "rule_length": 4, "targets": 5, "steps": 40,
+    "settings": {"epoch": 20, "turns": 100},
+}  # fmt: skip
+CONDITIONS = {"e2e": "pretrain", "games": "distractor_kind"}  # by kind; of probes, the grammar
 Part = Mapping[str, Any]  # arguments of a part of a sweep
 Contents = dict[str, tuple[dict[str, Any], dict[str, bytes]]]  # records and their files, by key
 
@@ -72,7 +78,13 @@ def rows(quick: bool) -> dict[str, list[Part]]:
             (list(grammars), {"pretrain_representation": name, **of_language}),
         )
     ]
-    return {**probes, "e2e": pairs[-2:-1] if quick else pairs}
+    games = [{"kind": "games", "channel": channel, "seeds": list(seeds), **SMALL_GAME} for channel in CHANNELS]
+    return {**probes, "e2e": pairs[-2:-1] if quick else pairs, "games": games[:1] if quick else games}
+
+
+def condition_of(part: Part) -> str:
+    """Return the name of the argument with the conditions of a part."""
+    return CONDITIONS.get(part.get("kind", "probe"), "grammar")
 
 
 def train(parts: Sequence[Part], out: Path, **how: Any) -> None:
@@ -107,7 +119,7 @@ def order(parts: Sequence[Part], out: Path, base: Path) -> None:
 def alone(parts: Sequence[Part], out: Path, base: Path) -> None:
     """Train each replicate as a stack of one."""
     for part in parts:
-        of = "pretrain" if "pretrain" in part else "grammar"
+        of = condition_of(part)
         for seed, grammar in product(part["seeds"], part[of]):  # concat first, so that it is on file for the others
             train([{**part, of: grammar, "seeds": [seed]}], out, workers=1)
 

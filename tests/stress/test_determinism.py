@@ -32,13 +32,13 @@ def test_records_are_compared_in_all_but_their_times(tmp_path: Path) -> None:
 
 def test_each_row_of_the_table_makes_200_comparisons() -> None:
     for parts in determinism.rows(False).values():
-        replicates = sum(len(part["seeds"]) * len(part.get("pretrain", part.get("grammar"))) for part in parts)
+        replicates = sum(len(part["seeds"]) * len(part[determinism.condition_of(part)]) for part in parts)
         assert replicates * len(determinism.WAYS) >= 200
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("path", [pytest.param("native", marks=needs_native), "PyTorch"])
-@pytest.mark.parametrize("row", ["soft", "gumb", "discr", "e2e"])
+@pytest.mark.parametrize("row", ["soft", "gumb", "discr", "e2e", "games"])
 def test_nothing_differs_in_the_small_form(row: str, path: str) -> None:
     (line,) = determinism.lines([row], [path], quick=True)
     assert line.compared >= 1
