@@ -4,7 +4,8 @@ Rows of each representation, pairs end to end, and multi-target games are traine
 seven other ways: by three workers, in another order, each replicate alone, by shards with other numbers of workers,
 resumed after half of the records were lost, and with one thread and two. This is done by native cores, and by PyTorch
 with native code switched off. All records are compared, every field but its times and its number, and with them the
-weights and languages that are kept, to the last bit. Writes tests/stress/determinism.md; exits with 1 if anything differs.
+weights and languages that are kept, to the last bit. Writes tests/stress/determinism.md; exits with 1 if anything
+differs.
 """
 
 from __future__ import annotations
