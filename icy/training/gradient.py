@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
+from icy.core.errors import IncompatibleError
 from icy.core.noise import Noise
 from icy.core.types import State
 
@@ -224,7 +225,13 @@ class GradientLearner:
         return {"weights": self._stack.state(place), "moments": moments, "steps": steps, "random": random}
 
     def resume(self, states: Sequence[State]) -> None:
-        """Resume from the `state` of each replicate; all states have the same number of updates."""
+        """Resume from the `state` of each replicate; all states have the same number of updates.
+
+        Raises:
+            IncompatibleError: compiled code made the last updates.
+        """
+        if not all("random" in state for state in states):
+            raise IncompatibleError("another engine saved it")
         whole = [states[at] for at in with_copies(range(self._count), self._copies)]
         for place, state in enumerate(whole):
             self._stack.load(place, state["weights"])

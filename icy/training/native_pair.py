@@ -16,6 +16,7 @@ from icy.core.native.arguments import address
 from icy.core.representations import (
     Codebook,
     Discrete,
+    Ending,
     Gumbel,
     GumbelSoftmax,
     LearntCodebook,
@@ -31,6 +32,9 @@ from icy.models.native.verify import require_same
 from .native import NO_END, NativeStack, NotNativeError, require_native, require_optimizer
 
 RECEIVER = "receiver."
+
+
+LINKS = (Soft, Discrete, Gumbel, GumbelSoftmax, Quantised, LearntCodebook)
 
 
 class LinkLoss(Interface):
@@ -64,6 +68,7 @@ class NativePairLearner(NativeStack):
         require_native(device)
         require_optimizer(settings)
         pair = models[0]
+        _require_link(pair.link)
         if any(True for _ in pair.buffers()):
             raise IncompatibleError("the model has buffers")
         self._link = copy.deepcopy(pair.link)
@@ -188,6 +193,22 @@ def _first_of(layout: Layout, prefix: str) -> int:
     return min((offset for name, offset in layout.offsets.items() if name.startswith(prefix)), default=0)
 
 
+def _require_link(link: object) -> None:
+    """Raise if compiled code does not have a type of links; this is known before the programs are made.
+
+    Raises:
+        IncompatibleError: it does not.
+    """
+    if isinstance(link, Ending):
+        raise IncompatibleError("compiled code does not run links with messages that end early")
+    if type(link) not in LINKS:
+        raise IncompatibleError(_unsupported(link))
+
+
+def _unsupported(link: object) -> str:
+    return f"compiled code does not support the link {getattr(link, 'name', type(link).__name__)}"
+
+
 def described_link(link: object, sender: Program, of_loss: object) -> pairs.Link:
     """Return the compiled code's description of a link.
 
@@ -217,4 +238,4 @@ def described_link(link: object, sender: Program, of_loss: object) -> pairs.Link
     if isinstance(link, LearntCodebook) and kind is LearntCodebook:
         count = link.word_count(symbols)
         return pairs.Link(pairs.NEAREST, places, choices, symbols, 0, 1.0, 0.0, link.commitment, count)
-    raise NotNativeError(f"compiled code does not support the link {getattr(link, 'name', kind.__name__)}")
+    raise NotNativeError(_unsupported(link))

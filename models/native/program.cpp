@@ -5,7 +5,7 @@
 
 namespace ICY_NAMESPACE {
 
-// The operations, in the order of icy.models.native.memory.Code.
+// The operations, in the order of icy.models.native.slabs.Code.
 enum Code : int64_t {
     LINEAR, OUTER, PACK, ADD_ROWS, COPY_IN, COPY_OUT, EMBED, EMBED_BACK, GRU, GRU_BACK, LSTM, LSTM_BACK, HIGHWAY,
     HIGHWAY_BACK, SRU, SRU_BACK, SRU_STATE, SRU_STATE_BACK, MIX, MIX_BACK, STOP, STOP_BACK, SOFTMAX, SOFTMAX_BACK,

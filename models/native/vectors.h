@@ -71,32 +71,6 @@ ICY_INLINE Integers lanes() {
 // The first `count` lanes of x, and zero in the others.
 ICY_INLINE Vector first_lanes(Vector x, int count) { return (Vector)((lanes() < count) & (Integers)x); }
 
-// Of each 2 S lanes of two vectors, the low halves of both, or the high halves.
-template <int S, bool HIGH, int... I>
-ICY_INLINE Vector halves(Vector a, Vector b, std::integer_sequence<int, I...>) {
-#if defined(__clang__)
-    return __builtin_shufflevector(a, b, (I & S ? LANES + I - (HIGH ? 0 : S) : I + (HIGH ? S : 0))...);
-#else
-    return __builtin_shuffle(a, b, Integers{(I & S ? LANES + I - (HIGH ? 0 : S) : I + (HIGH ? S : 0))...});
-#endif
-}
-
-// Transpose a square of LANES vectors.
-template <int S = LANES / 2>
-ICY_INLINE void transpose(Vector* square) {
-    if constexpr (S > 0) {
-        const auto lanes = std::make_integer_sequence<int, LANES>();
-#pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++)
-            if (!(i & S)) {
-                const Vector a = square[i], b = square[i + S];
-                square[i] = halves<S, false>(a, b, lanes);
-                square[i + S] = halves<S, true>(a, b, lanes);
-            }
-        transpose<S / 2>(square);
-    }
-}
-
 // Lanes of two vectors: below LANES of the first, then of the second.
 #if defined(__clang__) || __GNUC__ >= 12
 #define ICY_LANES(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -117,6 +91,7 @@ ICY_INLINE void swap_blocks(Vector* v, std::integer_sequence<int, L...> lanes) {
     if constexpr (D > 1) swap_blocks<D / 2>(v, lanes);
 }
 
+// Transpose a square of LANES vectors.
 ICY_INLINE void transpose(Vector* v) { swap_blocks<LANES / 2>(v, std::make_integer_sequence<int, LANES>{}); }
 
 // Several vectors at once. An elementary function is a long chain of operations that wait for each other. A processor does

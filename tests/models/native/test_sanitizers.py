@@ -20,6 +20,9 @@ TESTS = (
     "tests/games/test_native_game.py",
     "tests/training/test_native_pair.py",
     "tests/training/test_native_draws.py",
+    "tests/training/test_ends.py",
+    "tests/games/test_turns.py",
+    "tests/s2b/agents/cores/test_recurrence.py",
     "tests/metrics/topographic/test_native.py",
     "tests/metrics/topographic/test_permuted.py",
 )

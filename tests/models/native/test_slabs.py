@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import icy.models.native as package
 from icy.models.native import calls, pairs
 from icy.models.native.builder import FACTORS
+from icy.models.native.lower import MOST_CHOICES
 from icy.models.native.merge import FINISH, PAIRS, RELU
 from icy.models.native.operations.attentions import LONGEST
 from icy.models.native.program import LANES, Program
@@ -31,6 +32,7 @@ from icy.models.native.slabs import (
     padded,
     place,
 )  # fmt: skip
+from icy.s2b.agents.cores.recurrence import _Recurrence
 from tests.models.native.helpers import inputs_of, make
 
 SOURCES = Path(str(package.__file__)).parent
@@ -122,6 +124,7 @@ def test_constants_are_those_of_the_interpreter() -> None:
     assert constant("WIDTH") == WIDTH
     assert constant("BLOCK") == BLOCK
     assert constant("LONGEST") == LONGEST
+    assert constant("MOST_CHOICES") == MOST_CHOICES
     assert [constant(name) for name in ("FACTORS", "PAIRS", "FINISH")] == [FACTORS, PAIRS, FINISH]
     assert LANES % 16 == 0
 
@@ -148,6 +151,8 @@ def fields(kind: str, file: str) -> list[str]:
         ("Pass", "program.cpp", calls.Pass),
         ("Game", "games.h", calls.Game),
         ("TurnDraws", "turns.cpp", calls.TurnDraws),
+        ("Draws", "program.cpp", calls.Draws),
+        ("Recurrence", "lstm.cpp", _Recurrence),
     ],
 )
 def test_structures_are_those_of_the_interpreter(kind: str, file: str, structure: type) -> None:

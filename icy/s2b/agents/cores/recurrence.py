@@ -58,8 +58,7 @@ class CompiledLayer:
     """Runs an LSTM layer in compiled code, and holds its weights in the order in which this code reads them."""
 
     def __init__(self) -> None:
-        self._weight: Tensor | None = None  # the weights that were packed, and their address and version
-        self._source = 0, 0
+        self._source: Tensor | None = None  # a copy of the weights that were packed
         self._packed: tuple[Tensor, Tensor] | None = None  # weights of the state for the forward and backward pass
 
     def run(
@@ -91,14 +90,16 @@ class CompiledLayer:
         return _forward(library, gates, packed[0], state, resets, None)
 
     def _weights(self, library: native.Library, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the packed weights of the state; they are packed again when the weights have changed."""
-        source = weight.data_ptr(), weight._version
-        if self._packed is None or self._weight is not weight or self._source != source:
+        """Return the packed weights of the state; they are packed again when the weights have changed.
+
+        Values are compared, because some writes, as of a fused Adam, do not change a tensor's version.
+        """
+        if self._packed is None or self._source is None or not torch.equal(self._source, weight):
             count = weight.numel()
-            self._weight, self._source = weight, source
+            self._source = weight.detach().clone(memory_format=torch.contiguous_format)
             self._packed = weight.new_empty(count), weight.new_empty(count)
-            rows, places = weight.detach().contiguous(), [part.data_ptr() for part in self._packed]
-            _functions(library)[0](address(rows, "float32", count, "weights"), weight.shape[1], *places)
+            places = [part.data_ptr() for part in self._packed]
+            _functions(library)[0](address(self._source, "float32", count, "weights"), weight.shape[1], *places)
         return self._packed
 
 
