@@ -86,6 +86,7 @@ class UserGrammars:
             raise InvalidSettingError(
                 f"{spec.function} needs words of one length, not of {self.word_lengths(spec)} tokens; only probes, "
                 "sweeps and searches take words of different lengths."
+                + (" A sender may end its messages: give max_length." if isinstance(spec, EndToEndSpec) else "")
             )
         if not self.languages:
             return space, vocab_size, bounds_of(word_length)[1]
