@@ -120,8 +120,8 @@ def _words_of_lengths(
     refused = next((entry for entry in entries if not takes_lengths(entry)), None)
     if refused is not None:
         raise IncompatibleError(
-            f"The grammar '{refused.name}' does not accept words of different lengths ({word_length}): give a single "
-            "word length."
+            f"The grammar '{refused.name}' does not accept words of different lengths ({word_length}): leave it out, "
+            "or give a single word length."
         )
     if given is not None:
         raise InvalidSettingError(f"Given words have one length, not {word_length}: leave the words out.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from icy.records.record import HasRecords
 
 from .panels import Line, lines_of, records_of
 
+LABEL_WIDTH = 20  # letters of a label that fit the height of a panel
 PANELS = {  # columns of the curves, and labels of their axes
     "sender_accuracy": "sender accuracy\non the language",
     "receiver_accuracy": "receiver accuracy\non the language",
@@ -153,7 +155,7 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", 
         ax.plot(runs.index, mean, color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=grammar)
         ax.fill_between(runs.index, mean - error, mean + error, color=look.colour, alpha=0.2, linewidth=0)
     used = conventions_of(curves, "e2e")
-    ax.set_ylabel(used[panel].heading(PANELS[panel]) if panel in used else PANELS[panel])
+    ax.set_ylabel(fill(used[panel].heading(PANELS[panel]), LABEL_WIDTH) if panel in used else PANELS[panel])
     style.tidy(ax)
     ax.margins(x=0)
     ax.xaxis.set_major_locator(MaxNLocator(3))  # more five-digit numbers would overlap

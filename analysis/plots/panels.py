@@ -23,6 +23,8 @@ from icy.records.record import Record
 
 LARGEST = 25.0  # largest width or height of a readable figure, in inches; two and a half pages
 BLOCK = ("side", "protocol", "measure", "representation")  # columns in which the results of one block agree
+# Settings that all rows of a protocol share only by chance, in contrast to its target and its cap.
+SETTINGS = ("meanings", "vocab_size", "word_length", "hidden_size", "preset", "settings", "options")
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
 AXIS_NAMES = {  # by measure
     "ratio": "ratio to concat",
@@ -77,11 +79,13 @@ class ResultBlock:
         name: name that distinguishes it from other blocks; "" if it is the only block.
         measure: "accuracy", "ratio", "held_out" or "end_to_end".
         long: its rows of the long table.
+        apart: settings in which it may differ from other blocks. The labels of its lines show them.
     """
 
     name: str
     measure: str
     long: pd.DataFrame
+    apart: Sequence[str] = ()
 
     @cached_property
     def grammars(self) -> list[str]:
@@ -106,7 +110,7 @@ class ResultBlock:
     def lines_over(self, *together: str) -> list[Line]:
         """Return the lines; rows that differ only in the columns `together` share a line."""
         apart = [name for name in ROW[1:] if name not in together]
-        varying = [name for name in apart if self.long[name].nunique(dropna=False) > 1]
+        varying = [name for name in apart if name in self.apart or self.long[name].nunique(dropna=False) > 1]
         return lines_of(self.long, varying, sides=self.long["side"].nunique(dropna=False) > 1)
 
 
@@ -129,14 +133,14 @@ def blocks(long: pd.DataFrame) -> list[ResultBlock]:
     varying = [name for name in BLOCK if long[name].nunique(dropna=False) > 1]
     if not varying:
         return [ResultBlock("", str(long["measure"].iloc[0]), long)]
-    found = []
+    found, apart = [], [name for name in SETTINGS if long[name].nunique(dropna=False) > 1]
     for _, part in long.groupby(varying, sort=False, dropna=False):
         first = part.iloc[0]
         differing = {name: str(first[name]) for name in varying if name != "measure" or "protocol" not in varying}
         if "side" in differing:
             differing["side"] = PLURAL.get(differing["side"], differing["side"])
         name = ", ".join(differing.values())
-        found.append(ResultBlock(name, str(first["measure"]), part))
+        found.append(ResultBlock(name, str(first["measure"]), part, apart))
     return sorted(found, key=_place)
 
 

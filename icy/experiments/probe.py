@@ -19,6 +19,7 @@ from icy.core.surroundings import standard_state
 from icy.core.text import words
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
+from icy.languages.frequencies import Frequencies
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.models.creation import cannot_use, count_parameters
@@ -102,6 +103,9 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     entries = usable_models(spec.model, representation)
     protocol = get_protocol(str(spec.protocol), spec.target, spec.cap, representation, spec.max_updates)
     settings = with_budget(settings_for(str(spec.preset), **spec.settings), protocol.max_updates)
+    split = _split(spec, protocol, space)
+    if split is not None and frequencies is not None:
+        _check_parts(space, seeds, split, frequencies)
     blank = ProbeJob(
         Task(
             *(entries[0], space, vocab_size, word_length, sizes[0], representation, dict(spec.options)),
@@ -109,7 +113,7 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
         ),
         protocol,
         settings,
-        _split(spec, protocol, space),
+        split,
         frequencies=frequencies,
         preset=str(spec.preset),
     )
@@ -149,6 +153,14 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | 
             f"The protocol '{protocol.name}' holds out no meanings; held_out and split are for 'generalise'."
         )
     return None
+
+
+def _check_parts(space: MeaningSpace, seeds: Sequence[int], split: Split, frequencies: Frequencies) -> None:
+    """Raise InvalidSettingError if a seed holds out all meanings that exist, or none of them."""
+    from icy.training.batches import training_and_report
+
+    for seed in seeds:
+        training_and_report(space, seed, split, frequencies)
 
 
 def usable_models(models: str | Iterable[str], representation: str, sides: Sequence[str] = SIDES) -> list[Entry]:

@@ -460,7 +460,8 @@ class EndToEndResult(ProbeResult):
         """
         spoken = [r for r in self.records if r.get("language") and not r["failed"]]
         record = self._find("language of", spoken, grammar, seed, model, where)
-        if not 1 <= sender <= (count := record.get("senders", 1)):
+        count = record.get("senders", 1)
+        if not 1 <= sender <= count:
             raise StoreError(f"Sender {sender} does not exist: this run has {counted(count, 'sender')}.")
         return self._emerged(record, None if sender == 1 else spoken_file(record["key"], sender - 1))
 

@@ -83,9 +83,11 @@ class UserGrammars:
         space = MeaningSpace.of(cast(Meanings, spec.meanings))
         vocab_size, word_length = cast(int, spec.vocab_size), cast(int | str, spec.word_length)
         if self.word_lengths(spec) and not isinstance(spec, ProbeSpec):
+            way_out = " For a sender that may end its messages, give max_length."
             raise InvalidSettingError(
                 f"{spec.function} needs words of one length, not of {self.word_lengths(spec)} tokens; only probes, "
                 "sweeps and searches take words of different lengths."
+                + (way_out if isinstance(spec, EndToEndSpec) and not self.languages else "")
             )
         if not self.languages:
             return space, vocab_size, bounds_of(word_length)[1]

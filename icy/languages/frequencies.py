@@ -196,7 +196,12 @@ HOW_TO_ASK = "a space is attributes x values, as in 5x10, or sizes, as in 10,4,2
 def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv_table(path, None)
+    try:
+        return pd.read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv_table(path, None)
+    except pd.errors.EmptyDataError:
+        raise InvalidSettingError(f"'{path}' is empty.") from None
+    except pd.errors.ParserWarning:
+        raise InvalidSettingError(f"'{path}' has a row with more entries than its header.") from None
 
 
 def _weights(table: pd.DataFrame, path: Path) -> Weights:

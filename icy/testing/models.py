@@ -44,6 +44,7 @@ from .other_loops import OtherLoopCase, other_loop_checks
 EXAMPLES = 16  # in a batch
 UPDATES = {"soft": 10}  # on one batch
 UPDATES_OTHERWISE = 60  # gradients from samples are noisy, and gradients through rounding are biased
+LEAST_PROBABILITY = 1e-6  # of end tokens after these updates; before training it is some 1 / (V + 1)
 
 
 @dataclass(frozen=True)
@@ -358,24 +359,30 @@ def check_learns(case: ModelCase) -> None:
     counts = counted(targets, case.task.vocab_size) if case.ends and case.task.side == "sender" else targets >= 0
     answers = targets.masked_fill(~counts, UNCOUNTED)
 
-    def likelihood() -> float:
-        scores = learner.scores(inputs)
-        return scores.softmax(-1).gather(-1, targets.long().unsqueeze(-1)).squeeze(-1)[counts].mean().item()
+    def likelihood() -> Tensor:
+        return learner.scores(inputs).softmax(-1).gather(-1, targets.long().unsqueeze(-1)).squeeze(-1)
 
     before, right_before = likelihood(), accuracy(learner, inputs, answers).item()
     updates = UPDATES.get(case.task.representation, UPDATES_OTHERWISE)
     for update in range(updates):
         learner.update(inputs, targets, keys(SEEDS[:1], update))
     after, right = likelihood(), accuracy(learner, inputs, answers).item()
-    if learns_by_gradient(case.make()):
-        require(
-            after > before,
-            f"{updates} updates on one batch changed the probability of its answers from {before:.3g} to {after:.3g}.",
-        )
-    else:
+    if not learns_by_gradient(case.make()):
         require(
             right > right_before, f"After storing a batch, {right:.0%} of it are right; before, {right_before:.0%}."
         )
+        return
+    low, high = (p[counts].mean().item() for p in (before, after))
+    require(
+        high > low,
+        f"{updates} updates on one batch changed the probability of its answers from {low:.3g} to {high:.3g}.",
+    )
+    ends = after[counts & (targets == case.task.vocab_size)]
+    require(
+        not len(ends) or ends.mean().item() > LEAST_PROBABILITY,
+        f"After {updates} updates on one batch, its end tokens have a probability of {ends.mean().item():.3g}: a "
+        "sender that cannot end messages declares `takes_ends = False`.",
+    )
 
 
 def _in_another_loop(case: ModelCase, is_short: bool = False) -> OtherLoopCase:

@@ -205,7 +205,7 @@ def _pools(
     Raises:
         InvalidSettingError: no meaning that exists is trained on, or held out.
     """
-    parts = [_parts(space, seed, split, frequencies) for seed in seeds]
+    parts = [training_and_report(space, seed, split, frequencies) for seed in seeds]
     (trained_on, weights), (reported, of_reported) = (zip(*of_one, strict=True) for of_one in zip(*parts, strict=True))
     equally = MeaningPool(reported, device)
     if frequencies is None:
@@ -214,10 +214,14 @@ def _pools(
     return {"training": weighted[0], "report": weighted[1], EQUALLY: equally}
 
 
-def _parts(
+def training_and_report(
     space: MeaningSpace, seed: int, split: Split | None, frequencies: Frequencies | None
 ) -> list[tuple[IntArray, Weights]]:
-    """Return the meanings for training and for the report of a seed, each with weights."""
+    """Return the meanings for training and for the report of a seed, each with weights.
+
+    Raises:
+        InvalidSettingError: no meaning that exists is trained on, or held out.
+    """
     known, weights = (Frequencies() if frequencies is None else frequencies).of_seed(space, seed)
     if split is None:
         return [(known, weights)] * 2

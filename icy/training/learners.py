@@ -332,10 +332,12 @@ def supervised_loss(representation: Representation, side: str, ends: bool = Fals
         return representation.receiver_loss
     if not ends:
         return representation.sender_loss
-    if not hasattr(representation, "ended_loss") or getattr(representation, "symbols", WITH_START) != WITH_START:
+    ends_messages = hasattr(representation, "ended_loss")
+    if not ends_messages or getattr(representation, "symbols", WITH_START) != WITH_START:
         raise IncompatibleError(
-            f"Senders with '{representation.name}' cannot end messages, since they do not emit the start symbol, which "
-            "ends a message: give a single word length, or soft, gumb or discr with symbols V+1."
+            f"Senders with '{'symbols=V' if ends_messages else representation.name}' cannot end messages, since they "
+            "do not emit the start symbol, which ends a message: give a single word length, or "
+            f"{'leave out symbols' if ends_messages else 'soft, gumb or discr'}."
         )
     loss: Loss = representation.ended_loss  # type: ignore[attr-defined]
     return loss

@@ -48,6 +48,13 @@ def test_a_file_is_known_by_its_content(pets: Path) -> None:
     assert only_job(meanings=other).key(replicate) != job.key(replicate)
 
 
+def test_a_seed_that_holds_out_no_meaning_of_a_file_is_refused_before_training(tmp_path: Path) -> None:
+    file = tmp_path / "few.csv"
+    file.write_text("a,b\nx,1\ny,2\nz,3\n")
+    with pytest.raises(InvalidSettingError, match="no meaning that exists is held out"):
+        only_job(meanings=str(file), protocol="generalise", held_out=0.12)
+
+
 def test_space_files_and_laws_are_axes(pets: Path) -> None:
     jobs = probe_jobs(ProbeSpec("sender/FC1L", **SMALL, meanings=["2x3", str(pets), "4,2"], frequencies="equal,zipf:1"))
     assert [(str(job.task.space), *(job.frequencies.config.values() if job.frequencies else ())) for job in jobs] == [

@@ -89,8 +89,9 @@ def test_records_tables_and_languages_of_populations(result: EndToEndResult) -> 
     first, second = (result.language(seed=123, senders=2, sender=number) for number in (1, 2))
     assert first.messages.shape == second.messages.shape
     assert (first.messages != second.messages).any()
-    with pytest.raises(StoreError, match="Sender 3 does not exist: this run has 2 senders"):
-        result.language(seed=123, senders=2, sender=3)
+    for sender in (0, 3):
+        with pytest.raises(StoreError, match=f"Sender {sender} does not exist: this run has 2 senders"):
+            result.language(seed=123, senders=2, sender=sender)
 
 
 def test_a_saved_population_is_a_list_of_pairs(result: EndToEndResult) -> None:

@@ -101,3 +101,5 @@ def test_only_probes_take_words_of_different_lengths() -> None:
     ):
         with pytest.raises(IcyError, match="words of one length, not of 1-2"):
             make()
+    with pytest.raises(IcyError, match="give max_length"):
+        pair_jobs(EndToEndSpec("FC1L", "FC1L", word_length="1-2"))

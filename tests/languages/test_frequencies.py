@@ -75,7 +75,8 @@ def test_rows_without_weights_are_counted_and_the_file_is_named_by_its_content(t
         ("a,weight\nx,0\n", "positive numbers; row 1 has '0'"),
         ("a,weight\nx,1\ny,many\n", "row 2 has 'many'"),
         ("a,b\nx,1\n,2\n", "no value of 'a' in row 2"),
-        ("a,b\nx,1,3\ny,2,4\n", "cannot be read as a table of meanings: Length of header"),
+        ("a,b\nx,1,3\ny,2,4\n", "has a row with more entries than its header"),
+        ("", "is empty"),
     ],
 )
 def test_files_that_are_refused(text: str, sentence: str, tmp_path: Path) -> None:

@@ -100,6 +100,8 @@ CHANGES: dict[str, Change] = {
     "random_state_untouched": lambda model, given, scores: scores + torch.randn_like(scores),
     # A wrong gradient, as after a sign slip in a hand-written backward pass:
     "learns": lambda model, given, scores: scores.detach() * 2 - scores,
+    # Messages that cannot end:
+    "messages_that_end": lambda model, given, scores: torch.cat([scores[..., :-1], scores[..., -1:] * 0 - 1e4], -1),
 }
 
 

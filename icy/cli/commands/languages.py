@@ -43,7 +43,12 @@ In Python, icy.Language.load reads the file.
 def _language_options(meanings: str) -> Decorator:
     """Return a decorator that adds the arguments of make_language as options, with its defaults."""
     return together(
-        click.option("--meanings", default=meanings, help="Meaning space: attributes x values."),
+        click.option(
+            "--meanings",
+            metavar="AxK|K,K,...",
+            default=meanings,
+            help="Attributes x values; or the sizes of each, 10,4,2.",
+        ),
         click.option("--vocab-size", type=int, default=DEFAULTS["vocab_size"], help="Number of tokens, V."),
         click.option("--word-length", metavar="w|w-w", default=str(DEFAULTS["word_length"]), help=WORD_LENGTH),
         click.option("--frequencies", metavar="zipf:S", help="Frequent values get the short words."),

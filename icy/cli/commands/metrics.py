@@ -108,7 +108,11 @@ FROM_FILES = together(
 )
 FROM_GRAMMARS = together(
     click.option(
-        "--meanings", metavar="AxK", default="5x10", show_default=True, help="Meaning space: attributes x values."
+        "--meanings",
+        metavar="AxK|K,K,...",
+        default="5x10",
+        show_default=True,
+        help="Attributes x values; or the sizes of each, 10,4,2.",
     ),
     click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of tokens, V."),
     click.option("--word-length", metavar="w|w-w", default="4", show_default=True, help=WORD_LENGTH),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import get_args
 
@@ -168,6 +168,8 @@ def set_up(spec: SearchSpec) -> SearchSetup:
     """
     registry.load_files(spec.plugin)
     _check_numbers(spec)
+    (meanings,) = spaces_in(spec.meanings)  # the command line gives a tuple
+    spec = replace(spec, meanings=meanings).with_given(spec.given)
     objectives, space = objectives_of(spec), space_of(spec)
     people = _people(spec) if any(one.of_people for one in objectives) else None
     if people is not None:

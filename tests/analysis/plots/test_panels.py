@@ -25,6 +25,17 @@ def test_labels_have_the_columns_that_differ() -> None:
     assert [line.label for line in block.lines_over("hidden_size")] == ["FC2L", "HierZero:GRU"]
 
 
+def test_labels_have_the_settings_in_which_panels_differ() -> None:
+    table = pd.concat([
+        long_table({"A": {"rot": [2.0]}}, **RATIO, hidden_size=8),
+        long_table({"A": {"rot": [0.5]}}, protocol="budget", measure="accuracy", hidden_size=16),
+    ])  # fmt: skip
+    assert [(block.name, [line.label for line in block.lines]) for block in blocks(table)] == [
+        ("acquire", ["A, E=8"]),
+        ("budget", ["A, E=16"]),
+    ]
+
+
 def test_lines_are_sorted_by_model_then_in_the_order_of_tables() -> None:
     rows = [("b10", "soft"), ("b2", "discr"), ("b2", "soft"), ("b2", "gumb")]
     found = lines_of(pd.DataFrame(rows, columns=["model", "representation"]), ["representation"], sides=True)

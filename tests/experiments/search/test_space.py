@@ -73,6 +73,15 @@ def test_a_table_of_meanings_is_known_by_its_content(tmp_path: Path) -> None:
     assert setup_of(meanings=str(second)).name not in names
 
 
+def test_meanings_may_be_a_list_of_one_space(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("a,b\nx,1\ny,2\n")
+    for meanings in ("2x3", "10,4,2", str(file)):
+        setup = setup_of(meanings=(meanings,))
+        assert setup.spec.meanings == meanings
+        assert setup.name == setup_of(meanings=meanings).name
+
+
 def test_finalists_get_seeds_that_no_rung_used() -> None:
     setup = setup_of(rungs=[{"seeds": 1}, {"seeds": "200-202"}], new_seeds=3, larger={"meanings": "3x4", "seeds": 2})
     assert setup.again() == {"seeds": [203, 204, 205], "list_seed": 1000}
