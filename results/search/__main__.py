@@ -1,15 +1,15 @@
 """Which composed senders have the biases of people? `python -m results.search [--train ratio|people]... [--workers N]`.
 
 Run the searches of this folder into runs/, starting from their packed records (ratio.parquet, people.parquet), which
-are committed; add all records to these files, and write search.md and its pictures. Run it again to continue, on any
-machine. Without --train, repeat the searches from the records, without training.
+are committed; add all records to these files, and write a page per search, with its pictures. Run it again to continue,
+on any machine. Without --train, repeat the searches from the records, without training.
 """
 
 from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,6 @@ from results.estimates import Values, percentile_interval, print_estimate, stude
 from results.pages import RecordFolder, describe_packs, describe_version, fill_template, read_options
 
 HERE = Path(__file__).parent
-PAGE = HERE / "search.md"
 RATIO, PEOPLE = "ratio", "people"
 RECORDS = {name: RecordFolder(HERE, f"{name}.parquet", f"runs/{name}") for name in (RATIO, PEOPLE)}
 HU_RNN = "HierZero:dgsend"
@@ -188,21 +187,24 @@ def copy_pictures(name: str, result: SearchResult) -> None:
         shutil.copy((result.folder or HERE) / file, HERE / f"search-{name}-{content}.png")
 
 
-def page(results: Mapping[str, SearchResult]) -> str:
-    """Return the page."""
-    values: dict[str, str] = {}
-    for name, result in results.items():
-        copy_pictures(name, result)
-        own = {
-            **about(result),
-            "finalists": finalists_text(result),
-            "importances": markdown_table(*result.importance_table()),
-            "best": trial_text(result),
-            "records": describe_packs(RECORDS[name].pack),
-        }
-        values |= {f"{name}_{key}": text for key, text in own.items()}
-    answers = {"goal_met": goal_text(results[RATIO]), "nearer": nearer_text(results[PEOPLE])}
-    return fill_template(PAGE, version=describe_version(), **values, **answers)
+def page(name: str, result: SearchResult) -> str:
+    """Return the page of a search."""
+    copy_pictures(name, result)
+    return fill_template(
+        page_of(name),
+        version=describe_version(),
+        records=describe_packs(RECORDS[name].pack),
+        finalists=finalists_text(result),
+        importances=markdown_table(*result.importance_table()),
+        best=trial_text(result),
+        answer=nearer_text(result) if result.setup.people else goal_text(result),
+        **about(result),
+    )
+
+
+def page_of(name: str) -> Path:
+    """Return the place of the page of a search."""
+    return HERE / f"search-{name}.md"
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -210,10 +212,12 @@ def main(words: Sequence[str] | None = None) -> None:
     options = read_options(__doc__, words, train=train, workers=(int, "processes at once"))
     for name in options.train:
         run(name, workers=options.workers)
-    for folder in RECORDS.values():
-        folder.update_pack()
-    results = {name: run(name, rerun="never", progress=False) for name in RECORDS}
-    PAGE.write_text(page(results).rstrip() + "\n", encoding="utf-8")
+    for name, folder in RECORDS.items():
+        if name in options.train:
+            folder.update_pack()
+        if folder.pack.exists():
+            text = page(name, run(name, rerun="never", progress=False))
+            page_of(name).write_text(text.rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
