@@ -108,7 +108,7 @@ def finalists_text(result: SearchResult) -> str:
         values = last_of(one).values
         more = print_estimate(nearer(own, reference, people)) if people else factor(own, reference, result, 0)
         shown = [value.text(interval=True) for value in values]
-        rows.append([f"`{one.name}`", *shown, "-" if own is reference else more])
+        rows.append([one.name, *shown, "-" if own is reference else more])
     against = f"nearer than {HU_RNN} by" if people else f"shufdet, factor to {HU_RNN}"
     return markdown_table(["model", *(one.text for one in result.objectives), against], rows)
 
@@ -178,7 +178,7 @@ def about(result: SearchResult) -> dict[str, str]:
 def trial_text(result: SearchResult) -> str:
     """Return the table of the best trials."""
     headings, rows = result.trial_table(SHOWN)
-    return markdown_table(headings, [[row[0], f"`{row[1]}`", *row[2:]] for row in rows])
+    return markdown_table(headings, rows)
 
 
 def copy_pictures(name: str, result: SearchResult) -> None:
