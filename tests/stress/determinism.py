@@ -63,7 +63,7 @@ def rows(quick: bool) -> dict[str, list[Part]]:
     seeds, grammars = (SEEDS[:2], GRAMMARS[:2]) if quick else (SEEDS, GRAMMARS)
     shared = {**SIZES, "seeds": list(seeds), "settings": SETTINGS}
     of_language = {"target": 0.5, "settings": {**SETTINGS, "max_steps": 30 if quick else MOST}}
-    probes = {
+    probes: dict[str, list[Part]] = {
         name: [
             {"model": model, "grammar": list(grammars), "representation": name, "cap": 3, **shared, **of_language}
             for model in models[-1 if quick else 0 :]
@@ -71,7 +71,7 @@ def rows(quick: bool) -> dict[str, list[Part]]:
         for name, models in MODELS.items()
     }
     game = {"kind": "e2e", "steps": 20 if quick else 60, "report_every": 10 if quick else 20, **shared}
-    pairs = [
+    pairs: list[Part] = [
         {"sender": sender, "receiver": receiver, "representation": name, "pretrain": pretrain, **game, **more}
         for name, (sender, receiver) in PAIRS.items()
         for pretrain, more in (
