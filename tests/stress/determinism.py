@@ -79,7 +79,9 @@ def rows(quick: bool) -> dict[str, list[Part]]:
             (list(grammars), {"pretrain_representation": name, **of_language}),
         )
     ]
-    games: list[Part] = [{"kind": "games", "channel": channel, "seeds": list(seeds), **SMALL_GAME} for channel in CHANNELS]
+    games: list[Part] = [
+        {"kind": "games", "channel": channel, "seeds": list(seeds), **SMALL_GAME} for channel in CHANNELS
+    ]
     return {**probes, "e2e": pairs[-2:-1] if quick else pairs, "games": games[:1] if quick else games}
 
 
