@@ -153,16 +153,9 @@ def make_learner(
     if requested == "native" and by_native is None:
         raise IncompatibleError(f"The engine 'native' cannot run {label_of(models[0])}; choose another, or 'auto'.")
     if requested in ("auto", "native") and by_native is not None:
-        try:
-            learner = by_native(models, seeds, loss, settings, device, sample)
-            log.info("%s: replicates train by the engine 'native', %s.", label_of(models[0]), WHY["native"])
+        learner = _try_native(by_native, requested, models, seeds, loss, settings, device, sample)
+        if learner is not None:
             return learner
-        except IncompatibleError as error:
-            if requested == "native":
-                raise IncompatibleError(
-                    f"The engine 'native' cannot run {label_of(models[0])} ({error}); choose another, or 'auto'."
-                ) from None
-            log.info("%s: the engine 'native' is not used (%s).", label_of(models[0]), error)
     if requested == "auto":
         stacking, why = _choose(models, seeds, sample, device)
     else:
@@ -176,6 +169,28 @@ def make_learner(
     if device.type != "cpu":
         log.info("%s: updates are issued as '%s', %s.", label_of(models[0]), issue, why_so)
     return by_gradient(models, seeds, loss, settings, device, stacking, issue, prepare=prepare)
+
+
+def _try_native(
+    by_native: Callable[..., Learner], requested: str, models: Sequence[nn.Module], *how: Any
+) -> Learner | None:
+    """Return a learner with native cores; None if there is none and the user did not request it.
+
+    Raises:
+        IncompatibleError: the user requested it.
+    """
+    name = label_of(models[0])
+    try:
+        learner = by_native(models, *how)
+    except IncompatibleError as error:
+        if requested == "native":
+            raise IncompatibleError(
+                f"The engine 'native' cannot run {name} ({error}); choose another, or 'auto'."
+            ) from None
+        log.info("%s: the engine 'native' is not used (%s).", name, error)
+        return None
+    log.info("%s: replicates train by the engine 'native', %s.", name, WHY["native"])
+    return learner
 
 
 def _native(

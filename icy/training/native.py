@@ -85,7 +85,13 @@ class NativeStack:
         return {"weights": self.weights(place), "moments": moments, "steps": self._updates}
 
     def resume(self, states: Sequence[State]) -> None:
-        """Resume from the `state` of each replicate; all states have the same number of updates."""
+        """Resume from the `state` of each replicate; all states have the same number of updates.
+
+        Raises:
+            IncompatibleError: PyTorch made the last updates.
+        """
+        if not all(isinstance(state["moments"], list) for state in states):
+            raise IncompatibleError("another engine saved it")
         vectors = [[state["weights"], *state["moments"]] for state in states]
         packed = [torch.stack([self._layout.pack(named) for named in of_all]) for of_all in zip(*vectors, strict=True)]
         self._parameters, self._moments = packed[0], packed[1:]

@@ -24,7 +24,6 @@ from icy.core.representations import (
     Representation,
     Soft,
 )
-from icy.core.types import State
 from icy.models.native import calls, pairs
 from icy.models.native.program import Layout, Program, chunk_for
 from icy.models.native.verify import require_same
@@ -149,16 +148,6 @@ class NativePairLearner(NativeStack):
             weights = self._loss.link.reward_weight, self._loss.link.entropy_weight
             return calls.Loss(calls.REINFORCE, places, choices, NO_END, 1.0, 1.0, *weights)
         return calls.Loss(calls.CROSS_ENTROPY, places, choices, NO_END, 1 / (places * batch), 1.0, 0.0, 0.0)
-
-    def resume(self, states: Sequence[State]) -> None:
-        """Resume from the `state` of each pair; all states have the same number of updates.
-
-        Raises:
-            IncompatibleError: PyTorch made the last updates.
-        """
-        if not all(isinstance(state["moments"], list) for state in states):
-            raise IncompatibleError("another version of icy saved it")
-        super().resume(states)
 
     @torch.no_grad()
     def run(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:

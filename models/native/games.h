@@ -182,9 +182,7 @@ static void play_one(const Game& game, long replicate, Workspace space) {
         game.losses[replicate] = memory.update(game.seen + place * memory.seen * game.see->tokens,
                                                game.judged + place * memory.judged * game.judge->tokens,
                                                game.keys[place]);
-        if (game.trained)
-            for (long i = 0; i < game.padded; i++) gradients[i] *= game.trained[i];
-        descend(game.optimizer, game.optimizer.step + u + 1, game.padded, parameters, gradients,
+        descend(game.optimizer, game.optimizer.step + u + 1, game.padded, game.trained, parameters, gradients,
                 game.first_moments + replicate * game.padded, game.second_moments + replicate * game.padded);
     }
 }

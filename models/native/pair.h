@@ -260,9 +260,7 @@ static void train_pair(const Program& of_sender, const Program& of_receiver, con
         t.losses[replicate] = update_pair(t, pair, t.meanings + place * answers, (uint64_t)t.keys[place],
                                           parameters + t.codes, gradients + t.codes,
                                           t.right ? t.right + replicate : nullptr, sent, last);
-        if (t.trained)
-            for (long i = 0; i < t.padded; i++) gradients[i] *= t.trained[i];
-        descend(t.optimizer, t.optimizer.step + u + 1, t.padded, parameters, gradients,
+        descend(t.optimizer, t.optimizer.step + u + 1, t.padded, t.trained, parameters, gradients,
                 t.first_moments + replicate * t.padded, t.second_moments + replicate * t.padded);
     }
 }

@@ -370,8 +370,11 @@ static double power(double base, int64_t exponent) {
     return found;
 }
 
-// Descend along the gradient g, and clear it.
-static void descend(const Optimizer& optimizer, int64_t step, long n, float* p, float* g, float* m, float* v) {
+// Descend along the gradient g of the parameters that are trained, or of all if `trained` is null, and clear it.
+static void descend(const Optimizer& optimizer, int64_t step, long n, const float* trained, float* p, float* g, float* m,
+                    float* v) {
+    if (trained)
+        for (long i = 0; i < n; i++) g[i] *= trained[i];
     double squares = 0;
     for (long i = 0; i < n; i += 1 << 12) {
         Vector s[4] = {all(0), all(0), all(0), all(0)};
@@ -598,9 +601,7 @@ static void train_one(const Program& program, const Training& t, long replicate,
                     sizeof(float) * (program.last_gradient - program.first_gradient));
         memory.noise = {(uint64_t)t.keys[place], t.batch};
         t.losses[replicate] = update(program, t, memory, batch, inputs, targets, u + 1 == t.updates);
-        if (t.trained)
-            for (long i = 0; i < t.padded; i++) memory.base[3][i] *= t.trained[i];
-        descend(t.optimizer, t.optimizer.step + u + 1, t.padded, memory.base[2], memory.base[3],
+        descend(t.optimizer, t.optimizer.step + u + 1, t.padded, t.trained, memory.base[2], memory.base[3],
                 t.first_moments + replicate * t.padded, t.second_moments + replicate * t.padded);
     }
 }

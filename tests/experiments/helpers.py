@@ -7,8 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import icy
+from icy.config.specs import EndToEndSpec
+from icy.experiments.plan import make_plan
 from icy.experiments.watcher import Watcher
 from tests.helpers import TINY
+
+SMALL_PAIR: dict[str, Any] = {
+    "meanings": "2x3",
+    "hidden": 8,
+    "seeds": 2,
+    "steps": 20,
+    "workers": 1,
+    "report_every": 10,
+    "settings": {"batch_size": 16, "evaluation_size": 64, "learning_rate": 0.02},
+}
+
+
+def pair_jobs(**given: Any) -> list[Any]:
+    """Return the jobs of FC2L and CNN end to end."""
+    return [row.job for row in make_plan(EndToEndSpec.asked(sender="FC2L", receiver="CNN", **given)).rows]
 
 
 def curves(result: icy.ProbeResult) -> dict[tuple[str, int], Any]:

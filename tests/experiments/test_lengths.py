@@ -12,25 +12,16 @@ import torch
 
 import icy
 from icy.analysis.plots.e2e_curves import e2e as draw_curves
-from icy.config.specs import EndToEndSpec
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
 from icy.models.senders.fc import FC2L
 from icy.records.long_table import to_long
 from icy.training.pairs.model import Pair
 from icy.training.work import Work
+from tests.experiments.helpers import SMALL_PAIR, pair_jobs
 from tests.helpers import all_numbers
 
-SMALL: dict[str, Any] = {
-    "meanings": "2x3",
-    "hidden": 8,
-    "seeds": 2,
-    "steps": 20,
-    "workers": 1,
-    "report_every": 10,
-    "settings": {"batch_size": 16, "evaluation_size": 64, "learning_rate": 0.02},
-}
+SMALL = SMALL_PAIR
 PAIR = ("RNNAutoReg:GRU", "RNN1L:GRU")
 
 
@@ -42,7 +33,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> EndToEndResult:
 
 
 def jobs(**given: Any) -> Any:
-    return [row.job for row in make_plan(EndToEndSpec.asked(sender="FC2L", receiver="CNN", **{**SMALL, **given})).rows]
+    return pair_jobs(**{**SMALL, **given})
 
 
 def test_messages_of_a_fixed_length_have_the_keys_that_they_had() -> None:

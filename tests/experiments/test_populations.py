@@ -18,18 +18,10 @@ from icy.experiments.results import EndToEndResult
 from icy.records.long_table import to_long
 from icy.records.store import Store
 from icy.training.work import Work
+from tests.experiments.helpers import SMALL_PAIR, pair_jobs
 from tests.helpers import all_numbers
 
-SMALL: dict[str, Any] = {
-    "meanings": "2x3",
-    "word_length": 2,
-    "hidden": 8,
-    "seeds": 2,
-    "steps": 20,
-    "workers": 1,
-    "report_every": 10,
-    "settings": {"batch_size": 16, "evaluation_size": 64, "learning_rate": 0.02},
-}
+SMALL: dict[str, Any] = {**SMALL_PAIR, "word_length": 2}
 PAIR = ("FC2L", "RNN1L:GRU")
 
 
@@ -40,7 +32,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> EndToEndResult:
 
 
 def jobs(**given: Any) -> Any:
-    return [row.job for row in make_plan(EndToEndSpec.asked(sender="FC2L", receiver="CNN", **{**SMALL, **given})).rows]
+    return pair_jobs(**{**SMALL, **given})
 
 
 def test_a_pair_has_the_key_that_it_had() -> None:

@@ -199,11 +199,12 @@ def test_cuts_resuming_and_those_that_leave_change_nothing(link: str, sender: st
     assert torch.equal(other.losses(), whole.losses()[[2, 0]])
 
 
-def test_a_state_of_pytorch_is_refused() -> None:
+def test_a_state_of_another_engine_is_refused() -> None:
     of = task("FC2L", "FC2L", "soft")
     (native, _), (pytorch, _) = learner(of), learner(of, "broadcast")
-    with pytest.raises(IncompatibleError, match="another version of icy saved it"):
-        native.resume([pytorch.state(place) for place in range(3)])
+    for one, other in ((native, pytorch), (pytorch, native)):
+        with pytest.raises(IncompatibleError, match="another engine saved it"):
+            one.resume([other.state(place) for place in range(3)])
 
 
 @pytest.mark.parametrize("link", mark_others("native", ALL, lambda link: link == "gumb"))
