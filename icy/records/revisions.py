@@ -56,5 +56,6 @@ def at_revision(path: str | Path, revision: str) -> Iterator[Path]:
             reason = (result.stderr.strip().splitlines() or ["git gave no reason"])[-1].removeprefix("fatal: ")
             raise StoreError(f"{path.name} does not exist at the revision {revision}: {reason}.")
         with tarfile.open(archive) as tar:
-            tar.extractall(scratch, filter="data")
+            tar.extraction_filter = getattr(tarfile, "data_filter", None)  # missing before Python 3.11.4
+            tar.extractall(scratch)
         yield Path(scratch, inside)
