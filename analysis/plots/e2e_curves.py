@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -152,12 +153,13 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", 
             continue
         mean, error = runs.mean(axis=1), runs.apply(SPREADS[spread][1], axis=1).fillna(0)
         look = looks[grammar]
-        ax.plot(runs.index, mean, color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=grammar)
+        how: Any = {"color": look.colour, "linestyle": look.dash, "linewidth": style.LINE, "label": grammar}
+        ax.plot(runs.index, mean, marker="." if len(runs) == 1 else None, **how)  # a line of one point is invisible
         ax.fill_between(runs.index, mean - error, mean + error, color=look.colour, alpha=0.2, linewidth=0)
     used = conventions_of(curves, "e2e")
     ax.set_ylabel(fill(used[panel].heading(PANELS[panel]), LABEL_WIDTH) if panel in used else PANELS[panel])
     style.tidy(ax)
-    ax.margins(x=0)
+    ax.set_xlim(curves["steps"].min(), curves["steps"].max() or 1)
     ax.xaxis.set_major_locator(MaxNLocator(3))  # more five-digit numbers would overlap
     if close:
         _error_axis(ax)
