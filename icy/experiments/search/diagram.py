@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from icy.training.engine import make_model
 from icy.training.tasks import Task
 
 ENDS = {"sender": ("meaning", "message"), "receiver": ("message", "meaning")}
-HEIGHT, GAP = 0.5, 0.2  # of a box and between boxes, in inches
+HEIGHT, GAP = 0.5, 0.15  # of a box and between boxes, in inches
 WIDTH = 5.0  # of the figure, in inches
 
 
@@ -82,12 +83,14 @@ def diagram(task: Task) -> Figure:
     axes = figure.add_subplot()
     axes.set(xlim=(0, 1), ylim=(-(len(texts) - 1) * step - HEIGHT / 2, HEIGHT / 2))
     axes.axis("off")
+    drawn = []
     for place, text in enumerate(texts):
-        at, end = -place * step, place in (0, len(texts) - 1)
+        end = place in (0, len(texts) - 1)
         look = {"boxstyle": "round,pad=0.5", "facecolor": "white" if end else "#e8f0fa", "edgecolor": "#666666"}
-        axes.text(0.5, at, text, ha="center", va="center", fontsize=style.SMALL, bbox=look)
-        if place:
-            arrow = {"arrowstyle": "->", "color": "#666666", "shrinkA": 0, "shrinkB": 0}
-            axes.annotate("", (0.5, at + HEIGHT / 2), (0.5, at + step - HEIGHT / 2), arrowprops=arrow)
+        drawn.append(axes.text(0.5, -place * step, text, ha="center", va="center", fontsize=style.SMALL, bbox=look))
+    for upper, lower in pairwise(drawn):
+        ends = {"patchA": upper.get_bbox_patch(), "patchB": lower.get_bbox_patch(), "shrinkA": 1, "shrinkB": 1}
+        arrow = {"arrowstyle": "->", "color": "#666666", **ends}
+        axes.annotate("", lower.get_position(), upper.get_position(), arrowprops=arrow)
     axes.set_title(f"{task.entry.qualified}, E={task.hidden_size}", fontsize=style.MEDIUM, wrap=True)
     return figure

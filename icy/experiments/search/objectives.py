@@ -132,6 +132,13 @@ class Objective:
         return "maximize" if self.maximize else "minimize"
 
     @property
+    def label(self) -> str:
+        """Its name in tables and plots, with the better direction."""
+        of = f" on {self.terms[0].of}" if self.terms[0].of else ""
+        shown = f"distance to people{of}" if self.of_people else self.text
+        return f"{shown} ({'max' if self.maximize else 'min'})"
+
+    @property
     def of_people(self) -> bool:
         """Whether this is the distance to people."""
         return self.terms[0].measure == PEOPLE

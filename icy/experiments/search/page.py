@@ -213,15 +213,18 @@ def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], fron
         axes.plot([], [], "o", color=colour, markersize=4, label=f"rung {rung}" if rungs > 1 else "trials")
         for trial in (trial for trial in trials if len(trial.rungs) == rung):
             x, y = _place(trial)
-            axes.plot([x], [y], "o", color=colour, markersize=4, gid=_mark(trial))
+            face = "white" if _is_bound(trial) else colour
+            axes.plot([x], [y], "o", color=colour, markerfacecolor=face, markersize=4, gid=_mark(trial))
+    if any(map(_is_bound, trials)):
+        axes.plot([], [], "o", color="black", markerfacecolor="white", markersize=4, label="cut at the cap")
     lines: list[list[tuple[float, float]]] = []
     if len(objectives) == 1:
-        axes.set(xlabel="trial", ylabel=objectives[0].text)
+        axes.set(xlabel="trial", ylabel=objectives[0].label)
     else:
         best = sorted(map(_place, front))
         axes.plot(*zip(*best, strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
         lines = [best]
-        axes.set(xlabel=objectives[0].text, ylabel=objectives[1].text)
+        axes.set(xlabel=objectives[0].label, ylabel=objectives[1].label)
     style.tidy(axes, "both")
     axes.legend(fontsize=style.SMALL, frameon=False)
     place_labels(axes, [*map(_place, front)], [f"trial {trial.number}" for trial in front], lines)
@@ -230,6 +233,11 @@ def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], fron
 
 def _mark(trial: SearchTrial) -> str:
     return f"trial-{trial.number}"
+
+
+def _is_bound(trial: SearchTrial) -> bool:
+    """Return whether a drawn value of a trial is only a bound of its true value."""
+    return any(value.bound for value in trial.last.values[:2])
 
 
 def _saved(figure: Figure, format_: str) -> bytes:

@@ -129,7 +129,7 @@ class SearchResult:
             most: maximum number of rows.
         """
         rungs = ["rung"] if len(self.setup.rungs) > 1 else []
-        headings = ["trial", "model", *rungs, *(heading(one) for one in self.objectives)]
+        headings = ["trial", "model", *rungs, *(one.label for one in self.objectives)]
         rows = []
         for trial in self.ranked[:most]:
             values = [value.text() for value in trial.last.values] or ["refused"] * len(self.objectives)
@@ -162,11 +162,6 @@ class SearchResult:
 
     def __repr__(self) -> str:
         return markdown_table(*self.trial_table(MOST_SHOWN))
-
-
-def heading(objective: Objective) -> str:
-    """Return the heading of an objective's column, with the better direction."""
-    return f"{objective.text} ({'max' if objective.maximize else 'min'})"
 
 
 def _text(measured: Measured | None, place: int, interval: bool = False) -> str:

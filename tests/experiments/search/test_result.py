@@ -23,3 +23,16 @@ def test_the_front_is_of_the_last_rung_with_values() -> None:
     assert [one.number for one in result.front] == [1, 2]
     picture(result.objectives, trials[1:], result.front)
     assert SearchResult(trials[:1], setup=setup).front == []
+
+
+def test_the_picture_names_the_better_direction_and_marks_values_that_were_cut() -> None:
+    setup = setup_of(minimize=["people:eng"], maximize=["ratio:perm"])
+    point = setup.space.point({"model": "FC1L"})
+    values = [(Value(0.2), Value(3.0)), (Value(0.3), Value(20.0, bound=">"))]
+    trials = [SearchTrial(number, {}, (Measured(point, own),)) for number, own in enumerate(values)]
+    (axes,) = picture(setup.objectives, trials, trials).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("distance to people on eng (min)", "ratio:perm (max)")
+    faces = {line.get_gid(): line.get_markerfacecolor() for line in axes.lines if line.get_gid()}
+    assert faces["trial-0"] != "white"
+    assert faces["trial-1"] == "white"
+    assert "cut at the cap" in [text.get_text() for text in axes.get_legend().texts]
