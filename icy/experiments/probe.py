@@ -103,9 +103,7 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     entries = usable_models(spec.model, representation)
     protocol = get_protocol(str(spec.protocol), spec.target, spec.cap, representation, spec.max_updates)
     settings = with_budget(settings_for(str(spec.preset), **spec.settings), protocol.max_updates)
-    split = _split(spec, protocol, space)
-    if split is not None and frequencies is not None:
-        _check_parts(space, seeds, split, frequencies)
+    split = _split(spec, protocol, space, frequencies)
     blank = ProbeJob(
         Task(
             *(entries[0], space, vocab_size, word_length, sizes[0], representation, dict(spec.options)),
@@ -142,25 +140,20 @@ def _warn_of_idle_sizes(jobs: list[ProbeJob]) -> None:
             log.warning("%s has no hidden layer: its rows at %s hidden sizes are the same.", name, len(counts))
 
 
-def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | None:
+def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace, frequencies: Frequencies | None) -> Split | None:
     """Return the split of the meanings, if the protocol has held-out meanings."""
     split = Split(spec.split, spec.held_out)
     if protocol.holds_out:
         split.check(space)
+        if frequencies is not None:
+            for seed in seed_list(spec.seeds):
+                split.held_out(space, seed, frequencies.numbers)
         return split
     if split != Split(ProbeSpec.split, ProbeSpec.held_out):
         raise InvalidSettingError(
             f"The protocol '{protocol.name}' holds out no meanings; held_out and split are for 'generalise'."
         )
     return None
-
-
-def _check_parts(space: MeaningSpace, seeds: Sequence[int], split: Split, frequencies: Frequencies) -> None:
-    """Raise InvalidSettingError if a seed holds out all meanings that exist, or none of them."""
-    from icy.training.batches import training_and_report
-
-    for seed in seeds:
-        training_and_report(space, seed, split, frequencies)
 
 
 def usable_models(models: str | Iterable[str], representation: str, sides: Sequence[str] = SIDES) -> list[Entry]:

@@ -24,7 +24,8 @@ class Split:
     """A rule that holds out meanings for testing. Training still has every value of every attribute.
 
     The held-out meanings depend on the seed alone: they are the same for all grammars and models. A larger share of the
-    same seed includes the meanings of a smaller one.
+    same seed includes the meanings of a smaller one. If only some meanings exist, the share is of these; "combinations"
+    then shows every value of the two attributes, but a rare value of a third one may be missing in training.
 
     Attributes:
         kind: "random" holds out a share of the meanings. "combinations" draws two attributes from the seed, and a share
@@ -66,7 +67,7 @@ class Split:
             )
         what = "pairs of values" if self.kind == "combinations" else "meanings"
         for drawn in self._populations(space):
-            held_out, left = self._count(drawn), drawn.size - self._count(drawn)
+            held_out, left = self._count(drawn.size), drawn.size - self._count(drawn.size)
             if not held_out:
                 raise InvalidSettingError(
                     f"{self.share:g} of the {drawn.size} {what} of {space} is less than one, so nothing would be held "
@@ -78,21 +79,48 @@ class Split:
                     f"but {drawn.values} are needed to show every value; hold out a smaller share."
                 )
 
-    def held_out(self, space: MeaningSpace, seed: int) -> IntArray:
-        """Return the numbers of the held-out meanings of a seed, in order. Raises the errors of `check`."""
-        self.check(space)
+    def held_out(self, space: MeaningSpace, seed: int, existing: IntArray | None = None) -> IntArray:
+        """Return the numbers of the held-out meanings of a seed, in order.
+
+        Args:
+            space: the space.
+            seed: the seed.
+            existing: numbers of the meanings that exist, in order, of which the share is held out; by default all.
+
+        Raises:
+            InvalidSettingError: as in `check`; for `existing`, also if the seed leaves too few meanings to hold out.
+        """
         generator = stream(seed, "held out", self.kind)
+        self.check(space)
+        if existing is not None and len(existing) < space.size:
+            return existing[self._chosen(space.meanings(existing), generator)]
         if self.kind == "random":
-            return np.sort(_draw(space, self._count(space), generator))
-        pair = np.sort(generator.choice(space.attributes, 2, replace=False))
+            return np.sort(_draw(space, self._count(space.size), generator))
+        pair = _two_attributes(space.attributes, generator)
         drawn = MeaningSpace.of_sizes(*np.array(space.size_of_each)[pair])
-        chosen = np.isin(drawn.index(space.all()[:, pair]), _draw(drawn, self._count(drawn), generator))
+        chosen = np.isin(drawn.index(space.all()[:, pair]), _draw(drawn, self._count(drawn.size), generator))
         return np.flatnonzero(chosen)
 
-    def parts(self, space: MeaningSpace, seed: int) -> tuple[IntArray, IntArray]:
-        """Return the numbers of the training meanings and of the held-out meanings. Raises the errors of `check`."""
-        held_out = self.held_out(space, seed)
-        return np.setdiff1d(np.arange(space.size), held_out), held_out
+    def parts(self, space: MeaningSpace, seed: int, existing: IntArray | None = None) -> tuple[IntArray, IntArray]:
+        """Return the numbers of the training meanings and of the held-out meanings; see `held_out`."""
+        held_out = self.held_out(space, seed, existing)
+        return np.setdiff1d(np.arange(space.size) if existing is None else existing, held_out), held_out
+
+    def _chosen(self, meanings: IntArray, generator: np.random.Generator) -> NDArray[np.bool_]:
+        """Return which of these meanings, the only ones that exist, are held out."""
+        if self.kind == "random":
+            drawn, drawn_of, what = meanings, np.arange(len(meanings)), "meanings"
+        else:
+            pair = _two_attributes(meanings.shape[1], generator)
+            drawn, drawn_of = np.unique(meanings[:, pair], axis=0, return_inverse=True)
+            what = "pairs of values"
+        count, (needed, others) = self._count(len(drawn)), _with_every_value(drawn, generator)
+        if not 0 < count <= len(others):
+            raise InvalidSettingError(
+                f"Of the {len(drawn)} {what} that exist, {needed} stay in training to show every value, so "
+                f"{self.share:g} of them ({count}) cannot be held out; hold out another share."
+            )
+        return np.isin(drawn_of.ravel(), others[:count])
 
     def _populations(self, space: MeaningSpace) -> list[MeaningSpace]:
         """Return the spaces that may be drawn from: for "combinations", the pairs of values of two attributes."""
@@ -101,8 +129,13 @@ class Split:
         pairs = combinations(space.size_of_each, 2) if space.sizes else [(space.values, space.values)]
         return [MeaningSpace.of_sizes(*pair) for pair in pairs]
 
-    def _count(self, drawn: MeaningSpace) -> int:
-        return round(self.share * drawn.size)
+    def _count(self, drawn: int) -> int:
+        return round(self.share * drawn)
+
+
+def _two_attributes(attributes: int, generator: np.random.Generator) -> IntArray:
+    """Draw two attributes, in order."""
+    return np.sort(generator.choice(attributes, 2, replace=False))
 
 
 def _draw(space: MeaningSpace, count: int, generator: np.random.Generator) -> IntArray:
@@ -116,6 +149,16 @@ def _draw(space: MeaningSpace, count: int, generator: np.random.Generator) -> In
     others = np.setdiff1d(np.arange(space.size), space.index(once))
     drawn: NDArray[np.int64] = generator.permutation(others)[:count]
     return drawn
+
+
+def _with_every_value(rows: IntArray, generator: np.random.Generator) -> tuple[int, IntArray]:
+    """Draw rows that have every value of every column, and return their number and the others in random order.
+
+    They are the rows that show a value for the first time, in this order.
+    """
+    order = generator.permutation(len(rows))
+    firsts = {int(place) for column in rows[order].T for place in np.unique(column, return_index=True)[1]}
+    return len(firsts), np.delete(order, sorted(firsts))
 
 
 def _is_number(value: object) -> bool:

@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from icy.core.errors import InvalidSettingError
 from icy.core.noise import counter_hash, shift
 from icy.core.streams import stream_key
 from icy.languages.frequencies import Frequencies, Weights
@@ -200,11 +199,7 @@ def _pools(
     frequencies: Frequencies | None,
     device: torch.device,
 ) -> dict[str, MeaningPool]:
-    """Return the meanings for training, for the report, and for the report with equal weights.
-
-    Raises:
-        InvalidSettingError: no meaning that exists is trained on, or held out.
-    """
+    """Return the meanings for training, for the report, and for the report with equal weights."""
     parts = [training_and_report(space, seed, split, frequencies) for seed in seeds]
     (trained_on, weights), (reported, of_reported) = (zip(*of_one, strict=True) for of_one in zip(*parts, strict=True))
     equally = MeaningPool(reported, device)
@@ -220,15 +215,10 @@ def training_and_report(
     """Return the meanings for training and for the report of a seed, each with weights.
 
     Raises:
-        InvalidSettingError: no meaning that exists is trained on, or held out.
+        InvalidSettingError: the meanings that exist cannot be split.
     """
     known, weights = (Frequencies() if frequencies is None else frequencies).of_seed(space, seed)
     if split is None:
         return [(known, weights)] * 2
-    chosen = [np.isin(known, part) for part in split.parts(space, seed)]
-    if not all(one.any() for one in chosen):
-        raise InvalidSettingError(
-            f"With seed {seed}, no meaning that exists is {'held out' if chosen[0].any() else 'left for training'}; "
-            "hold out another share."
-        )
+    chosen = [np.isin(known, part) for part in split.parts(space, seed, known)]
     return [(known[one], weights[one]) for one in chosen]

@@ -48,10 +48,10 @@ def test_a_file_is_known_by_its_content(pets: Path) -> None:
     assert only_job(meanings=other).key(replicate) != job.key(replicate)
 
 
-def test_a_seed_that_holds_out_no_meaning_of_a_file_is_refused_before_training(tmp_path: Path) -> None:
+def test_a_file_of_which_no_meaning_can_be_held_out_is_refused_before_training(tmp_path: Path) -> None:
     file = tmp_path / "few.csv"
     file.write_text("a,b\nx,1\ny,2\nz,3\n")
-    with pytest.raises(InvalidSettingError, match="no meaning that exists is held out"):
+    with pytest.raises(InvalidSettingError, match="Of the 3 meanings that exist, 3 stay in training"):
         only_job(meanings=str(file), protocol="generalise", held_out=0.12)
 
 

@@ -128,3 +128,28 @@ def test_attributes_of_several_sizes_keep_every_value_too(sizes: list[int], kind
     assert 0 < len(held_out) < space.size
     for attribute, size in enumerate(space.size_of_each):
         assert set(left[:, attribute].tolist()) == set(range(size))
+
+
+@given(st.data(), st.sampled_from(list(SPLITS)), st.integers(0, 50))
+def test_of_meanings_that_exist_a_share_of_these_is_held_out(data: st.DataObject, kind: str, seed: int) -> None:
+    space = MeaningSpace.of_sizes(4, 3, 3)
+    existing = np.array(sorted(data.draw(st.sets(st.integers(0, space.size - 1), min_size=1))))
+    try:
+        trained_on, held_out = Split(kind, 0.3).parts(space, seed, existing)
+    except InvalidSettingError:
+        return
+    assert sorted([*trained_on, *held_out]) == existing.tolist()
+    assert len(trained_on) * len(held_out) > 0
+    if kind == "random":
+        assert len(held_out) == round(0.3 * len(existing))
+        known, left = space.meanings(existing), space.meanings(trained_on)
+        assert [set(column) for column in left.T] == [set(column) for column in known.T]
+    elif len(existing) == space.size:
+        assert held_out.tolist() == Split(kind, 0.3).held_out(space, seed).tolist()
+
+
+def test_combinations_of_meanings_that_exist_hold_out_whole_pairs() -> None:
+    space = MeaningSpace(2, 6)
+    existing = np.flatnonzero(np.random.default_rng(0).random(space.size) < 0.8)
+    held_out = Split("combinations", 0.2).held_out(space, 3, existing)
+    assert len(held_out) == round(0.2 * len(existing))  # of two attributes, a pair is a meaning

@@ -165,7 +165,7 @@ def test_held_out_meanings_keep_their_weights() -> None:
 
 def test_a_split_without_meanings_that_exist_is_refused() -> None:
     one = Frequencies("", "one", np.array([0]), np.array([1.0]))
-    with pytest.raises(InvalidSettingError, match="no meaning that exists is"):
+    with pytest.raises(InvalidSettingError, match="Of the 1 meanings that exist, 1 stay in training"):
         Batches([make_language("concat", SMALL, 4, 2, 7)], [7], CPU, Split("random", 0.4), one)
 
 
