@@ -32,7 +32,8 @@ DATABASE, PAGE = "search.sqlite", "search.md"  # the trials, and the report
 REPORTED = "reported"  # attribute of a search that has written its report
 MODEL = "model"  # attribute of a trial with the name of its model
 STARTUP = 10  # trials at random before the model of TPE
-REDRAWS = 50  # draws of a point that no trial has, before the first free point is taken
+CANDIDATES = 24  # values that TPE compares in each dimension; half of them at each redraw, as the best is often taken
+REDRAWS = 50  # draws of a point that no trial has, before any free point is taken
 SEEDS = 2**31  # seeds of Optuna's samplers are below
 
 
@@ -155,19 +156,23 @@ class Trials:
         study.add_trials(history)
         for attempt in range(REDRAWS):
             seed = stream_key(self._setup.spec.sampler_seed, "search", number, attempt) % SEEDS
-            study.sampler = self._sampler(seed)
+            study.sampler = self._sampler(seed, max(CANDIDATES >> attempt, 1))
             params = dict(study.ask(self._distributions).params)
             if self._setup.space.identity(params) not in seen:
                 return params
-        every = map(self._setup.space.nth, range(self._setup.space.size))
+        size = self._setup.space.size
+        first = stream_key(self._setup.spec.sampler_seed, "search", number) % size
+        every = (self._setup.space.nth((first + place) % size) for place in range(size))
         return next((one for one in every if self._setup.space.identity(one) not in seen), None)
 
-    def _sampler(self, seed: int) -> BaseSampler:
+    def _sampler(self, seed: int, candidates: int) -> BaseSampler:
         import optuna
 
         if self._setup.spec.sampler == "random":
             return optuna.samplers.RandomSampler(seed=seed)
-        return optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP, multivariate=False, constant_liar=False)
+        return optuna.samplers.TPESampler(
+            seed=seed, n_startup_trials=STARTUP, n_ei_candidates=candidates, multivariate=False, constant_liar=False
+        )
 
     def add(self, params: Fields, values: Sequence[float] | None, about: Fields) -> None:
         """Save a trial that has ended.

@@ -36,6 +36,7 @@ IN_A_RUNG = (
     *("meanings", "vocab_size", "word_length", "seeds", "target", "cap", "max_updates", "held_out", "split"),
     *("representation", "symbols", "preset", "settings"),
 )
+RULE = 2  # version of the rule that draws points; a new version makes new searches
 LATER = 1000  # the list of instances of the games that measure finalists again: other languages
 
 
@@ -87,7 +88,7 @@ class SearchSetup:
         what: Choices = {
             "space": self.space.to_json(),
             "objectives": [[o.text, o.direction] for o in self.objectives],
-            "sampler": self.spec.sampler,
+            "sampler": f"{self.spec.sampler} {RULE}",
             "sampler_seed": self.spec.sampler_seed,
             "batch": self.spec.batch,
             "rung": _by_content(self.rungs[0]),

@@ -12,6 +12,7 @@ import pytest
 from icy.core.errors import StoreError
 from icy.experiments.search.sampling import DATABASE, INSTALL, Trials, fronts, quiet_optuna, require_optuna
 from icy.experiments.search.setup import SearchSetup
+from icy.experiments.search.space import Space
 
 from .helpers import setup_of
 
@@ -46,7 +47,7 @@ def test_a_search_that_was_stopped_has_the_same_trials(sampler: str, tmp_path: P
 
 @pytest.mark.slow
 def test_tpe_learns_from_earlier_trials() -> None:
-    setup = setup_of(model="sender/FC1L", space={"a": [*range(1, 13)], "b": ["x", "y"], "c": [True, False]})
+    setup = setup_of(model="sender/FC1L", space={"a": [*range(1, 13)], "b": [*"wxyz"], "c": [*range(12)]})
     points = of(setup, None, 24)
     late = [point["a"] for point in points[12:]]
     assert sum(late) / len(late) < sum(point["a"] for point in points[:12]) / 12
@@ -68,6 +69,20 @@ def test_no_trial_repeats_a_point_until_all_are_tried() -> None:
         points = trials.batch(0, 100)
     assert len(points) == setup.space.size == 24
     assert len({tuple(point.values()) for point in points}) == 24
+
+
+def test_tpe_draws_all_points_of_a_batch_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would propose one point for the whole batch, if it compared as many values at each redraw."""
+    options = {name: [*range(6)] for name in "abcd"}
+    setup = setup_of(model="sender/FC1L", space=options, batch=8)
+    with quiet_optuna():
+        trials = Trials(setup, None)
+        for params in trials.batch(0, 16):
+            trials.add(params, [float(sum(params.values()))], {})
+        monkeypatch.setattr(Space, "nth", None)  # the first free points
+        points = trials.batch(16, 8)
+    assert len({tuple(point.values()) for point in points}) == 8
+    assert sum(map(sum, (point.values() for point in points))) / 8 < 8  # 10 is the mean of random points
 
 
 @pytest.mark.slow
