@@ -49,7 +49,8 @@ class Value:
         value: the value; NaN if a replicate has no result.
         low: lower end of its 95 % interval; NaN if unknown.
         high: upper end of the interval.
-        bound: ">" or "<" if trainings were cut, so that the true value is larger or smaller; "?" if it may be either.
+        bound: ">" or "<" if the true value is larger or smaller, as trainings were cut; "?" if it may be either. A ratio
+            of three or more trainings that were not cut is an estimate, not a bound, as in tables.
     """
 
     value: float
@@ -164,7 +165,7 @@ class Objective:
         if self.terms[0].measure == RATIO and len(parts) == 1:
             summary = log_summary(values[0], cuts[0])
             low, high = (math.nan, math.nan) if summary.bound else summary.interval
-            return Value(summary.centre, low, high, ">" if cuts[0].any() else "")
+            return Value(summary.centre, low, high, summary.bound)
         whole = values[0] if len(parts) == 1 else values[0] - values[1]
         return Value(*_student(whole), _bound(*(bool(cut.any()) for cut in cuts)))
 

@@ -52,7 +52,7 @@ class Finalist:
 
     Attributes:
         name: name of the model.
-        search: its value in the search; None for a baseline.
+        search: its measurement at the last rung; None for a baseline, and for a trial that did not reach this rung.
         again: the same measurement with new seeds.
         larger: the measurement with the settings of `larger`; None without them.
     """

@@ -183,8 +183,7 @@ def _again(
     larger: Sequence[Measured | None] = [None] * len(points)
     if setup.spec.larger:
         larger = measuring.measure(points, setup.again(larger=True))
-    found = [
-        Finalist(point.name, best[place].last if place < len(best) else None, again[place], larger[place])
-        for place, point in enumerate(points)
-    ]
+    searched = [one.last if len(one.rungs) == len(setup.rungs) else None for one in best] + [None] * len(baselines)
+    measured = zip(points, searched, again, larger, strict=True)
+    found = [Finalist(point.name, before, now, later) for point, before, now, later in measured]
     return found[: len(best)], found[len(best) :]

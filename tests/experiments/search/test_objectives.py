@@ -63,6 +63,14 @@ def test_a_training_that_was_cut_counts_with_its_bound() -> None:
     assert value("updates").bound == ">"
 
 
+def test_a_ratio_with_few_cut_trainings_is_an_estimate_as_in_tables() -> None:
+    steps = {1: 400, 2: 500, 3: 700, 4: 2000}
+    records = [record("rot", seed, n, reason="cap" if n == 2000 else "target") for seed, n in steps.items()]
+    found, expected = value("ratio:rot", records), log_summary([4.0, 5.0, 7.0, 20.0], [False, False, False, True])
+    assert (found.value, found.low, found.high, found.bound) == (expected.centre, *expected.interval, "")
+    assert found.value > 4 * (5 / 4 * 7 / 4 * 20 / 4) ** 0.25  # the mean with the cut training at its bound
+
+
 def test_a_difference_is_taken_seed_by_seed() -> None:
     found, half = value("ratio:perm - ratio:concat"), student(1) * np.std([1, 7], ddof=1) / math.sqrt(2)
     assert (found.value, found.low, found.high) == pytest.approx((4.0, 4.0 - half, 4.0 + half))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from icy.experiments.search.measuring import Measured
+import math
+from collections.abc import Sequence
+from typing import cast
+
+from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import Value
 from icy.experiments.search.page import picture
 from icy.experiments.search.result import SearchResult, SearchTrial
+from icy.experiments.search.search import _again
+
+from icy.experiments.search.space import Point
 
 from .helpers import setup_of
 
@@ -36,3 +43,21 @@ def test_the_picture_names_the_better_direction_and_marks_values_that_were_cut()
     assert faces["trial-0"] != "white"
     assert faces["trial-1"] == "white"
     assert "cut at the cap" in [text.get_text() for text in axes.get_legend().texts]
+
+
+def test_shrinkage_is_of_finalists_that_reached_the_last_rung() -> None:
+    """Values of an earlier rung have other settings."""
+    setup = setup_of(rungs=[{"meanings": "2x2"}, {"meanings": "2x3"}], finalists=2, baselines="FC1L")
+    point = setup.space.point({"model": "FC1L"})
+
+    class Same:
+        def measure(self, points: Sequence[Point], changes: object) -> list[Measured]:
+            return [Measured(one, (Value(3.0),)) for one in points]
+
+    rungs = [Measured(point, (Value(value),)) for value in (1.0, 2.5)]
+    trials = [SearchTrial(0, {}, tuple(rungs)), SearchTrial(1, {}, (rungs[0],))]
+    finalists, baselines = _again(setup, cast(Measuring, Same()), trials)
+    shrinkages = [one.shrinkage(0) for one in (*finalists, *baselines)]
+    assert shrinkages[0] == 0.5
+    assert all(map(math.isnan, shrinkages[1:]))
+    assert SearchResult(trials, finalists, setup=setup).finalist_table()[1][1][2:] == ["-", "3.00", "-"]
