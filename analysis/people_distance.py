@@ -52,7 +52,8 @@ class PeopleAccuracies:
     def ceiling(self) -> Interval:
         """Return the distance between two halves of the people: the median over splits, and the 95 % interval.
 
-        The accuracies of a half vary more than the accuracies of all people.
+        The accuracies of a half vary more than the accuracies of all people. So a network with the true accuracies of
+        people, measured without error, has about half of this distance.
         """
         far = rms(self.halves[0] - self.halves[1])
         low, middle, high = np.quantile(far, [(1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2])

@@ -16,6 +16,7 @@ import numpy as np
 
 import icy
 from icy.analysis.people_distance import RESAMPLES, PeopleAccuracies, rms
+from icy.analysis.statistics import CONFIDENCE
 from icy.core.streams import stream
 from icy.core.text import listed, markdown_table
 from icy.experiments.search.measuring import Measured, Measuring
@@ -24,7 +25,7 @@ from icy.experiments.search.result import Finalist, SearchResult
 from icy.experiments.search.space import Point
 from icy.records.load import load_records
 from icy.records.record import Record
-from results.estimates import Values, percentile_interval, print_estimate, student_interval
+from results.estimates import Values, print_estimate, student_interval
 from results.pages import RecordFolder, describe_packs, describe_version, fill_template, read_options
 
 HERE = Path(__file__).parent
@@ -74,8 +75,10 @@ def factor(own: Sequence[Record], other: Sequence[Record], result: SearchResult,
     return print_estimate([math.exp(value) for value in student_interval(logs)])
 
 
-def nearer(own: Sequence[Record], other: Sequence[Record], people: PeopleAccuracies) -> tuple[float, float, float]:
-    """Return how much smaller the distance of one network to people is than that of another, with its 95 % interval.
+def nearer(
+    own: Sequence[Record], other: Sequence[Record], people: PeopleAccuracies, confidence: float = CONFIDENCE
+) -> tuple[float, float, float]:
+    """Return how much smaller the distance of one network to people is than that of another, with its interval.
 
     The interval is a bootstrap of the instances of both networks, and of people.
     """
@@ -84,7 +87,8 @@ def nearer(own: Sequence[Record], other: Sequence[Record], people: PeopleAccurac
     chosen = [one[rng.integers(len(one), size=(RESAMPLES, len(one)))].mean(1) for one in both]
     draws = rms(chosen[1] - people.draws) - rms(chosen[0] - people.draws)
     middle = distance_of(other, people).value - distance_of(own, people).value
-    return middle, *percentile_interval(draws)
+    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return middle, float(low), float(high)
 
 
 def accuracies_of(records: Sequence[Record], people: PeopleAccuracies) -> Values:
@@ -119,20 +123,23 @@ def last_of(one: Finalist) -> Measured:
 
 
 def goal_text(result: SearchResult) -> str:
-    """Return which finalists meet the goal of the search for a low ratio on shufdet and a high ratio on hol."""
+    """Return which finalists meet the goal of the search, a low ratio on shufdet and a high ratio on hol.
+
+    A lower bound of the ratio on hol is the lower end of its interval.
+    """
     met: list[str] = []
     open_: list[str] = []
     missed: list[str] = []
     for one in result.finalists:
         shufdet, hol = last_of(one).values
-        slow = hol.value > LEAST_HOL or (hol.bound == ">" and hol.value >= LEAST_HOL)
-        sure, possible = slow and shufdet.high < GOAL, slow and shufdet.low < GOAL
+        low, high = (hol.value, math.inf) if hol.bound == ">" else (hol.low, hol.high)
+        sure, possible = shufdet.high < GOAL and low > LEAST_HOL, shufdet.low < GOAL and high > LEAST_HOL
         (met if sure else open_ if possible else missed).append(f"`{one.name}`")
     said = [
         f"{start}: {listed(names)}."
         for start, names in (
-            (f"Ratio on shufdet below {GOAL} (whole interval) and on hol above {LEAST_HOL}", met),
-            (f"The interval contains {GOAL}", open_),
+            (f"Ratio on shufdet below {GOAL} and on hol above {LEAST_HOL} (whole intervals)", met),
+            (f"Not decided, as an interval contains {GOAL} or {LEAST_HOL}", open_),
             ("Not met", missed),
         )
         if names
@@ -146,21 +153,18 @@ def nearer_text(result: SearchResult) -> str:
     assert people is not None
     records = records_again(result)
     names = [one.name.partition(" ")[0] for one in (*result.finalists, *result.baselines)]
-    reference = records[names.index(HU_RNN)]
-    best = min(range(len(result.finalists)), key=lambda place: last_of(result.finalists[place]).values[0].value)
-    found = nearer(records[best], reference, people)
-    verdict = "Yes" if found[1] > 0 else "No" if found[2] < 0 else "Not shown"
+    reference, count = records[names.index(HU_RNN)], len(result.finalists)
+    confidence = 1 - (1 - CONFIDENCE) / count  # Bonferroni
+    found = [nearer(own, reference, people, confidence) for own in records[:count]]
+    lows, highs = [low for _, low, _ in found], [high for *_, high in found]
+    verdict = "Yes" if max(lows) > 0 else "No" if max(highs) < 0 else "Not shown"
+    shown = [f"`{name}` is nearer by {print_estimate(one)}" for name, one in zip(names, found, strict=False)]
+    halves = people.ceiling()
     return (
-        f"**{verdict}.** The distance of the best finalist, `{names[best]}`, to people is smaller than that of "
-        f"{HU_RNN} by {print_estimate(found)}. The distance between two halves of the people is "
-        f"{print_estimate(ceiling(people))}."
+        f"**{verdict}.** Compared with {HU_RNN}, {listed(shown)}. These intervals have a "
+        f"confidence of {100 * confidence:.1f} % each, so that all of them hold with 95 %. The distance between two halves "
+        f"of the people is {print_estimate((halves.value, halves.low, halves.high))}."
     )
-
-
-def ceiling(people: PeopleAccuracies) -> tuple[float, float, float]:
-    """Return the distance between two halves of the people, with its 95 % interval."""
-    found = people.ceiling()
-    return found.value, found.low, found.high
 
 
 def about(result: SearchResult) -> dict[str, str]:

@@ -49,8 +49,8 @@ class Value:
         value: the value; NaN if a replicate has no result.
         low: lower end of its 95 % interval; NaN if unknown.
         high: upper end of the interval.
-        bound: ">" or "<" if the true value is larger or smaller, as trainings were cut; "?" if it may be either. A ratio
-            of three or more trainings that were not cut is an estimate, not a bound, as in tables.
+        bound: ">" or "<" if trainings were cut, so that the true value is larger or smaller; "?" if it may be either.
+            A ratio with three or more trainings that were not cut is an estimate, as in tables, without a bound.
     """
 
     value: float

@@ -94,8 +94,9 @@ def page(result: SearchResult) -> str:
 
 HOVERS = f"In a browser, [{HOVER}]({HOVER}) shows the model and the values of a trial under the mouse."
 ABOUT_IMPORTANCE = (
-    "Share of the variance of the values at the first rung that an option explains (fANOVA; Hutter, Hoos and "
-    "Leyton-Brown 2014), over all trials with a value. Few trials give rough shares."
+    "Variance of the values at the first rung that an option explains alone, as a share of the sum over the options "
+    "(fANOVA; Hutter, Hoos and Leyton-Brown 2014). A random forest, fitted to all trials with a value, estimates it. "
+    "Few trials give rough shares."
 )
 
 
@@ -174,7 +175,8 @@ def _about_people(result: SearchResult) -> str:
                 f"`{objective.text}` is the root mean square difference between the accuracies of a network and of "
                 f"people on held-out items, over {counted(len(own.conditions), 'combination')} of dataset and grammar. "
                 f"The distance between two halves of the people is {found.value:.2f} ({found.low:.2f} to "
-                f"{found.high:.2f}): a network cannot be expected to be nearer than people are to one another."
+                f"{found.high:.2f}). Halves vary more than all people, so a network may be nearer. Distances from few "
+                "games are too large on average, as chance adds to them."
             )
     return "\n\n".join(lines)
 

@@ -150,10 +150,7 @@ class Trials:
 
     def _draw(self, number: int, history: Sequence[FrozenTrial], seen: Sequence[Fields]) -> Choices | None:
         """Return a point that no trial has; None if there is none."""
-        import optuna
-
-        study = optuna.create_study(directions=self._directions)
-        study.add_trials(history)
+        study = self._study_of(history)
         for attempt in range(REDRAWS):
             seed = stream_key(self._setup.spec.sampler_seed, "search", number, attempt) % SEEDS
             study.sampler = self._sampler(seed, max(CANDIDATES >> attempt, 1))
@@ -164,6 +161,14 @@ class Trials:
         first = stream_key(self._setup.spec.sampler_seed, "search", number) % size
         every = (self._setup.space.nth((first + place) % size) for place in range(size))
         return next((one for one in every if self._setup.space.identity(one) not in seen), None)
+
+    def _study_of(self, trials: Sequence[FrozenTrial]) -> Study:
+        """Return a study in memory with some trials."""
+        import optuna
+
+        study = optuna.create_study(directions=self._directions)
+        study.add_trials(trials)
+        return study
 
     def _sampler(self, seed: int, candidates: int) -> BaseSampler:
         import optuna
@@ -190,21 +195,27 @@ class Trials:
             optuna.trial.create_trial(state=state, params=dict(params), distributions=self._distributions, **arguments)
         )
 
-    def importances(self) -> list[dict[str, float]]:
+    def importances(self, count: int) -> list[dict[str, float]]:
         """Return the importance of each dimension for each objective (fANOVA; Hutter et al. 2014), the largest first.
 
-        It is empty for an objective with one value in all trials, and if fewer than two trials have values.
+        A random forest is fitted to the values. An importance is the variance of the forest's mean over all other
+        dimensions, as a share of the sum of these variances. It is empty for an objective with one value in all trials,
+        and if fewer than two trials have values.
+
+        Args:
+            count: number of trials; the first ones count.
         """
         import optuna
 
-        complete = self.study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+        trials = self.ended()[:count]
+        complete = [trial for trial in trials if trial.state == optuna.trial.TrialState.COMPLETE]
         found: list[dict[str, float]] = []
         for place in range(len(self._directions)):
             if len({trial.values[place] for trial in complete}) < 2:
                 found.append({})
                 continue
             shares = optuna.importance.get_param_importances(
-                self.study,
+                self._study_of(trials),
                 evaluator=optuna.importance.FanovaImportanceEvaluator(seed=0),
                 target=lambda trial, place=place: trial.values[place],  # type: ignore[misc]
             )

@@ -113,7 +113,7 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
         measuring = Measuring(setup, watcher, RETRIES)
         trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
         finalists, baselines = _again(setup, measuring, trials)
-        result = SearchResult(trials, finalists, baselines, ended.importances(), store.folder, setup=setup)
+        result = SearchResult(trials, finalists, baselines, ended.importances(len(trials)), store.folder, setup=setup)
         paths = write_report(result)
         ended.set_reported()
         return replace(result, paths=paths)

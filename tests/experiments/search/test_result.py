@@ -11,7 +11,6 @@ from icy.experiments.search.objectives import Value
 from icy.experiments.search.page import picture
 from icy.experiments.search.result import SearchResult, SearchTrial
 from icy.experiments.search.search import _again
-
 from icy.experiments.search.space import Point
 
 from .helpers import setup_of

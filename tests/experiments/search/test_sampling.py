@@ -90,7 +90,9 @@ def test_importances_are_shares(tmp_path: Path) -> None:
     setup = setup_of(model="sender/FC1L", space=OPTIONS)
     of(setup, tmp_path, 20)
     with quiet_optuna(), closing(Trials(setup, tmp_path)) as trials:
-        (found,) = trials.importances()
+        (found,) = trials.importances(20)
+        assert trials.importances(4) != [found]
+        assert trials.importances(1) == [{}]
     assert set(found) == {*OPTIONS}
     assert max(found, key=lambda name: found[name]) == "a"
     assert math.isclose(sum(found.values()), 1)
