@@ -161,9 +161,9 @@ def nearer_text(result: SearchResult) -> str:
     shown = [f"`{name}` is nearer by {print_estimate(one)}" for name, one in zip(names, found, strict=False)]
     halves = people.ceiling()
     return (
-        f"**{verdict}.** Compared with {HU_RNN}, {listed(shown)}. These intervals have a "
-        f"confidence of {100 * confidence:.1f} % each, so that all of them hold with 95 %. The distance between two halves "
-        f"of the people is {print_estimate((halves.value, halves.low, halves.high))}."
+        f"**{verdict}.** Compared with {HU_RNN}, {listed(shown)}. Each of these intervals has a confidence of "
+        f"{100 * confidence:.1f} %, so that all of them hold with 95 %. The distance between two halves of the people "
+        f"is {print_estimate((halves.value, halves.low, halves.high))}."
     )
 
 
