@@ -45,7 +45,7 @@ def finalists(*values: Any) -> Any:
 
 def test_a_factor_is_the_geometric_mean_of_quotients_of_the_same_seed() -> None:
     own, other = ratios((2.0, False), (8.0, False), (4.0, False)), ratios((1.0, False), (2.0, False), (2.0, False))
-    assert page.factor(own, other, finalists(), 0) == "2.52 (0.93 to 6.82)"  # t = 4.303 with logarithms of 2, 4 and 2
+    assert page.factor(own, other, finalists(), 0) == "2.52 (0.93 to 6.81)"  # t = 4.303 with logarithms of 2, 4 and 2
     assert page.factor(own, ratios((1.0, False), (2.0, True), (2.0, False)), finalists(), 0) == "-"
 
 
