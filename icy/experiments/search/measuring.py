@@ -18,6 +18,7 @@ from .objectives import Value
 from .setup import SearchSetup
 from .space import Point
 
+NOT_ON_FILE = "a replicate is not on file"
 REFUSED = (InvalidSettingError, IncompatibleError, PluginError)  # errors of a point that cannot be trained
 
 
@@ -93,7 +94,7 @@ class Measuring:
         whole = len(own) == len(keys)  # a sum over a part of the replicates would be too small
         values = tuple(one.value(own if whole else [], self._setup.people) for one in self._setup.objectives)
         failures = [str(record["error"]) for record in own if record["failed"]]
-        problem = "" if all(value.known for value in values) else (failures or ["a replicate is not on file"])[0]
+        problem = "" if all(value.known for value in values) else (failures or [NOT_ON_FILE])[0]
         return Measured(point, values, problem, rows[0].job.parameters.get("true", 0))
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from icy.core.text import markdown_table
 
 from .measuring import Measured
-from .objectives import Objective, Value
-from .sampling import fronts
+from .objectives import Direction, Objective, Value
 from .setup import SearchSetup
 
 if TYPE_CHECKING:
@@ -183,6 +182,31 @@ def ranked(objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> li
             found += sorted((own[place] for place in front), key=lambda trial: (_rank_sum(objectives, own, trial),
                                                                                 trial.number))  # fmt: skip
     return found + [trial for trial in trials if not trial.last.known]
+
+
+def fronts(directions: Sequence[Direction], values: Sequence[Sequence[float]]) -> list[list[int]]:
+    """Return the places of some values in fronts: the best first, each front without values that another dominates.
+
+    Args:
+        directions: "minimize" or "maximize", per objective.
+        values: values of the objectives, per trial.
+
+    Example:
+        >>> fronts(["minimize", "minimize"], [(1, 2), (2, 1), (2, 2), (3, 3)])
+        [[0, 1], [2], [3]]
+    """
+    signs = [-1 if direction == "maximize" else 1 for direction in directions]
+    costs = [tuple(sign * value for sign, value in zip(signs, own, strict=True)) for own in values]
+    left, found = list(range(len(costs))), []
+    while left:
+        found.append([place for place in left if not any(_dominates(costs[other], costs[place]) for other in left)])
+        left = [place for place in left if place not in found[-1]]
+    return found
+
+
+def _dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Return whether no cost is larger than the other's, and one is smaller."""
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 
 def _fronts(objectives: Sequence[Objective], trials: Sequence[SearchTrial]) -> list[list[int]]:

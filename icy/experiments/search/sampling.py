@@ -17,7 +17,6 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
 
-from .objectives import Direction
 from .setup import SearchSetup
 
 if TYPE_CHECKING:
@@ -220,32 +219,4 @@ class Trials:
                 target=lambda trial, place=place: trial.values[place],  # type: ignore[misc]
             )
             found.append({name: float(share) for name, share in shares.items()})
-        return found
-
-
-def fronts(directions: Sequence[Direction], values: Sequence[Sequence[float]]) -> list[list[int]]:
-    """Return the places of some values in fronts: the best first, each front without values that another dominates.
-
-    Args:
-        directions: "minimize" or "maximize", per objective.
-        values: values of the objectives, per trial.
-
-    Example:
-        >>> fronts(["minimize", "minimize"], [(1, 2), (2, 1), (2, 2), (3, 3)])
-        [[0, 1], [2], [3]]
-    """
-    import optuna
-
-    with quiet_optuna():
-        left, found = list(range(len(values))), []
-        while left:
-            study = optuna.create_study(directions=list(directions))
-            study.add_trials([optuna.trial.create_trial(values=list(values[place])) for place in left])
-            if len(directions) == 1:
-                best = study.best_value
-                front = [place for place in left if values[place][0] == best]
-            else:
-                front = [left[trial.number] for trial in study.best_trials]
-            found.append(sorted(front))
-            left = [place for place in left if place not in front]
         return found

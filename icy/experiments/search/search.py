@@ -26,7 +26,7 @@ from icy.experiments.trackers.make import watching
 from icy.experiments.user_models import Models, with_model_names
 from icy.experiments.watcher import Watcher
 
-from .measuring import Measured, Measuring, about
+from .measuring import NOT_ON_FILE, Measured, Measuring, about
 from .page import write_report
 from .result import Finalist, SearchResult, SearchTrial, ranked
 from .sampling import Trials, quiet_optuna, require_optuna
@@ -145,6 +145,11 @@ def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list
         saved = len(ended.ended()) - len(found)
         measured = measuring.measure([*map(setup.space.point, batch)], setup.rungs[0])
         for place, (params, one) in enumerate(zip(batch, measured, strict=True)):
+            if one.problem == NOT_ON_FILE:
+                raise StoreError(
+                    f"Trial {len(found)} ({one.point.name}) has no record of some of its replicates, so later trials "
+                    "are unknown; leave out rerun='never' (--rerun) to train them."
+                )
             if place >= saved:
                 ended.add(params, [value.value for value in one.values] if one.known else None, about(one))
             found.append(SearchTrial(len(found), params, (one,)))
@@ -156,7 +161,8 @@ def _halve(setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTria
     found = list(trials)
     for rung, changes in enumerate(setup.rungs[1:], 1):
         own = [one for one in ranked(setup.objectives, found) if len(one.rungs) == rung and one.last.known]
-        best = sorted(one.number for one in own[: math.ceil(setup.spec.keep * len(own))])
+        count = math.ceil(round(setup.spec.keep * len(own), 9))  # 0.28 * 25 is 7.000000000000001
+        best = sorted(one.number for one in own[:count])
         if not best:
             break
         measured = measuring.measure([found[number].last.point for number in best], changes)

@@ -25,7 +25,7 @@ from icy.records.record import config_text
 from icy.study.rows import read_rows
 from icy.study.spec import StudySpec
 
-from .objectives import PEOPLE, Objective, objectives_of
+from .objectives import Objective, objectives_of
 from .space import Point, Space, space_of
 
 ICY22 = "icy22"
@@ -84,7 +84,10 @@ class SearchSetup:
     def name(self) -> str:
         """The name of this search in its database: it depends on all that determines the trials."""
         spec = _by_content({name: getattr(self.spec, name) for name in IN_A_RUNG})
-        own = {"people": str(self.spec.people), "instances": self.spec.instances} if PEOPLE in self._measures else {}
+        own: Choices = {}
+        if self.people is not None:
+            means = zip(self.people.conditions, self.people.means.tolist(), strict=True)
+            own = {"people": [[*condition, mean] for condition, mean in means], "instances": self.spec.instances}
         what: Choices = {
             "space": self.space.to_json(),
             "objectives": [[o.text, o.direction] for o in self.objectives],

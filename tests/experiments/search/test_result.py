@@ -9,11 +9,29 @@ from typing import cast
 from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import Value
 from icy.experiments.search.page import picture
-from icy.experiments.search.result import SearchResult, SearchTrial
-from icy.experiments.search.search import _again
+from icy.experiments.search.result import SearchResult, SearchTrial, fronts
+from icy.experiments.search.search import _again, _halve
 from icy.experiments.search.space import Point
 
 from .helpers import setup_of
+
+
+class Same:
+    """Measures 3 in place of a training."""
+
+    def measure(self, points: Sequence[Point], changes: object) -> list[Measured]:
+        return [Measured(one, (Value(3.0),)) for one in points]
+
+
+SAME = cast(Measuring, Same())
+
+
+def test_the_share_that_goes_on_is_exact() -> None:
+    """0.28 of 25 trials are 7 of them, although 0.28 * 25 is 7.000000000000001."""
+    setup = setup_of(rungs=[{"meanings": "2x2"}, {"meanings": "2x3"}], keep=0.28)
+    point = setup.space.point({"model": "FC1L"})
+    trials = [SearchTrial(number, {}, (Measured(point, (Value(number / 1),)),)) for number in range(25)]
+    assert [trial.number for trial in _halve(setup, SAME, trials) if len(trial.rungs) == 2] == [*range(7)]
 
 
 def test_the_front_is_of_the_last_rung_with_values() -> None:
@@ -49,14 +67,17 @@ def test_shrinkage_is_of_finalists_that_reached_the_last_rung() -> None:
     setup = setup_of(rungs=[{"meanings": "2x2"}, {"meanings": "2x3"}], finalists=2, baselines="FC1L")
     point = setup.space.point({"model": "FC1L"})
 
-    class Same:
-        def measure(self, points: Sequence[Point], changes: object) -> list[Measured]:
-            return [Measured(one, (Value(3.0),)) for one in points]
-
     rungs = [Measured(point, (Value(value),)) for value in (1.0, 2.5)]
     trials = [SearchTrial(0, {}, tuple(rungs)), SearchTrial(1, {}, (rungs[0],))]
-    finalists, baselines = _again(setup, cast(Measuring, Same()), trials)
+    finalists, baselines = _again(setup, SAME, trials)
     shrinkages = [one.shrinkage(0) for one in (*finalists, *baselines)]
     assert shrinkages[0] == 0.5
     assert all(map(math.isnan, shrinkages[1:]))
     assert SearchResult(trials, finalists, setup=setup).finalist_table()[1][1][2:] == ["-", "3.00", "-"]
+
+
+def test_fronts_of_one_and_two_objectives() -> None:
+    assert fronts(["maximize"], [(1,), (3,), (2,), (3,)]) == [[1, 3], [2], [0]]
+    assert fronts(["minimize", "maximize"], [(1, 1), (2, 2), (2, 1), (0, 0)]) == [[0, 1, 3], [2]]
+    assert fronts(["minimize", "minimize"], [(1, 1), (1, 1), (1, 2)]) == [[0, 1], [2]]
+    assert fronts(["minimize"], []) == []

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from icy.core.errors import StoreError
-from icy.experiments.search.sampling import DATABASE, INSTALL, Trials, fronts, quiet_optuna, require_optuna
+from icy.experiments.search.sampling import DATABASE, INSTALL, Trials, quiet_optuna, require_optuna
 from icy.experiments.search.setup import SearchSetup
 from icy.experiments.search.space import Space
 
@@ -102,12 +102,6 @@ def test_a_damaged_database_is_explained(tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_text("no database")
     with quiet_optuna(), pytest.raises(StoreError, match="cannot be read"):
         Trials(setup_of(), tmp_path)
-
-
-def test_fronts_of_one_and_two_objectives() -> None:
-    assert fronts(["maximize"], [(1,), (3,), (2,), (3,)]) == [[1, 3], [2], [0]]
-    assert fronts(["minimize", "maximize"], [(1, 1), (2, 2), (2, 1), (0, 0)]) == [[0, 1, 3], [2]]
-    assert fronts(["minimize"], []) == []
 
 
 def test_without_optuna_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

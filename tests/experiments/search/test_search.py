@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ from icy import testing
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import registry
 from icy.experiments.search.result import SearchResult
-from icy.experiments.search.sampling import quiet_optuna
+from icy.experiments.search.sampling import Trials, quiet_optuna
 from icy.experiments.search.search import LOCK, _alone
 from icy.experiments.watcher import Watcher
 
-from .helpers import CHOICES, SMALL, plugin_file
+from .helpers import CHOICES, SMALL, plugin_file, setup_of
 
 
 class Stop(Watcher):
@@ -116,6 +117,14 @@ def test_a_trial_that_cannot_be_trained_has_no_value(tmp_path: Path) -> None:
     assert all(trial.last.problem for trial in result.trials if not trial.last.known)
     assert any(not trial.last.known for trial in result.trials)
     assert "has no value: concat did not reach" in (tmp_path / "search.md").read_text()
+
+
+def test_a_trial_without_records_is_not_saved_as_ended(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"Trial 0 \(FC.L\) has no record"):
+        search(tmp_path, rerun="never")
+    assert all(trial.last.known for trial in search(tmp_path).trials)
+    with quiet_optuna(), contextlib.closing(Trials(setup_of(), tmp_path)) as trials:
+        assert [trial.values is None for trial in trials.ended()] == [False, False]
 
 
 def test_two_searches_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.search.measuring import Measuring
+from icy.study.rows import frame_of
 from icy.study.spec import StudySpec
 
 from .helpers import CHOICES, plugin_file, setup_of
@@ -71,6 +72,19 @@ def test_a_table_of_meanings_is_known_by_its_content(tmp_path: Path) -> None:
     assert len(names) == len(in_a_rung) == 1
     second.write_text("a,b\nx,1\ny,2\ny,1\n")
     assert setup_of(meanings=str(second)).name not in names
+
+
+def test_people_are_known_by_their_accuracies(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("first.csv", "second.csv")]
+
+    def name(file: Path, accuracy: float) -> str:
+        about = {"agent_kind": "human", "dataset": "synth", "grammar": "rot", "metric": "exact", "split": "held-out"}
+        frame_of({**about, "value": value} for value in (0.0, accuracy)).to_csv(file, index=False)
+        return setup_of(minimize="people", people=str(file)).name
+
+    first = name(files[0], 0.5)
+    assert name(files[1], 0.5) == first
+    assert name(files[0], 0.6) != first
 
 
 def test_meanings_may_be_a_list_of_one_space(tmp_path: Path) -> None:
