@@ -8,6 +8,7 @@ import io
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,8 +116,8 @@ def _about(result: SearchResult) -> str:
         f"`{name}`: {listed([str(v) for v in values], 'or')}" for name, values in setup.space.values.items()
     )
     return (
-        f"This search with icy {__version__} {listed(parts)}. Sampler: {setup.spec.sampler}, seed "
-        f"{setup.spec.sampler_seed}, {counted(len(result.trials), 'trial')} in batches of {setup.spec.batch}. "
+        f"This search with icy {__version__} {listed(parts)}. Sampler: {setup.spec.sampler} of Optuna "
+        f"{version('optuna')}, seed {setup.spec.sampler_seed}, {counted(len(result.trials), 'trial')} in batches of {setup.spec.batch}. "
         f"The space has {counted(setup.space.size, 'combination')} of these values: {space}."
     )
 

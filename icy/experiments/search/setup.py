@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from icy.config.types import SamplerName
 from icy.core.checks import LARGEST_SEED, real_number, seed_list, whole_number
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.registry import registry
-from icy.core.text import several, words
+from icy.core.text import listed, several, words
 from icy.core.types import Choices, Fields
 from icy.grammars import canonical_name
 from icy.languages.frequencies import is_meanings_file, read_meanings
@@ -28,9 +29,11 @@ from icy.study.spec import StudySpec
 from .objectives import Objective, objectives_of
 from .space import Point, Space, space_of
 
+log = logging.getLogger(__name__)
+
 ICY22 = "icy22"
 CONVERGED = "converged"  # protocol of the games for the comparison with people
-GAMES = ("instances", "list_seed")  # settings of these games
+GAMES = ("instances", "representation", "settings", "list_seed")  # settings of these games
 BASELINES = {"sender": ("HierZero:dgsend", "FC2L", "RNNAutoReg:LSTM"), "receiver": ("Hier:GRU", "FC2L")}
 IN_A_RUNG = (
     *("meanings", "vocab_size", "word_length", "seeds", "target", "cap", "max_updates", "held_out", "split"),
@@ -132,7 +135,8 @@ class SearchSetup:
             own |= {"options": dict(point.options)} | {n: v for n, v in changes.items() if n in IN_A_RUNG}
             found.append(ProbeSpec(**own).with_given({*self.spec.given, *changes} & set(own)))
         if self.people is not None:
-            games = {"instances": self.spec.instances} | {n: v for n, v in changes.items() if n in GAMES}
+            games = {name: getattr(self.spec, name) for name in GAMES if name != "list_seed"}
+            games |= {name: value for name, value in changes.items() if name in GAMES}
             found.append(StudySpec(**self._games(point), **{**shared, "keep_models": False}, **games))
         return found
 
@@ -147,7 +151,6 @@ class SearchSetup:
             "grammar": list(dict.fromkeys(name for dataset in datasets for name in by_dataset[dataset])),
             "protocol": CONVERGED,
             "hidden": point.hidden,
-            "representation": self.spec.representation,
             "options": dict(point.options),
         }
 
@@ -187,7 +190,16 @@ def set_up(spec: SearchSpec) -> SearchSetup:
     points = tuple(Point(entry, space.hidden) for entry in baselines)
     setup = SearchSetup(spec, space, tuple(objectives), people, points)
     _check_new_seeds(setup)
+    _warn_of_idle(setup)
     return setup
+
+
+def _warn_of_idle(setup: SearchSetup) -> None:
+    """Warn of settings without effect in a search that has only games of the study."""
+    given = [name for name in IN_A_RUNG if name not in GAMES and name in setup.spec.given]
+    if given and not setup.grammars:
+        do = "does" if len(given) == 1 else "do"
+        log.warning("%s %s nothing: the games of the study have sizes of their own.", listed(given), do)
 
 
 def _people(spec: SearchSpec) -> PeopleAccuracies:

@@ -116,8 +116,18 @@ def test_a_point_is_measured_by_ordinary_jobs() -> None:
     )
     assert isinstance(games, StudySpec)
     assert (games.player, games.dataset, games.protocol, games.instances) == (["FC2L"], ["eng"], "converged", 4)
+    assert (games.representation, games.settings) == ("soft", {"check_every": 20})
+    _, games = setup.specs_of(setup.space.point({"model": "FC2L"}), {"settings": {"learning_rate": 0.1}, "seeds": 2})
+    assert isinstance(games, StudySpec)
+    assert games.settings == {"learning_rate": 0.1}
     assert not setup_of(minimize=["people", "parameters"]).grammars
     assert setup_of(minimize=["updates"]).grammars == ["concat"]
+
+
+def test_settings_without_effect_in_games_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    setup_of(minimize="people")
+    (warning,) = caplog.messages
+    assert warning.startswith("meanings, word_length, seeds and target do nothing: the games of the study")
 
 
 @pytest.mark.usefixtures("forgetting")
