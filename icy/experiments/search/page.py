@@ -117,8 +117,8 @@ def _about(result: SearchResult) -> str:
     )
     return (
         f"This search with icy {__version__} {listed(parts)}. Sampler: {setup.spec.sampler} of Optuna "
-        f"{version('optuna')}, seed {setup.spec.sampler_seed}, {counted(len(result.trials), 'trial')} in batches of {setup.spec.batch}. "
-        f"The space has {counted(setup.space.size, 'combination')} of these values: {space}."
+        f"{version('optuna')}, seed {setup.spec.sampler_seed}, {counted(len(result.trials), 'trial')} in batches of "
+        f"{setup.spec.batch}. The space has {counted(setup.space.size, 'combination')} of these values: {space}."
     )
 
 
