@@ -51,7 +51,9 @@ SECOND = ("finalists", "new_seeds", "larger", "baselines", "people", "instances"
 
 @command("search", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path())
-@spec_options(SearchSpec, (*FIRST, *SECOND), without=("rungs",), hidden="hidden size E, or several to choose from.")
+@spec_options(
+    SearchSpec, (*FIRST, *SECOND), without=("rungs", "word_seeds"), hidden="hidden size E, or several to choose from."
+)
 @OUTPUT_OPTIONS
 @click.pass_context
 def search_command(ctx: click.Context, /, file: str | None, **given: object) -> int:
@@ -96,5 +98,7 @@ def _show(result: SearchResult, output: OutputOptions) -> None:
     for table in tables:
         click.echo()
         print_rows(*table, output.format_)
+    if (first := result.trials[0]).last.problem and not any(trial.last.known for trial in result.trials):
+        note(f"No trial has a value. Trial {first.number}: {first.last.problem}")
     if not output.quiet:
         note(f"Written: {', '.join(str(path) for path in result.paths)}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import get_args
@@ -17,6 +17,7 @@ from icy.core.errors import InvalidSettingError, require_known
 from icy.core.registry import registry
 from icy.core.text import several, words
 from icy.core.types import Choices, Fields
+from icy.experiments.sweep_file import by_field
 from icy.grammars import canonical_name
 from icy.languages.frequencies import is_meanings_file, read_meanings
 from icy.languages.meanings import spaces_in
@@ -36,6 +37,8 @@ IN_A_RUNG = (
     *("meanings", "vocab_size", "word_length", "seeds", "target", "cap", "max_updates", "held_out", "split"),
     *("representation", "symbols", "preset", "settings"),
 )
+NO_TABLES = "rungs needs tables of settings, each under [[rungs]] in TOML, and larger needs one, under [larger]."
+WINNERS = "icy search"  # source of the models in winner.py
 LATER = 1000  # the list of instances of the games that measure finalists again: other languages
 
 
@@ -94,6 +97,7 @@ class SearchSetup:
             "spec": {k: v if isinstance(v, dict) else str(v) for k, v in spec.items()},
             "grammars": self.grammars,
             "protocol": str(self.spec.protocol),
+            **({"frequencies": str(self.spec.frequencies)} if self.spec.frequencies is not None else {}),
             **own,
         }
         return hashlib.sha256(config_text(what).encode()).hexdigest()[:12]
@@ -155,11 +159,6 @@ def _by_content(settings: Fields) -> Choices:
     return {**settings, "meanings": content_name(read_meanings(settings["meanings"])[1].file)}
 
 
-def by_field(options: Fields) -> Choices:
-    """Return options by the names of their fields."""
-    return {name.replace("-", "_"): value for name, value in options.items()}
-
-
 def set_up(spec: SearchSpec) -> SearchSetup:
     """Return the setup of a search.
 
@@ -181,6 +180,10 @@ def set_up(spec: SearchSpec) -> SearchSetup:
     names_of_baselines = BASELINES[space.side] if spec.baselines is None else words(spec.baselines)
     baselines = [entry for name in names_of_baselines for entry in registry.match(name, space.side)]
     points = tuple(Point(entry, space.hidden) for entry in baselines)
+    if (known := registry.find(space.side, spec.winner)) is not None and known.source != WINNERS:
+        raise InvalidSettingError(
+            f"A {space.side} is already called '{spec.winner}': choose another name of the winner (--winner)."
+        )
     setup = SearchSetup(spec, space, tuple(objectives), people, points)
     _check_new_seeds(setup)
     return setup
@@ -204,17 +207,29 @@ def _check_numbers(spec: SearchSpec) -> None:
         )
     if not spec.winner.isidentifier():
         raise InvalidSettingError(f"The name of the winner consists of letters, digits and '_', not '{spec.winner}'.")
-    for axis in (name for name in spec.axes if name != "hidden"):
-        given = getattr(spec, axis)
+    if spec.word_seeds is not None:
+        raise InvalidSettingError(
+            "A search takes no word_seeds: each of its seeds has its own words, so that finalists get new words."
+        )
+    _check_axes(spec.axes, {name: getattr(spec, name) for name in spec.axes})
+    if not isinstance(spec.rungs, (list, tuple)):
+        raise InvalidSettingError(NO_TABLES)
+    for what, table in (*(("rungs", rung) for rung in spec.rungs), ("larger", spec.larger)):
+        if not isinstance(table, Mapping):
+            raise InvalidSettingError(NO_TABLES)
+        own = by_field(table)
+        for name in own:
+            require_known(f"setting in {what}", name, (*IN_A_RUNG, "instances"))
+        _check_axes(spec.axes, own)
+
+
+def _check_axes(axes: Sequence[str], settings: Fields) -> None:
+    """Raise if settings have several values along an axis other than the hidden size."""
+    for axis in (name for name in axes if name != "hidden" and name in settings):
+        given = settings[axis]
         found = spaces_in(given) if axis == "meanings" else several(given)
         if len(found) != 1 or given == "all":
             raise InvalidSettingError(f"A search has one value of {axis}; only models, their options and hidden vary.")
-    for what, tables in (("rungs", spec.rungs), ("larger", [spec.larger])):
-        for table in tables if isinstance(tables, (list, tuple)) else [tables]:
-            if not isinstance(table, Mapping):
-                raise InvalidSettingError(f"{what} needs tables of settings, each under [[rungs]] in TOML.")
-            for name in by_field(table):
-                require_known(f"setting in {what}", name, (*IN_A_RUNG, "instances"))
 
 
 def _check_new_seeds(setup: SearchSetup) -> None:

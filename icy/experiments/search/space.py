@@ -147,7 +147,12 @@ def _values(name: str, value: object) -> tuple[Any, ...]:
     if name in (MODEL, HIDDEN):
         raise InvalidSettingError(f"`{name}` is not an option of a model: give its values in `{name}`, not in `space`.")
     found = several(value) if isinstance(value, (str, int, float, list, tuple)) else []
-    if not found or not all(isinstance(one, SCALARS) for one in found):
-        raise InvalidSettingError(f"`space` needs a list of texts, numbers or true and false for {name}, not "
-                                  f"{quoted(value)}.")  # fmt: skip
+    if not found or not all(_can_be_stored(one) for one in found):
+        raise InvalidSettingError(
+            f"`space` needs a list of texts, finite numbers or true and false for {name}, not {quoted(value)}."
+        )
     return tuple(dict.fromkeys(found))
+
+
+def _can_be_stored(value: object) -> bool:
+    return isinstance(value, SCALARS) and (not isinstance(value, float) or math.isfinite(value))

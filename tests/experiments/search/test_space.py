@@ -59,6 +59,7 @@ def test_the_name_depends_on_what_determines_the_trials_alone() -> None:
     assert name == setup_of(trials=3, finalists=2, workers=2, out="x", keep=0.5, larger={"meanings": "3x4"}).name
     others = [{"batch": 2}, {"sampler": "random"}, {"sampler_seed": 1}, {"seeds": 2}, {"hidden": "8,16"}]
     others += [{"maximize": "ratio:hol"}, {"rungs": [{"meanings": "2x2"}]}, {"settings": {"check_every": 10}}]
+    others += [{"frequencies": "zipf:1"}]
     assert len({name, *(setup_of(**one).name for one in others)}) == len(others) + 1
 
 
@@ -106,6 +107,36 @@ def test_a_point_is_measured_by_ordinary_jobs() -> None:
     assert setup_of(minimize=["updates"]).grammars == ["concat"]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"rungs": [{}, {"meanings": "3y3"}]}, "'3y3' is not a meaning space"),
+        ({"rungs": [{}, {"word_length": -1}]}, "The word length"),
+        ({"rungs": [{}, {}, {"target": 2.0}]}, "The target"),
+        ({"rungs": [{}, {"set": {"learning_rte": 0.1}}]}, "No training setting is called 'learning_rte'"),
+        ({"rungs": [{}, {"preset": "foo"}]}, "No preset is called 'foo'"),
+        ({"larger": {"meanings": "5z"}}, "'5z' is not a meaning space"),
+        ({"minimize": "people:eng", "larger": {"instances": 0}}, "instances"),
+    ],
+)
+def test_settings_of_later_measurements_are_checked_before_the_training(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(IcyError, match=said):
+        Measuring(setup_of(**given), lambda: None).check_later()
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_model_may_refuse_a_later_rung(tmp_path: Path) -> None:
+    """Here the first two points do; the settings themselves are accepted."""
+    file = plugin_file(tmp_path)
+    file.write_text(file.read_text().replace("super()", "assert depth > 1 or space.values < 4\n        super()"))
+    setup = setup_of(model="Mine", plugin=file, space={"depth": [1, 2]}, rungs=[{}, {"meanings": "2x4"}], baselines=())
+    measuring = Measuring(setup, lambda: None)
+    measuring.check_later()
+    _, (refused, accepted) = measuring.plan([setup.space.point({"depth": depth}) for depth in (1, 2)], setup.rungs[1])
+    assert isinstance(refused, IcyError)
+    assert isinstance(accepted, list)
+
+
 @pytest.mark.usefixtures("forgetting")
 def test_a_single_value_is_fixed(tmp_path: Path) -> None:
     declared = plugin_file(tmp_path, CHOICES)
@@ -127,8 +158,9 @@ def test_a_single_value_is_fixed(tmp_path: Path) -> None:
         ({"model": "*/FC1L"}, "choose a side"),
         ({"representation": "soft,gumb"}, "one value of representation"),
         ({"space": {"hidden": [8, 16]}}, "give its values in `hidden`"),
-        ({"space": {"layers": [[1], [2]]}}, "a list of texts, numbers"),
-        ({"space": {"layers": []}}, "a list of texts, numbers"),
+        ({"space": {"layers": [[1], [2]]}}, "a list of texts, finite numbers"),
+        ({"space": {"layers": []}}, "a list of texts, finite numbers"),
+        ({"space": {"layers": [1.0, float("inf")]}}, "a list of texts, finite numbers"),
         ({"sampler": "grid"}, "No sampler is called 'grid'"),
         ({"keep": 0.0}, "above 0 to 1"),
         ({"trials": 0}, "trials"),
@@ -140,6 +172,12 @@ def test_a_single_value_is_fixed(tmp_path: Path) -> None:
         ({"minimize": "people", "people": "missing.csv"}, "cannot be read"),
         ({"baselines": "FC9"}, "FC9"),
         ({"winner": "the best"}, "letters, digits"),
+        ({"winner": "FC1L"}, "A sender is already called 'FC1L'"),
+        ({"word_seeds": 2}, "takes no word_seeds"),
+        ({"rungs": [{}, {"meanings": ["2x2", "2x3"]}]}, "one value of meanings"),
+        ({"rungs": [{"representation": "all"}]}, "one value of representation"),
+        ({"rungs": {"seeds": 1}}, r"each under \[\[rungs\]\]"),
+        ({"larger": "3x4"}, r"under \[larger\]"),
     ],
 )
 def test_wrong_settings_are_explained(given: dict[str, Any], said: str) -> None:
