@@ -12,8 +12,8 @@ from icy.analysis.people_distance import PeopleAccuracies, grammars_of, publishe
 from icy.config.search_spec import SearchSpec
 from icy.config.specs import ProbeSpec, RunSpec, names
 from icy.config.types import SamplerName
-from icy.core.checks import LARGEST_SEED, real_number, seed_list, whole_number
-from icy.core.errors import InvalidSettingError, require_known
+from icy.core.checks import LARGEST_SEED, parse_whole, real_number, seed_list, whole_number
+from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.registry import registry
 from icy.core.text import several, words
 from icy.core.types import Choices, Fields
@@ -113,8 +113,10 @@ class SearchSetup:
     def again(self, larger: bool = False) -> Choices:
         """Return the settings of the second measurement: of the last rung, or larger ones, with new seeds."""
         changes = {**self.rungs[-1], **(by_field(self.spec.larger) if larger else {})}
-        count = changes["seeds"] if larger and "seeds" in self.spec.larger else self.spec.new_seeds
-        seeds = self.new_seeds(count) if isinstance(count, int) else seed_list(count)
+        given = changes["seeds"] if larger and "seeds" in self.spec.larger else self.spec.new_seeds
+        seeds = seed_list(given)
+        if parse_whole(str(given)) is not None:
+            seeds = self.new_seeds(len(seeds))
         return {**changes, "seeds": seeds, "list_seed": LATER}
 
     def specs_of(self, point: Point, changes: Fields) -> list[RunSpec]:
@@ -192,7 +194,7 @@ def set_up(spec: SearchSpec) -> SearchSetup:
 def _people(spec: SearchSpec) -> PeopleAccuracies:
     if str(spec.people).lower() == ICY22:
         return published_accuracies()
-    return study_accuracies(read_rows(Path(spec.people)))
+    return study_accuracies(read_rows(Path(str(spec.people))))
 
 
 def _check_numbers(spec: SearchSpec) -> None:
@@ -201,12 +203,15 @@ def _check_numbers(spec: SearchSpec) -> None:
     for name, least in (("trials", 1), ("batch", 1), ("finalists", 0), ("new_seeds", 2), ("instances", 1)):
         whole_number(name, getattr(spec, name), least=least)
     whole_number("sampler_seed", spec.sampler_seed, least=0)
+    seed_list(spec.new_seeds)  # raises if they are too many
     if not 0 < real_number("keep", spec.keep) <= 1:
         raise InvalidSettingError(
             f"keep is the share of trials that go to the next rung, above 0 to 1, not {spec.keep}."
         )
-    if not spec.winner.isidentifier():
+    if not (isinstance(spec.winner, str) and spec.winner.isidentifier()):
         raise InvalidSettingError(f"The name of the winner consists of letters, digits and '_', not '{spec.winner}'.")
+    if not isinstance(spec.space, Mapping):
+        raise InvalidSettingError(f"`space` needs a table of options with their values, not {quoted(spec.space)}.")
     if spec.word_seeds is not None:
         raise InvalidSettingError(
             "A search takes no word_seeds: each of its seeds has its own words, so that finalists get new words."

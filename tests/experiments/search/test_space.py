@@ -39,6 +39,12 @@ def test_a_family_is_searched_along_all_that_it_declares(tmp_path: Path) -> None
     assert space.values == {"depth": (1, 2), "tanh": (False, True)}
     assert space.point({"depth": 2, "tanh": True}).name == "Mine[depth=2,tanh=true]"
     assert space.point({"depth": 1, "tanh": False}).name == "Mine"
+    for default, other in (("1", "2"), ("2", "1")):
+        rest = setup_of(model=f"Mine[Depth={default}]").space
+        assert dict(rest.values) == {"tanh": (False, True)}
+        assert rest.point({"tanh": True}).name == {"1": "Mine[tanh=true]", "2": "Mine[depth=2,tanh=true]"}[default]
+        with pytest.raises(IcyError, match="depth is in the name of a model and in `space`"):
+            setup_of(model=f"Mine[depth={default}]", space={"depth": other})
     part = setup_of(model="Mine", space={"depth": [1, 2]}).space
     assert part.values == {"depth": (1, 2)}
     with pytest.raises(IcyError, match="has no option 'width'"):
@@ -87,6 +93,9 @@ def test_finalists_get_seeds_that_no_rung_used() -> None:
     setup = setup_of(rungs=[{"seeds": 1}, {"seeds": "200-202"}], new_seeds=3, larger={"meanings": "3x4", "seeds": 2})
     assert setup.again() == {"seeds": [203, 204, 205], "list_seed": 1000}
     assert setup.again(larger=True) == {"seeds": [203, 204], "meanings": "3x4", "list_seed": 1000}
+    assert setup_of(larger={"seeds": "2"}).again(larger=True)["seeds"] == [124, 125]
+    with pytest.raises(IcyError, match="at most 10000"):
+        setup_of(larger={"seeds": 10**6})
     with pytest.raises(IcyError, match="The seed 201 of `larger` was used"):
         setup_of(rungs=[{"seeds": "200-202"}], larger={"seeds": "201,300"})
 
@@ -154,6 +163,7 @@ def test_a_single_value_is_fixed(tmp_path: Path) -> None:
     ("given", "said"),
     [
         ({"model": ()}, "No model was given"),
+        ({"side": "senders"}, "No side is called 'senders'"),
         ({"model": "FC2L", "side": "sender"}, "There is nothing to choose"),
         ({"model": "*/FC1L"}, "choose a side"),
         ({"representation": "soft,gumb"}, "one value of representation"),
@@ -172,6 +182,10 @@ def test_a_single_value_is_fixed(tmp_path: Path) -> None:
         ({"minimize": "people", "people": "missing.csv"}, "cannot be read"),
         ({"baselines": "FC9"}, "FC9"),
         ({"winner": "the best"}, "letters, digits"),
+        ({"winner": None}, "letters, digits"),
+        ({"space": ["layers"]}, "needs a table"),
+        ({"people": None, "minimize": "people"}, "cannot be read"),
+        ({"new_seeds": 10**7}, "at most 10000"),
         ({"winner": "FC1L"}, "A sender is already called 'FC1L'"),
         ({"word_seeds": 2}, "takes no word_seeds"),
         ({"rungs": [{}, {"meanings": ["2x2", "2x3"]}]}, "one value of meanings"),
