@@ -86,7 +86,7 @@ class SearchSetup:
     def name(self) -> str:
         """The name of this search in its database: it depends on all that determines the trials."""
         spec = _by_content({name: getattr(self.spec, name) for name in IN_A_RUNG})
-        own = {"people": str(self.spec.people), "instances": self.spec.instances} if PEOPLE in self._measures else {}
+        own = {} if self.people is None else {"people": self._people_name, "instances": self.spec.instances}
         what: Choices = {
             "space": self.space.to_json(),
             "objectives": [[o.text, o.direction] for o in self.objectives],
@@ -101,6 +101,13 @@ class SearchSetup:
             **own,
         }
         return hashlib.sha256(config_text(what).encode()).hexdigest()[:12]
+
+    @property
+    def _people_name(self) -> str:
+        """The name of published people; of others their conditions and mean accuracies, also if the file is renamed."""
+        if _are_published(self.spec.people) or self.people is None:
+            return ICY22
+        return config_text({"conditions": self.people.conditions, "means": self.people.means.tolist()})
 
     def new_seeds(self, count: int) -> list[int]:
         """Return seeds that no rung of the search uses, so that the words are new, too."""
@@ -191,8 +198,12 @@ def set_up(spec: SearchSpec) -> SearchSetup:
     return setup
 
 
+def _are_published(people: str | Path) -> bool:
+    return str(people).lower() == ICY22
+
+
 def _people(spec: SearchSpec) -> PeopleAccuracies:
-    if str(spec.people).lower() == ICY22:
+    if _are_published(spec.people):
         return published_accuracies()
     return study_accuracies(read_rows(Path(str(spec.people))))
 

@@ -10,6 +10,7 @@ import pytest
 from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.search.measuring import Measuring
+from icy.study.rows import COLUMNS, frame_of
 from icy.study.spec import StudySpec
 
 from .helpers import CHOICES, plugin_file, setup_of
@@ -78,6 +79,19 @@ def test_a_table_of_meanings_is_known_by_its_content(tmp_path: Path) -> None:
     assert len(names) == len(in_a_rung) == 1
     second.write_text("a,b\nx,1\ny,2\ny,1\n")
     assert setup_of(meanings=str(second)).name not in names
+
+
+def test_people_of_a_study_are_known_by_their_accuracies(tmp_path: Path) -> None:
+    def name(file: str, value: float) -> str:
+        about = {"agent_kind": "human", "dataset": "synth", "grammar": "rot", "metric": "exact", "split": "held-out"}
+        row = {**dict.fromkeys(COLUMNS, ""), **about}
+        frame_of([{**row, "person": str(person), "value": value} for person in range(2)]).to_csv(tmp_path / file)
+        return setup_of(minimize="people", people=tmp_path / file).name
+
+    assert name("one.csv", 0.5) == name("two.csv", 0.5)
+    names = {name("one.csv", 0.25), name("one.csv", 0.5), setup_of(minimize="people").name}
+    assert len(names) == 3
+    assert setup_of(minimize="people", people="Icy22").name in names
 
 
 def test_meanings_may_be_a_list_of_one_space(tmp_path: Path) -> None:
