@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matplotlib.ticker import MaxNLocator
+
 from icy.analysis import style
 from icy.analysis.plots.labels import place_labels
 from icy.core.entry import Entry
@@ -150,16 +152,18 @@ def _front_text(result: SearchResult) -> str:
 def _about_finalists(result: SearchResult) -> str:
     setup = result.setup
     seeds = setup.again()["seeds"]
+    new = [f"new seeds, {seeds[0]} to {seeds[-1]}, which give new words"] if setup.grammars else []
+    new += ["games with new languages"] if setup.people is not None else []
     said = (
         "The best of many trials owes a part of its value to luck. So the finalists and the baselines were measured "
-        f"again with the settings of the last rung and new seeds, {seeds[0]} to {seeds[-1]}, which give new words. "
+        f"again with the settings of the last rung and {listed(new)}. "
         "*Shrinkage*: the new value minus the value in the search. Intervals of 95 % are over seeds, of `people` over "
         "games and people."
     )
     if setup.spec.larger:
         shown = ", ".join(f"{name} {value}" for name, value in setup.spec.larger.items() if name != "seeds")
-        count = len(setup.again(larger=True)["seeds"])
-        said += f" *Larger*: with {shown or 'the same settings'} and {count} new seeds."
+        count = f" and {len(setup.again(larger=True)['seeds'])} new seeds" if setup.grammars else ""
+        said += f" *Larger*: with {shown or 'the same settings'}{count}."
     return said
 
 
@@ -222,6 +226,7 @@ def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], fron
     lines: list[list[tuple[float, float]]] = []
     if len(objectives) == 1:
         axes.set(xlabel="trial", ylabel=objectives[0].label)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         best = sorted(map(_place, front))
         axes.plot(*zip(*best, strict=True), "--", color="black", linewidth=0.8, label="Pareto front")

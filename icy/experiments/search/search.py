@@ -154,7 +154,7 @@ def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list
         for place, (params, one) in enumerate(zip(batch, measured, strict=True)):
             if not one.whole:  # later trials depend on the values of this one
                 if not found:
-                    raise StoreError(f"There are no results of this search in '{setup.spec.out}'; nothing was trained.")
+                    raise StoreError(f"The folder '{setup.spec.out}' has no results of this search.")
                 return found
             if place >= saved:
                 ended.add(params, [value.value for value in one.values] if one.known else None, about(one))

@@ -26,7 +26,7 @@ from icy.records.record import config_text
 from icy.study.rows import read_rows
 from icy.study.spec import StudySpec
 
-from .objectives import PEOPLE, Objective, objectives_of
+from .objectives import Objective, objectives_of
 from .space import Point, Space, space_of
 
 ICY22 = "icy22"

@@ -147,7 +147,7 @@ def test_the_name_of_an_earlier_winner_may_be_used_again(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_saved_results_are_shown_without_training(tmp_path: Path) -> None:
     """A trial without records is not saved as failed, so that a later call trains it."""
-    with pytest.raises(StoreError, match="no results of this search"):
+    with pytest.raises(StoreError, match="has no results of this search"):
         search(tmp_path, rerun="never", **SPACE)
     stop = Stop(6)
     with pytest.raises(KeyboardInterrupt):
