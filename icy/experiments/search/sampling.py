@@ -82,6 +82,7 @@ class Trials:
         }
         self._directions = [one.direction for one in setup.objectives]
         self._storage: RDBStorage | None = None
+        self._corrected: dict[int, FrozenTrial] = {}
         self.study = self._open(folder)
 
     def _open(self, folder: Path | None) -> Study:
@@ -123,8 +124,9 @@ class Trials:
             self._storage.engine.dispose()
 
     def ended(self) -> list[FrozenTrial]:
-        """Return the trials that have ended, by number."""
-        return sorted(self.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
+        """Return the trials that have ended, by number, with the values of `correct`."""
+        saved = sorted(self.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
+        return [self._corrected.get(trial.number, trial) for trial in saved]
 
     def batch(self, first: int, count: int) -> list[Choices]:
         """Return the dimensions of the points of some trials: of ended trials as they are, of others drawn now.
@@ -177,12 +179,21 @@ class Trials:
             values: values of the objectives; None if it failed.
             about: further facts, for Optuna's attributes.
         """
+        self.study.add_trial(self._trial(params, values, about))
+
+    def correct(self, number: int, values: Sequence[float] | None) -> None:
+        """Replace the values of a saved trial if its replicates were trained again; the file keeps the first values."""
+        saved = self.ended()[number]
+        if saved.values != values:
+            self._corrected[number] = self._trial(saved.params, values, saved.user_attrs)
+
+    def _trial(self, params: Fields, values: Sequence[float] | None, about: Fields) -> FrozenTrial:
         import optuna
 
         state = optuna.trial.TrialState.FAIL if values is None else optuna.trial.TrialState.COMPLETE
         arguments: dict[str, Any] = {"values": None if values is None else list(values), "user_attrs": dict(about)}
-        self.study.add_trial(
-            optuna.trial.create_trial(state=state, params=dict(params), distributions=self._distributions, **arguments)
+        return optuna.trial.create_trial(
+            state=state, params=dict(params), distributions=self._distributions, **arguments
         )
 
     def importances(self) -> list[dict[str, float]]:
@@ -192,14 +203,16 @@ class Trials:
         """
         import optuna
 
-        complete = self.study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+        study = optuna.create_study(directions=self._directions)
+        study.add_trials(self.ended())
+        complete = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
         found: list[dict[str, float]] = []
         for place in range(len(self._directions)):
             if len({trial.values[place] for trial in complete}) < 2:
                 found.append({})
                 continue
             shares = optuna.importance.get_param_importances(
-                self.study,
+                study,
                 evaluator=optuna.importance.FanovaImportanceEvaluator(seed=0),
                 target=lambda trial, place=place: trial.values[place],  # type: ignore[misc]
             )

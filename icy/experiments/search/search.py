@@ -156,8 +156,11 @@ def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list
                 if not found:
                     raise StoreError(f"The folder '{setup.spec.out}' has no results of this search.")
                 return found
+            values = [value.value for value in one.values] if one.known else None
             if place >= saved:
-                ended.add(params, [value.value for value in one.values] if one.known else None, about(one))
+                ended.add(params, values, about(one))
+            else:
+                ended.correct(len(found), values)
             found.append(SearchTrial(len(found), params, (one,)))
     return found
 
