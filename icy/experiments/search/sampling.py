@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sqlite3
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +95,9 @@ class Trials:
             return optuna.create_study(directions=self._directions)
         path = folder / DATABASE
         try:
-            self._storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+            # "?", "%" and "{" in the name of a folder have a meaning in the URL, so that it does not hold the path.
+            connect = partial(sqlite3.connect, path, check_same_thread=False)
+            self._storage = optuna.storages.RDBStorage(f"sqlite:///{DATABASE}", engine_kwargs={"creator": connect})
             self._require_no_other_report(self._storage, folder)
             return optuna.create_study(
                 storage=self._storage, study_name=self._setup.name, directions=self._directions, load_if_exists=True
