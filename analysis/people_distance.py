@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, quoted
 from icy.core.streams import stream
 
 from .literature.people import published_draws, published_people
@@ -86,9 +86,14 @@ def study_accuracies(rows: pd.DataFrame) -> PeopleAccuracies:
         rows: rows of the study table, as `icy study export` writes them.
 
     Raises:
-        InvalidSettingError: a condition has fewer than two persons, or the rows have no people.
+        InvalidSettingError: a condition has fewer than two persons, the rows have no people, or a value is not an
+            accuracy.
     """
     own = rows[(rows["agent_kind"] == HUMAN) & (rows["metric"] == "exact") & (rows["split"] == "held-out")]
+    numbers = pd.to_numeric(own["value"], errors="coerce")
+    if len(wrong := own["value"][~numbers.between(0, 1)]):
+        raise InvalidSettingError(f"An accuracy of people is a number from 0 to 1, not {quoted(wrong.iloc[0])}.")
+    own = own.assign(value=numbers)
     groups = {(str(d), str(g)): part["value"].to_numpy(float) for (d, g), part in own.groupby(["dataset", "grammar"])}
     if not groups:
         raise InvalidSettingError("These rows have no answers of people to held-out items.")

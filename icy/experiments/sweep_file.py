@@ -51,7 +51,7 @@ def read_sweep(file: str | Path) -> Choices:
     for place, table, types in tables:
         _check(table, types, lambda name, place=place: _where(path, text, place, name))  # type: ignore[misc]
     _warn_of_plugins("sweep", path, options.get("plugin", ()))
-    return _by_field(options) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
+    return by_field(options) | ({"parts": tuple(map(by_field, parts))} if parts else {})
 
 
 def read_search(file: str | Path) -> Choices:
@@ -65,7 +65,7 @@ def read_search(file: str | Path) -> Choices:
             raise unknown("option of a search", name, known)
     _check(options, types, lambda name: _where(path, text, None, name))
     _warn_of_plugins("search", path, options.get("plugin", ()))
-    return _by_field(options)
+    return by_field(options)
 
 
 def _text_and_options(path: Path, what: str) -> tuple[str, Any]:
@@ -91,14 +91,14 @@ def _field(name: str) -> str:
     return OPTIONS.get(name, name.replace("-", "_"))
 
 
-def _by_field(options: Fields) -> Choices:
+def by_field(options: Fields) -> Choices:
+    """Return options by the names of their fields."""
     return {_field(name): value for name, value in options.items()}
 
 
 def _text_of(path: Path, what: str) -> str:
     if path.suffix.lower() not in SUFFIXES:
-        suffix = path.suffix or "a file without a suffix"
-        raise InvalidSettingError(f"A {what} is a .toml, .yaml or .yml file, not '{suffix}'.")
+        raise InvalidSettingError(f"A {what} is a .toml, .yaml or .yml file, not '{path}'.")
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,3 +74,11 @@ def test_too_few_people_are_refused() -> None:
         study_accuracies(rows(1))
     with pytest.raises(InvalidSettingError, match="no answers of people"):
         study_accuracies(rows(0).reindex(columns=rows(1).columns))
+
+
+@pytest.mark.parametrize("value", ["x", math.nan, 1.5, -0.1])
+def test_a_value_that_is_not_an_accuracy_is_explained(value: object) -> None:
+    wrong = rows(3).astype({"value": object})
+    wrong.loc[0, "value"] = value
+    with pytest.raises(InvalidSettingError, match=f"from 0 to 1, not '?{value}"):
+        study_accuracies(wrong)

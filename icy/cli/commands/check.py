@@ -107,11 +107,11 @@ def _check_in(entry: Entry, representation: str | None, console: Console, quiet:
             console.print(_line(result, message))
 
     if not quiet:
-        console.print(f"[bold]{entry.qualified}[/]  {entry.description}")
+        console.print(Text.assemble((entry.qualified, "bold"), "  ", entry.description))
     with console.status("") as status:  # on a terminal
 
         def begin(name: str, number: int, count: int) -> None:
-            status.update(f"{label}: {name}, check {number} of {count}")
+            status.update(Text(f"{label}: {name}, check {number} of {count}"))
 
         setting: dict[str, Any] = {} if representation is None else {"representation": representation}
         results = check(entry, raise_on_failure=False, report=report, begin=begin, seconds=seconds, **setting)
@@ -127,20 +127,18 @@ def _line(result: CheckResult, message: str) -> Text:
     return line.append(f"  {message}", style="dim" if result.passed else "") if message else line
 
 
-def _summary(name: str, results: list[CheckResult], seconds: float | None) -> str:
+def _summary(name: str, results: list[CheckResult], seconds: float | None) -> Text:
     """Return the result of all checks in a line, with the checks that were left out."""
     failed = sum(not r.passed for r in results)
     run = [r for r in results if not r.left_out]
     if failed:
-        line = f"[bold red]{name} fails {failed} of {counted(len(run), 'check')}.[/]"
+        line = Text(f"{name} fails {failed} of {counted(len(run), 'check')}.", "bold red")
     elif not run:
-        line = f"[yellow]{name} was not checked.[/]"
+        line = Text(f"{name} was not checked.", "yellow")
     else:
-        line = f"[green]{name} keeps its contract: {counted(len(run), 'check')}.[/]"
+        line = Text(f"{name} keeps its contract: {counted(len(run), 'check')}.", "green")
     if len(run) == len(results):
         return line
     rest = results[len(run) :]
-    return (
-        f"{line} [yellow]{counted(len(rest), 'check')} from {rest[0].name} on left out after {seconds:.2g} s; "
-        "--full runs them.[/]"
-    )
+    left_out = f"{counted(len(rest), 'check')} from {rest[0].name} on left out after {seconds:.2g} s; --full runs them."
+    return Text.assemble(line, " ", (left_out, "yellow"))

@@ -51,7 +51,9 @@ SECOND = ("finalists", "new_seeds", "larger", "baselines", "people", "instances"
 
 @command("search", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path())
-@spec_options(SearchSpec, (*FIRST, *SECOND), without=("rungs",), hidden="hidden size E, or several to choose from.")
+@spec_options(
+    SearchSpec, (*FIRST, *SECOND), without=("rungs", "word_seeds"), hidden="hidden size E, or several to choose from."
+)
 @OUTPUT_OPTIONS
 @click.pass_context
 def search_command(ctx: click.Context, /, file: str | None, **given: object) -> int:
@@ -88,13 +90,16 @@ def _dry_run(setup: SearchSetup, output: OutputOptions) -> int:
 
 def _show(result: SearchResult, output: OutputOptions) -> None:
     whole = output.format_ in ("csv", "json")
-    print_rows(*result.trial_table(None if whole else MOST_SHOWN), output.format_)
+    format_ = "markdown" if output.format_ == "latex" else output.format_
+    print_rows(*result.trial_table(None if whole else MOST_SHOWN), format_)
     if whole:
         return
     tables = [result.importance_table()] if any(result.importances) else []
     tables += [result.finalist_table()] if result.finalists else []
     for table in tables:
         click.echo()
-        print_rows(*table, output.format_)
+        print_rows(*table, format_)
+    if (first := result.trials[0]).last.problem and not any(trial.last.known for trial in result.trials):
+        note(f"No trial has a value. Trial {first.number}: {first.last.problem}")
     if not output.quiet:
         note(f"Written: {', '.join(str(path) for path in result.paths)}.")

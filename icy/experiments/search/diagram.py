@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -23,6 +24,7 @@ from icy.training.tasks import Task
 ENDS = {"sender": ("meaning", "message"), "receiver": ("message", "meaning")}
 HEIGHT, GAP = 0.5, 0.15  # of a box and between boxes, in inches
 WIDTH = 5.0  # of the figure, in inches
+LONGEST = 55  # characters of a line of the title
 
 
 class _FirstUses(TorchFunctionMode):
@@ -79,7 +81,8 @@ def diagram(task: Task) -> Figure:
     parts = parts_of(model, torch.zeros(2, places, dtype=torch.int64, device="cpu"))
     boxes = [f"{part}: {kind}\n{count:,} parameters" for part, kind, count in parts]
     texts, step = [before, *boxes, after], HEIGHT + GAP
-    figure = style.figure(WIDTH, (len(texts) * step + 0.5) / style.STRETCH)
+    title = _lines(f"{task.entry.qualified}, E={task.hidden_size}")
+    figure = style.figure(WIDTH, (len(texts) * step + 0.5 + 0.2 * title.count("\n")) / style.STRETCH)
     axes = figure.add_subplot()
     axes.set(xlim=(0, 1), ylim=(-(len(texts) - 1) * step - HEIGHT / 2, HEIGHT / 2))
     axes.axis("off")
@@ -92,5 +95,20 @@ def diagram(task: Task) -> Figure:
         ends = {"patchA": upper.get_bbox_patch(), "patchB": lower.get_bbox_patch(), "shrinkA": 1, "shrinkB": 1}
         arrow = {"arrowstyle": "->", "color": "#666666", **ends}
         axes.annotate("", lower.get_position(), upper.get_position(), arrowprops=arrow)
-    axes.set_title(f"{task.entry.qualified}, E={task.hidden_size}", fontsize=style.MEDIUM, wrap=True)
+    axes.set_title(title, fontsize=style.MEDIUM)
     return figure
+
+
+def _lines(name: str) -> str:
+    """Return the name of a model in lines, which end at commas.
+
+    Example:
+        >>> _lines("Composed[" + ",".join(6 * ["layers=2"]) + "]")
+        'Composed[layers=2,layers=2,layers=2,layers=2,layers=2,\\nlayers=2]'
+    """
+    lines = [""]
+    for part in re.split("(?<=,)", name):
+        if lines[-1] and len(lines[-1] + part) > LONGEST:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.strip() for line in lines)

@@ -18,8 +18,8 @@ from .objectives import Value
 from .setup import SearchSetup
 from .space import Point
 
-NOT_ON_FILE = "a replicate is not on file"
 REFUSED = (InvalidSettingError, IncompatibleError, PluginError)  # errors of a point that cannot be trained
+SOME = 8  # points that show before the training whether settings are accepted
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,14 @@ class Measured:
         values: value of each objective.
         problem: the reason for a missing value, as a sentence, or "".
         parameters: number of trained parameters; 0 if unknown.
+        whole: whether every replicate has a record; failed replicates have one, too.
     """
 
     point: Point
     values: tuple[Value, ...] = ()
     problem: str = ""
     parameters: int = 0
+    whole: bool = True
 
     @property
     def known(self) -> bool:
@@ -70,7 +72,7 @@ class Measuring:
         found: list[list[Row] | Exception] = []
         for point in points:
             try:
-                found.append([row for spec in self._setup.specs_of(point, changes) for row in plan_rows(spec)])
+                found.append(self._rows_of(point, changes))
             except REFUSED as error:
                 found.append(error)
         self._some |= any(isinstance(own, list) for own in found)
@@ -78,6 +80,33 @@ class Measuring:
             raise cast(Exception, found[0])
         rows: dict[RowKey, Row] = {row.job.row: row for own in found if isinstance(own, list) for row in own}
         return planned(self._setup.spec, list(rows.values())), found
+
+    def check_later(self) -> None:
+        """Raise if the settings of a later rung or of the second measurement are not accepted, before any training.
+
+        Raises:
+            IcyError: all of some points that the first rung accepts, and baselines, are refused.
+        """
+        setup, first = self._setup, self._setup.rungs[0]
+        some = [setup.space.point(setup.space.nth(place)) for place in range(min(setup.space.size, SOME))]
+        later = [*setup.rungs[1:], setup.again(), *([setup.again(larger=True)] if setup.spec.larger else [])]
+        for changes in later:
+            refusal = None
+            for point in (*some, *setup.baselines):
+                if self._refusal(point, first) is None and (refusal := self._refusal(point, changes)) is None:
+                    break
+            if refusal is not None:
+                raise refusal
+
+    def _refusal(self, point: Point, changes: Fields) -> Exception | None:
+        try:
+            self._rows_of(point, changes)
+        except REFUSED as error:
+            return error
+        return None
+
+    def _rows_of(self, point: Point, changes: Fields) -> list[Row]:
+        return [row for spec in self._setup.specs_of(point, changes) for row in plan_rows(spec)]
 
     def measure(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
         """Train missing replicates of some points, and return their values; arguments as for `plan`."""
@@ -94,8 +123,8 @@ class Measuring:
         whole = len(own) == len(keys)  # a sum over a part of the replicates would be too small
         values = tuple(one.value(own if whole else [], self._setup.people) for one in self._setup.objectives)
         failures = [str(record["error"]) for record in own if record["failed"]]
-        problem = "" if all(value.known for value in values) else (failures or [NOT_ON_FILE])[0]
-        return Measured(point, values, problem, rows[0].job.parameters.get("true", 0))
+        problem = "" if all(value.known for value in values) else (failures or ["a replicate is not on file"])[0]
+        return Measured(point, values, problem, rows[0].job.parameters.get("true", 0), whole)
 
 
 def about(measured: Measured) -> Choices:

@@ -35,6 +35,7 @@ RATIO, ACCURACY, PEOPLE = "ratio", "accuracy", "people"
 NEEDS_GRAMMAR = (RATIO, ACCURACY)
 MEASURES = (RATIO, ACCURACY, "updates", "seconds", "parameters", PEOPLE)
 DIFFERENCE = " - "
+MINUS = re.compile(rf"\s+-\s+|-(?=(?:{'|'.join(MEASURES)})\s*:)")  # the name of a grammar may have a hyphen
 CUT = "cap"  # reason of a training that did not reach the target
 
 Direction = Literal["minimize", "maximize"]
@@ -230,7 +231,7 @@ def parse(text: str, maximize: bool = False) -> Objective:
         >>> [(term.measure, term.of) for term in parse("ratio:hol - ratio:comp").terms]
         [('ratio', 'hol'), ('ratio', 'concat')]
     """
-    terms = tuple(map(_term, text.split(DIFFERENCE)))
+    terms = tuple(map(_term, MINUS.split(text)))
     if len(terms) > 2:
         raise InvalidSettingError(f"An objective is one measure or the difference of two, not '{text}'.")
     if len(terms) == 2 and PEOPLE in (term.measure for term in terms):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import io
+import shlex
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,8 +13,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matplotlib.ticker import MaxNLocator
+
 from icy.analysis import style
 from icy.analysis.plots.labels import place_labels
+from icy.core.entry import Entry
+from icy.core.escapes import in_a_line
 from icy.core.files import write_atomically
 from icy.core.text import counted, listed, markdown_table, several
 from icy.languages.frequencies import is_meanings_file, read_meanings
@@ -26,7 +31,7 @@ from .diagram import diagram
 from .objectives import Objective
 from .result import SearchResult, SearchTrial
 from .sampling import PAGE
-from .setup import SearchSetup
+from .setup import WINNERS, SearchSetup
 from .space import HIDDEN, Point
 
 if TYPE_CHECKING:
@@ -37,20 +42,18 @@ LENGTHS = ("vocab_size", "word_length")
 HEIGHT = 3.4  # of the figure, in inches
 DPI = 200
 
-PLUGIN = '''\
-"""The best model of a search with icy {version}: {name}.
-
+PLUGIN = """\
+# The best model of a search with icy {version}: {name}.
 {about}
-"""
 
 import icy
 
 
-@icy.register_{side}("{winner}", source="icy search"{representations})
+@icy.register_{side}("{winner}", source="{source}"{representations})
 def winner(space, message_length, vocab_size, hidden_size, **options):
-    """{description}"""
+    {description}
     return icy.create_{side}("{model}", space, message_length, vocab_size, hidden_size, {options})
-'''
+"""
 
 
 def write_report(result: SearchResult) -> list[Path]:
@@ -89,7 +92,7 @@ def page(result: SearchResult) -> str:
     if result.setup.people is not None:
         parts.append(_about_people(result))
     if best := winner_of(result):
-        parts += ["## Winner", _about_winner(result.setup, best)]
+        parts += ["## Winner", _about_winner(result, best)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -151,16 +154,18 @@ def _front_text(result: SearchResult) -> str:
 def _about_finalists(result: SearchResult) -> str:
     setup = result.setup
     seeds = setup.again()["seeds"]
+    new = [f"new seeds, {seeds[0]} to {seeds[-1]}, which give new words"] if setup.grammars else []
+    new += ["games with new languages"] if setup.people is not None else []
     said = (
         "The best of many trials owes a part of its value to luck. So the finalists and the baselines were measured "
-        f"again with the settings of the last rung and new seeds, {seeds[0]} to {seeds[-1]}, which give new words. "
+        f"again with the settings of the last rung and {listed(new)}. "
         "*Shrinkage*: the new value minus the value in the search. Intervals of 95 % are over seeds, of `people` over "
         "games and people."
     )
     if setup.spec.larger:
         shown = ", ".join(f"{name} {value}" for name, value in setup.spec.larger.items() if name != "seeds")
-        count = len(setup.again(larger=True)["seeds"])
-        said += f" *Larger*: with {shown or 'the same settings'} and {count} new seeds."
+        count = f" and {len(setup.again(larger=True)['seeds'])} new seeds" if setup.grammars else ""
+        said += f" *Larger*: with {shown or 'the same settings'}{count}."
     return said
 
 
@@ -182,13 +187,14 @@ def _about_people(result: SearchResult) -> str:
     return "\n\n".join(lines)
 
 
-def _about_winner(setup: SearchSetup, best: Point) -> str:
-    name = setup.spec.winner
-    plugins = " ".join(f"--plugin {file}" for file in (*_plugin_names(setup), WINNER))
+def _about_winner(result: SearchResult, best: Point) -> str:
+    spec = result.setup.spec
+    files = [*several(spec.plugin), (result.folder or Path()) / WINNER]
+    plugins = " ".join(f"--plugin {shlex.quote(str(file))}" for file in files)
     sizes = f" Its hidden size in the search is {best.hidden}." if HIDDEN in best.params else ""
     return (
-        f"The first trial of the table, `{best.name}`, is in the plug-in file [{WINNER}]({WINNER}) as `{name}`."
-        f"{sizes}\n\n```sh\nicy check {plugins} {name}\n```\n\n![The parts of the winner]({DIAGRAM})\n\n"
+        f"The first trial of the table, `{best.name}`, is in the plug-in file [{WINNER}]({WINNER}) as `{spec.winner}`."
+        f"{sizes}\n\n```sh\nicy check {plugins} {spec.winner}\n```\n\n![The parts of the winner]({DIAGRAM})\n\n"
         "Its parts with their numbers of parameters, in the order in which the model first uses them."
     )
 
@@ -223,6 +229,7 @@ def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], fron
     lines: list[list[tuple[float, float]]] = []
     if len(objectives) == 1:
         axes.set(xlabel="trial", ylabel=objectives[0].label)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         best = sorted(map(_place, front))
         axes.plot(*zip(*best, strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
@@ -280,20 +287,27 @@ def _task_of(setup: SearchSetup, best: Point) -> Task:
 # -- winner ------------------------------------------------------------------------------------------------------------
 
 
+def _needs(setup: SearchSetup, entry: Entry) -> str:
+    """Return the files that register a model, for a sentence."""
+    if files := _plugin_names(setup):
+        return listed(files)
+    return "only icy" if entry.origin.startswith("icy.") else f"the code that registers {entry.qualified}"
+
+
 def plugin(setup: SearchSetup, best: Point) -> str:
     """Return the source of a plug-in file that registers a point of the space as a model of its own."""
     entry, name = best.entry, setup.spec.winner
-    needs = f"It needs {listed(_plugin_names(setup)) or 'only icy'}."
-    about = f"The hidden size in the search was {best.hidden}. {needs}"
+    about = f"The hidden size in the search was {best.hidden}. It needs {_needs(setup, entry)}."
     limited = f", representations={tuple(entry.representations)!r}" if entry.representations else ""
     return PLUGIN.format(
         version=__version__,
-        name=best.name,
-        about=textwrap.fill(about, 100),
+        name=in_a_line(best.name),
+        about=textwrap.fill(about, 100, initial_indent="# ", subsequent_indent="# "),
         side=entry.kind,
         winner=name,
+        source=WINNERS,
         representations=limited,
-        description=f"The {entry.kind} {best.name}.",
+        description=repr(f"The {entry.kind} {in_a_line(best.name)}."),
         options=f"**({dict(best.options)!r} | options)" if best.options else "**options",
         model=entry.name,
     )

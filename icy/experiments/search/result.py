@@ -62,10 +62,14 @@ class Finalist:
     larger: Measured | None = None
 
     def shrinkage(self, place: int) -> float:
-        """Return the new value minus that in the search, of the objective with this index; NaN if unknown."""
+        """Return the new value minus that in the search, of the objective with this index.
+
+        It is NaN without one of these values, and if one of them is only a bound.
+        """
         if self.search is None or not (self.search.known and self.again.known):
             return math.nan
-        return self.again.values[place].value - self.search.values[place].value
+        old, new = self.search.values[place], self.again.values[place]
+        return math.nan if old.bound or new.bound else new.value - old.value
 
 
 @dataclass(frozen=True, repr=False)

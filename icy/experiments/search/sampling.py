@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sqlite3
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +84,7 @@ class Trials:
         }
         self._directions = [one.direction for one in setup.objectives]
         self._storage: RDBStorage | None = None
+        self._corrected: dict[int, FrozenTrial] = {}
         self.study = self._open(folder)
 
     def _open(self, folder: Path | None) -> Study:
@@ -92,7 +95,9 @@ class Trials:
             return optuna.create_study(directions=self._directions)
         path = folder / DATABASE
         try:
-            self._storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+            # "?", "%" and "{" in the name of a folder have a meaning in the URL, so that it does not hold the path.
+            connect = partial(sqlite3.connect, path, check_same_thread=False)
+            self._storage = optuna.storages.RDBStorage(f"sqlite:///{DATABASE}", engine_kwargs={"creator": connect})
             self._require_no_other_report(self._storage, folder)
             return optuna.create_study(
                 storage=self._storage, study_name=self._setup.name, directions=self._directions, load_if_exists=True
@@ -123,8 +128,9 @@ class Trials:
             self._storage.engine.dispose()
 
     def ended(self) -> list[FrozenTrial]:
-        """Return the trials that have ended, by number."""
-        return sorted(self.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
+        """Return the trials that have ended, by number, with the values of `correct`."""
+        saved = sorted(self.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
+        return [self._corrected.get(trial.number, trial) for trial in saved]
 
     def batch(self, first: int, count: int) -> list[Choices]:
         """Return the dimensions of the points of some trials: of ended trials as they are, of others drawn now.
@@ -186,12 +192,21 @@ class Trials:
             values: values of the objectives; None if it failed.
             about: further facts, for Optuna's attributes.
         """
+        self.study.add_trial(self._trial(params, values, about))
+
+    def correct(self, number: int, values: Sequence[float] | None) -> None:
+        """Replace the values of a saved trial if its replicates were trained again; the file keeps the first values."""
+        saved = self.ended()[number]
+        if saved.values != values:
+            self._corrected[number] = self._trial(saved.params, values, saved.user_attrs)
+
+    def _trial(self, params: Fields, values: Sequence[float] | None, about: Fields) -> FrozenTrial:
         import optuna
 
         state = optuna.trial.TrialState.FAIL if values is None else optuna.trial.TrialState.COMPLETE
         arguments: dict[str, Any] = {"values": None if values is None else list(values), "user_attrs": dict(about)}
-        self.study.add_trial(
-            optuna.trial.create_trial(state=state, params=dict(params), distributions=self._distributions, **arguments)
+        return optuna.trial.create_trial(
+            state=state, params=dict(params), distributions=self._distributions, **arguments
         )
 
     def importances(self, count: int) -> list[dict[str, float]]:

@@ -26,7 +26,7 @@ from icy.experiments.trackers.make import watching
 from icy.experiments.user_models import Models, with_model_names
 from icy.experiments.watcher import Watcher
 
-from .measuring import NOT_ON_FILE, Measured, Measuring, about
+from .measuring import Measured, Measuring, about
 from .page import write_report
 from .result import Finalist, SearchResult, SearchTrial, ranked
 from .sampling import Trials, quiet_optuna, require_optuna
@@ -95,8 +95,10 @@ def first_plan(setup: SearchSetup) -> tuple[Plan, int]:
     """Return the plan of the first batch of trials, and the number of these trials, without training."""
     require_optuna()
     with quiet_optuna():
+        measuring = Measuring(setup, lambda: None)
+        measuring.check_later()
         points = [*map(setup.space.point, Trials(setup, None).batch(0, min(setup.spec.batch, setup.trials)))]
-        return Measuring(setup, lambda: None).plan(points, setup.rungs[0])[0], len(points)
+        return measuring.plan(points, setup.rungs[0])[0], len(points)
 
 
 def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> SearchResult:
@@ -107,10 +109,11 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
         watcher: makes the callbacks of a run.
     """
     require_optuna()
+    measuring = Measuring(setup, watcher, RETRIES)
+    measuring.check_later()
     store = store_of(setup.spec)
     store.prepare()
     with _alone(store.folder), quiet_optuna(), contextlib.closing(Trials(setup, store.folder)) as ended:
-        measuring = Measuring(setup, watcher, RETRIES)
         trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
         finalists, baselines = _again(setup, measuring, trials)
         result = SearchResult(trials, finalists, baselines, ended.importances(len(trials)), store.folder, setup=setup)
@@ -136,7 +139,11 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list[SearchTrial]:
-    """Return all trials, measured at the first rung, batch by batch."""
+    """Return all trials, measured at the first rung, batch by batch; with `rerun="never"` those with all records.
+
+    Raises:
+        StoreError: no trial has all records.
+    """
     found: list[SearchTrial] = []
     while len(found) < setup.trials:
         batch = ended.batch(len(found), min(setup.spec.batch, setup.trials - len(found)))
@@ -145,13 +152,15 @@ def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list
         saved = len(ended.ended()) - len(found)
         measured = measuring.measure([*map(setup.space.point, batch)], setup.rungs[0])
         for place, (params, one) in enumerate(zip(batch, measured, strict=True)):
-            if one.problem == NOT_ON_FILE:
-                raise StoreError(
-                    f"Trial {len(found)} ({one.point.name}) has no record of some of its replicates, so later trials "
-                    "are unknown; leave out rerun='never' (--rerun) to train them."
-                )
+            if not one.whole:  # later trials depend on the values of this one
+                if not found:
+                    raise StoreError(f"The folder '{setup.spec.out}' has no results of this search.")
+                return found
+            values = [value.value for value in one.values] if one.known else None
             if place >= saved:
-                ended.add(params, [value.value for value in one.values] if one.known else None, about(one))
+                ended.add(params, values, about(one))
+            else:
+                ended.correct(len(found), values)
             found.append(SearchTrial(len(found), params, (one,)))
     return found
 
@@ -166,6 +175,8 @@ def _halve(setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTria
         if not best:
             break
         measured = measuring.measure([found[number].last.point for number in best], changes)
+        if not all(one.whole for one in measured):
+            break
         for number, one in zip(best, measured, strict=True):
             found[number] = replace(found[number], rungs=(*found[number].rungs, one))
     return found
@@ -174,7 +185,7 @@ def _halve(setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTria
 def _again(
     setup: SearchSetup, measuring: Measuring, trials: Sequence[SearchTrial]
 ) -> tuple[list[Finalist], list[Finalist]]:
-    """Measure the best trials and the baselines again, with new seeds and words.
+    """Measure the best trials and the baselines again, with new seeds and words; with `rerun="never"` from records.
 
     Baselines have the hidden size of the best trial.
     """
@@ -186,6 +197,8 @@ def _again(
     baselines = [replace(point, hidden=first.hidden, params=size) for point in setup.baselines]
     points = [*(one.last.point for one in best), *baselines]
     again = measuring.measure(points, setup.again())
+    if not all(one.whole for one in again):
+        return [], []
     larger: Sequence[Measured | None] = [None] * len(points)
     if setup.spec.larger:
         larger = measuring.measure(points, setup.again(larger=True))

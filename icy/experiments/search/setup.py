@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import get_args
@@ -13,11 +13,12 @@ from icy.analysis.people_distance import PeopleAccuracies, grammars_of, publishe
 from icy.config.search_spec import SearchSpec
 from icy.config.specs import ProbeSpec, RunSpec, names
 from icy.config.types import SamplerName
-from icy.core.checks import LARGEST_SEED, real_number, seed_list, whole_number
-from icy.core.errors import InvalidSettingError, require_known
+from icy.core.checks import LARGEST_SEED, parse_whole, real_number, seed_list, whole_number
+from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.registry import registry
 from icy.core.text import listed, several, words
 from icy.core.types import Choices, Fields
+from icy.experiments.sweep_file import by_field
 from icy.grammars import canonical_name
 from icy.languages.frequencies import is_meanings_file, read_meanings
 from icy.languages.meanings import spaces_in
@@ -39,6 +40,8 @@ IN_A_RUNG = (
     *("meanings", "vocab_size", "word_length", "seeds", "target", "cap", "max_updates", "held_out", "split"),
     *("representation", "symbols", "preset", "settings"),
 )
+NO_TABLES = "rungs needs tables of settings, each under [[rungs]] in TOML, and larger needs one, under [larger]."
+WINNERS = "icy search"  # source of the models in winner.py
 RULE = 2  # version of the rule that draws points; a new version makes new searches
 LATER = 1000  # the list of instances of the games that measure finalists again: other languages
 
@@ -87,10 +90,7 @@ class SearchSetup:
     def name(self) -> str:
         """The name of this search in its database: it depends on all that determines the trials."""
         spec = _by_content({name: getattr(self.spec, name) for name in IN_A_RUNG})
-        own: Choices = {}
-        if self.people is not None:
-            means = zip(self.people.conditions, self.people.means.tolist(), strict=True)
-            own = {"people": [[*condition, mean] for condition, mean in means], "instances": self.spec.instances}
+        own = {} if self.people is None else {"people": self._people_name, "instances": self.spec.instances}
         what: Choices = {
             "space": self.space.to_json(),
             "objectives": [[o.text, o.direction] for o in self.objectives],
@@ -101,9 +101,17 @@ class SearchSetup:
             "spec": {k: v if isinstance(v, dict) else str(v) for k, v in spec.items()},
             "grammars": self.grammars,
             "protocol": str(self.spec.protocol),
+            **({"frequencies": str(self.spec.frequencies)} if self.spec.frequencies is not None else {}),
             **own,
         }
         return hashlib.sha256(config_text(what).encode()).hexdigest()[:12]
+
+    @property
+    def _people_name(self) -> str:
+        """The name of published people; of others their conditions and mean accuracies, also if the file is renamed."""
+        if _are_published(self.spec.people) or self.people is None:
+            return ICY22
+        return config_text({"conditions": self.people.conditions, "means": self.people.means.tolist()})
 
     def new_seeds(self, count: int) -> list[int]:
         """Return seeds that no rung of the search uses, so that the words are new, too."""
@@ -116,8 +124,10 @@ class SearchSetup:
     def again(self, larger: bool = False) -> Choices:
         """Return the settings of the second measurement: of the last rung, or larger ones, with new seeds."""
         changes = {**self.rungs[-1], **(by_field(self.spec.larger) if larger else {})}
-        count = changes["seeds"] if larger and "seeds" in self.spec.larger else self.spec.new_seeds
-        seeds = self.new_seeds(count) if isinstance(count, int) else seed_list(count)
+        given = changes["seeds"] if larger and "seeds" in self.spec.larger else self.spec.new_seeds
+        seeds = seed_list(given)
+        if parse_whole(str(given)) is not None:
+            seeds = self.new_seeds(len(seeds))
         return {**changes, "seeds": seeds, "list_seed": LATER}
 
     def specs_of(self, point: Point, changes: Fields) -> list[RunSpec]:
@@ -162,11 +172,6 @@ def _by_content(settings: Fields) -> Choices:
     return {**settings, "meanings": content_name(read_meanings(settings["meanings"])[1].file)}
 
 
-def by_field(options: Fields) -> Choices:
-    """Return options by the names of their fields."""
-    return {name.replace("-", "_"): value for name, value in options.items()}
-
-
 def set_up(spec: SearchSpec) -> SearchSetup:
     """Return the setup of a search.
 
@@ -188,6 +193,10 @@ def set_up(spec: SearchSpec) -> SearchSetup:
     names_of_baselines = BASELINES[space.side] if spec.baselines is None else words(spec.baselines)
     baselines = [entry for name in names_of_baselines for entry in registry.match(name, space.side)]
     points = tuple(Point(entry, space.hidden) for entry in baselines)
+    if (known := registry.find(space.side, spec.winner)) is not None and known.source != WINNERS:
+        raise InvalidSettingError(
+            f"A {space.side} is already called '{spec.winner}': choose another name of the winner (--winner)."
+        )
     setup = SearchSetup(spec, space, tuple(objectives), people, points)
     _check_new_seeds(setup)
     _warn_of_idle(setup)
@@ -202,10 +211,14 @@ def _warn_of_idle(setup: SearchSetup) -> None:
         log.warning("%s %s nothing: the games of the study have sizes of their own.", listed(given), do)
 
 
+def _are_published(people: str | Path) -> bool:
+    return str(people).lower() == ICY22
+
+
 def _people(spec: SearchSpec) -> PeopleAccuracies:
-    if str(spec.people).lower() == ICY22:
+    if _are_published(spec.people):
         return published_accuracies()
-    return study_accuracies(read_rows(Path(spec.people)))
+    return study_accuracies(read_rows(Path(str(spec.people))))
 
 
 def _check_numbers(spec: SearchSpec) -> None:
@@ -214,23 +227,38 @@ def _check_numbers(spec: SearchSpec) -> None:
     for name, least in (("trials", 1), ("batch", 1), ("finalists", 0), ("new_seeds", 2), ("instances", 1)):
         whole_number(name, getattr(spec, name), least=least)
     whole_number("sampler_seed", spec.sampler_seed, least=0)
+    seed_list(spec.new_seeds)  # raises if they are too many
     if not 0 < real_number("keep", spec.keep) <= 1:
         raise InvalidSettingError(
             f"keep is the share of trials that go to the next rung, above 0 to 1, not {spec.keep}."
         )
-    if not spec.winner.isidentifier():
+    if not (isinstance(spec.winner, str) and spec.winner.isidentifier()):
         raise InvalidSettingError(f"The name of the winner consists of letters, digits and '_', not '{spec.winner}'.")
-    for axis in (name for name in spec.axes if name != "hidden"):
-        given = getattr(spec, axis)
+    if not isinstance(spec.space, Mapping):
+        raise InvalidSettingError(f"`space` needs a table of options with their values, not {quoted(spec.space)}.")
+    if spec.word_seeds is not None:
+        raise InvalidSettingError(
+            "A search takes no word_seeds: each of its seeds has its own words, so that finalists get new words."
+        )
+    _check_axes(spec.axes, {name: getattr(spec, name) for name in spec.axes})
+    if not isinstance(spec.rungs, (list, tuple)):
+        raise InvalidSettingError(NO_TABLES)
+    for what, table in (*(("rungs", rung) for rung in spec.rungs), ("larger", spec.larger)):
+        if not isinstance(table, Mapping):
+            raise InvalidSettingError(NO_TABLES)
+        own = by_field(table)
+        for name in own:
+            require_known(f"setting in {what}", name, (*IN_A_RUNG, "instances"))
+        _check_axes(spec.axes, own)
+
+
+def _check_axes(axes: Sequence[str], settings: Fields) -> None:
+    """Raise if settings have several values along an axis other than the hidden size."""
+    for axis in (name for name in axes if name != "hidden" and name in settings):
+        given = settings[axis]
         found = spaces_in(given) if axis == "meanings" else several(given)
         if len(found) != 1 or given == "all":
             raise InvalidSettingError(f"A search has one value of {axis}; only models, their options and hidden vary.")
-    for what, tables in (("rungs", spec.rungs), ("larger", [spec.larger])):
-        for table in tables if isinstance(tables, (list, tuple)) else [tables]:
-            if not isinstance(table, Mapping):
-                raise InvalidSettingError(f"{what} needs tables of settings, each under [[rungs]] in TOML.")
-            for name in by_field(table):
-                require_known(f"setting in {what}", name, (*IN_A_RUNG, "instances"))
 
 
 def _check_new_seeds(setup: SearchSetup) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from icy.config.search_spec import SearchSpec
 from icy.core.checks import hidden_list
+from icy.core.choices import split_name
 from icy.core.entry import Entry
-from icy.core.errors import InvalidSettingError, quoted
+from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.registry import SIDES
 from icy.core.text import several, words
 from icy.core.types import Choices, Fields
@@ -109,6 +110,8 @@ def space_of(spec: SearchSpec) -> Space:
     """
     if not words(spec.model):
         raise InvalidSettingError("No model was given; `icy list models` shows all.")
+    if spec.side:
+        require_known("side", spec.side, SIDES)
     sides = [spec.side] if spec.side else SIDES
     found = usable_models(spec.model, str(spec.representation), sides)
     if len({entry.kind for entry in found}) > 1:
@@ -129,7 +132,8 @@ def space_of(spec: SearchSpec) -> Space:
 def _options(spec: SearchSpec, entries: Sequence[Entry]) -> tuple[dict[str, tuple[Any, ...]], Choices]:
     """Return the options to choose with their values, and the options with a single value.
 
-    They are the options in `space`. If all of these have a single value, a single model's other options are chosen too.
+    They are the options in `space`. If all of these have a single value, a single model's other options are chosen too,
+    except those in its name.
     """
     found = {name.replace("-", "_"): value for name, value in spec.space.items()}
     found = {name: _values(name, value) for name, value in found.items()}
@@ -137,8 +141,12 @@ def _options(spec: SearchSpec, entries: Sequence[Entry]) -> tuple[dict[str, tupl
         for name, values in found.items():
             for value in values:
                 entry.with_choices({name: value})  # raises for an option or a value that it does not have
+    named = {option.lower() for model in words(spec.model) for option in split_name(model)[1] or {}}
+    if both := [name for name in found if name.lower() in named]:
+        raise InvalidSettingError(f"The option {both[0]} is in the name of a model and in `space`; keep one.")
     if len(entries) == 1 and all(len(values) == 1 for values in found.values()):
-        found = {**{name: tuple(values) for name, values in entries[0].choices.items()}, **found}
+        free = {name: tuple(values) for name, values in entries[0].choices.items() if name.lower() not in named}
+        found = {**free, **found}
     fixed = {name: values[0] for name, values in found.items() if len(values) == 1}
     return {name: values for name, values in found.items() if name not in fixed}, fixed
 
@@ -147,7 +155,12 @@ def _values(name: str, value: object) -> tuple[Any, ...]:
     if name in (MODEL, HIDDEN):
         raise InvalidSettingError(f"`{name}` is not an option of a model: give its values in `{name}`, not in `space`.")
     found = several(value) if isinstance(value, (str, int, float, list, tuple)) else []
-    if not found or not all(isinstance(one, SCALARS) for one in found):
-        raise InvalidSettingError(f"`space` needs a list of texts, numbers or true and false for {name}, not "
-                                  f"{quoted(value)}.")  # fmt: skip
+    if not found or not all(_can_be_stored(one) for one in found):
+        raise InvalidSettingError(
+            f"`space` needs a list of texts, finite numbers or true and false for {name}, not {quoted(value)}."
+        )
     return tuple(dict.fromkeys(found))
+
+
+def _can_be_stored(value: object) -> bool:
+    return isinstance(value, SCALARS) and (not isinstance(value, float) or math.isfinite(value))

@@ -94,3 +94,10 @@ def test_wrong_arguments_and_repeated_failures_are_reported_once(tmp_path: Path)
     result = run("check", "sender/Stops", "--plugin", str(file))
     assert result.stdout.count("no such size") == 1
     assert result.stdout.count("as made_by_name") == result.stdout.count("FAIL") - 1 > 10
+
+
+@pytest.mark.slow
+def test_options_in_names_are_printed() -> None:
+    lines = run("check", "sender/Composed[cell=RNN]").stdout.splitlines()
+    assert lines[0].startswith("sender/Composed[cell=RNN]  ")
+    assert lines[-1].startswith("sender/Composed[cell=RNN] keeps its contract")

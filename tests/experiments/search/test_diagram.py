@@ -42,6 +42,13 @@ def test_a_diagram_shows_both_ends_and_every_part(side: str, name: str) -> None:
     assert figure.axes[0].get_title().startswith(f"{side}/{name}, E=")
 
 
+def test_a_long_name_is_in_several_lines() -> None:
+    name = "Composed[decoder=hierarchy,feedback=true,cell=dgsend,encoder=perceptron,embedding=joined,norm=layer]"
+    title = diagram(Task(registry.get(name, "sender"), MeaningSpace(2, 2), hidden_size=8)).axes[0].get_title()
+    assert title.replace("\n", "") == f"sender/{name}, E=8"
+    assert max(map(len, title.splitlines())) < 56
+
+
 def test_a_container_names_its_parts() -> None:
     model = create_receiver("Transformer", "3x4", 6, 4, 8)
     kinds = [kind for _, kind, _ in parts_of(model, torch.zeros(2, 6, dtype=torch.int64))]

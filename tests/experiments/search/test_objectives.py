@@ -110,6 +110,11 @@ def test_the_distance_to_people_is_of_the_games_alone() -> None:
     assert not parse("people").value([*RECORDS, *games[1:]], people).known
 
 
+def test_a_difference_needs_no_spaces() -> None:
+    texts = ("ratio:perm - ratio:rot", "ratio:perm-ratio:rot", "ratio:perm  -\tratio:rot", " ratio: perm - ratio :rot ")
+    assert {parse(text) for text in texts} == {parse(texts[0])}
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -9,7 +9,7 @@ from typing import cast
 from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import Value
 from icy.experiments.search.page import picture
-from icy.experiments.search.result import SearchResult, SearchTrial, fronts
+from icy.experiments.search.result import Finalist, SearchResult, SearchTrial, fronts
 from icy.experiments.search.search import _again, _halve
 from icy.experiments.search.space import Point
 
@@ -47,6 +47,18 @@ def test_the_front_is_of_the_last_rung_with_values() -> None:
     assert [one.number for one in result.front] == [1, 2]
     picture(result.objectives, trials[1:], result.front)
     assert SearchResult(trials[:1], setup=setup).front == []
+
+
+def test_bounds_have_no_shrinkage() -> None:
+    setup = setup_of(maximize=["ratio:perm"], minimize=())
+    point = setup.space.point({"model": "FC1L"})
+
+    def shrinkage(old: Value, new: Value) -> float:
+        return Finalist("FC1L", Measured(point, (old,)), Measured(point, (new,))).shrinkage(0)
+
+    assert shrinkage(Value(3.0), Value(2.0)) == -1.0
+    cut = Value(20.0, bound=">")
+    assert all(map(math.isnan, (shrinkage(cut, cut), shrinkage(Value(3.0), cut), shrinkage(cut, Value(3.0)))))
 
 
 def test_the_picture_names_the_better_direction_and_marks_values_that_were_cut() -> None:

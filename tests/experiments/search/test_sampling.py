@@ -98,6 +98,34 @@ def test_importances_are_shares(tmp_path: Path) -> None:
     assert math.isclose(sum(found.values()), 1)
 
 
+@pytest.mark.slow
+def test_a_trial_that_was_trained_again_has_its_new_values(tmp_path: Path) -> None:
+    """A failure that `rerun="failed"` repairs counts for the importances and for later trials."""
+    setup = setup_of(model="sender/FC1L", space=OPTIONS)
+    with quiet_optuna(), closing(Trials(setup, tmp_path)) as trials:
+        points = trials.batch(0, 4)
+        for params in points:
+            trials.add(params, None, {})
+        assert trials.importances(4) == [{}]
+    with quiet_optuna(), closing(Trials(setup, tmp_path)) as trials:
+        for number in range(4):
+            trials.correct(number, [float(number)])
+        assert [trial.values for trial in trials.ended()] == [[0.0], [1.0], [2.0], [3.0]]
+        assert [dict(trial.params) for trial in trials.ended()] == points
+        assert math.isclose(sum(trials.importances(4)[0].values()), 1)
+
+
+@pytest.mark.parametrize("name", ["a?b=1", "ä {b} %3f#"])
+def test_a_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    with quiet_optuna(), closing(Trials(setup_of(), folder)) as trials:
+        trials.add({"model": "FC1L"}, [1.0], {})
+    assert [file.name for file in folder.iterdir()] == [DATABASE]
+    with quiet_optuna(), closing(Trials(setup_of(), folder)) as trials:
+        assert len(trials.ended()) == 1
+
+
 def test_a_damaged_database_is_explained(tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_text("no database")
     with quiet_optuna(), pytest.raises(StoreError, match="cannot be read"):

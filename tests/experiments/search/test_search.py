@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import icy
 from icy import testing
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import registry
+from icy.experiments.search.page import plugin
 from icy.experiments.search.result import SearchResult
-from icy.experiments.search.sampling import Trials, quiet_optuna
+from icy.experiments.search.sampling import quiet_optuna
 from icy.experiments.search.search import LOCK, _alone
 from icy.experiments.watcher import Watcher
 
@@ -110,6 +111,56 @@ def test_the_winner_is_a_plug_in_of_its_own(fields: str, tmp_path: Path) -> None
     assert made[0].state_dict().keys() == made[1].state_dict().keys()
 
 
+@pytest.mark.parametrize("text", ['a"b', 'x""" + 1', "it's", "back\\", "two\nlines", "naïve, {braces}"])
+def test_the_winner_is_python_for_any_value(text: str) -> None:
+    setup = setup_of(model="sender/FC1L", space={"word": [text, "y"]}, options={})
+    source = plugin(setup, setup.space.point({"word": text}))
+    code = ast.parse(source)
+    (made,) = [node for node in ast.walk(code) if isinstance(node, ast.Dict)]
+    assert ast.literal_eval(made) == {"word": text}
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_the_winner_names_the_code_that_it_needs(tmp_path: Path) -> None:
+    built_in = setup_of()
+    assert "It needs only icy." in plugin(built_in, built_in.space.point({"model": "FC1L"}))
+    own = setup_of(model="Mine", plugin=plugin_file(tmp_path, CHOICES))
+    assert "It needs mine.py." in plugin(own, own.space.point(own.space.nth(0)))
+    here = setup_of(model="Mine")  # registered before, as by a notebook
+    assert "the code that registers" in plugin(here, here.space.point(here.space.nth(0)))
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_the_report_has_a_command_that_checks_the_winner(tmp_path: Path) -> None:
+    file = plugin_file(tmp_path, CHOICES)
+    search(tmp_path / "my results", model="Mine", plugin=file, trials=1, winner="Best")
+    command = f"icy check --plugin {file} --plugin '{tmp_path}/my results/winner.py' Best"
+    assert command in (tmp_path / "my results" / "search.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_name_of_an_earlier_winner_may_be_used_again(tmp_path: Path) -> None:
+    search(tmp_path, trials=1)
+    registry.load_file(tmp_path / "winner.py")
+    assert setup_of().spec.winner == "Winner"
+
+
+@pytest.mark.slow
+def test_saved_results_are_shown_without_training(tmp_path: Path) -> None:
+    """A trial without records is not saved as failed, so that a later call trains it."""
+    with pytest.raises(StoreError, match="has no results of this search"):
+        search(tmp_path, rerun="never", **SPACE)
+    stop = Stop(6)
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path, watcher=stop, **SPACE)
+    shown = search(tmp_path, rerun="never", finalists=1, new_seeds=2, rungs=[{}, {"seeds": 2}], **SPACE)
+    assert [(len(trial.rungs), trial.last.known) for trial in shown.trials] == [(1, True)] * len(shown.trials)
+    assert (len(shown.trials), shown.finalists) == (3, [])
+    whole = search(tmp_path, **SPACE)
+    assert summary(whole)[:3] == summary(shown)
+    assert all(trial.last.known for trial in whole.trials)
+
+
 @pytest.mark.slow
 def test_a_trial_that_cannot_be_trained_has_no_value(tmp_path: Path) -> None:
     result = search(tmp_path, settings={"check_every": 20, "max_steps": 20}, target=0.95, model=["sender/FC1L",
@@ -117,14 +168,6 @@ def test_a_trial_that_cannot_be_trained_has_no_value(tmp_path: Path) -> None:
     assert all(trial.last.problem for trial in result.trials if not trial.last.known)
     assert any(not trial.last.known for trial in result.trials)
     assert "has no value: concat did not reach" in (tmp_path / "search.md").read_text()
-
-
-def test_a_trial_without_records_is_not_saved_as_ended(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"Trial 0 \(FC.L\) has no record"):
-        search(tmp_path, rerun="never")
-    assert all(trial.last.known for trial in search(tmp_path).trials)
-    with quiet_optuna(), contextlib.closing(Trials(setup_of(), tmp_path)) as trials:
-        assert [trial.values is None for trial in trials.ended()] == [False, False]
 
 
 def test_two_searches_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:

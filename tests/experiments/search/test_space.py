@@ -10,7 +10,7 @@ import pytest
 from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.search.measuring import Measuring
-from icy.study.rows import frame_of
+from icy.study.rows import COLUMNS, frame_of
 from icy.study.spec import StudySpec
 
 from .helpers import CHOICES, plugin_file, setup_of
@@ -40,6 +40,12 @@ def test_a_family_is_searched_along_all_that_it_declares(tmp_path: Path) -> None
     assert space.values == {"depth": (1, 2), "tanh": (False, True)}
     assert space.point({"depth": 2, "tanh": True}).name == "Mine[depth=2,tanh=true]"
     assert space.point({"depth": 1, "tanh": False}).name == "Mine"
+    for default, other in (("1", "2"), ("2", "1")):
+        rest = setup_of(model=f"Mine[Depth={default}]").space
+        assert dict(rest.values) == {"tanh": (False, True)}
+        assert rest.point({"tanh": True}).name == {"1": "Mine[tanh=true]", "2": "Mine[depth=2,tanh=true]"}[default]
+        with pytest.raises(IcyError, match="depth is in the name of a model and in `space`"):
+            setup_of(model=f"Mine[depth={default}]", space={"depth": other})
     part = setup_of(model="Mine", space={"depth": [1, 2]}).space
     assert part.values == {"depth": (1, 2)}
     with pytest.raises(IcyError, match="has no option 'width'"):
@@ -60,6 +66,7 @@ def test_the_name_depends_on_what_determines_the_trials_alone() -> None:
     assert name == setup_of(trials=3, finalists=2, workers=2, out="x", keep=0.5, larger={"meanings": "3x4"}).name
     others = [{"batch": 2}, {"sampler": "random"}, {"sampler_seed": 1}, {"seeds": 2}, {"hidden": "8,16"}]
     others += [{"maximize": "ratio:hol"}, {"rungs": [{"meanings": "2x2"}]}, {"settings": {"check_every": 10}}]
+    others += [{"frequencies": "zipf:1"}]
     assert len({name, *(setup_of(**one).name for one in others)}) == len(others) + 1
 
 
@@ -74,17 +81,17 @@ def test_a_table_of_meanings_is_known_by_its_content(tmp_path: Path) -> None:
     assert setup_of(meanings=str(second)).name not in names
 
 
-def test_people_are_known_by_their_accuracies(tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("first.csv", "second.csv")]
-
-    def name(file: Path, accuracy: float) -> str:
+def test_people_of_a_study_are_known_by_their_accuracies(tmp_path: Path) -> None:
+    def name(file: str, value: float) -> str:
         about = {"agent_kind": "human", "dataset": "synth", "grammar": "rot", "metric": "exact", "split": "held-out"}
-        frame_of({**about, "value": value} for value in (0.0, accuracy)).to_csv(file, index=False)
-        return setup_of(minimize="people", people=str(file)).name
+        row = {**dict.fromkeys(COLUMNS, ""), **about}
+        frame_of([{**row, "person": str(person), "value": value} for person in range(2)]).to_csv(tmp_path / file)
+        return setup_of(minimize="people", people=tmp_path / file).name
 
-    first = name(files[0], 0.5)
-    assert name(files[1], 0.5) == first
-    assert name(files[0], 0.6) != first
+    assert name("one.csv", 0.5) == name("two.csv", 0.5)
+    names = {name("one.csv", 0.25), name("one.csv", 0.5), setup_of(minimize="people").name}
+    assert len(names) == 3
+    assert setup_of(minimize="people", people="Icy22").name in names
 
 
 def test_meanings_may_be_a_list_of_one_space(tmp_path: Path) -> None:
@@ -100,6 +107,9 @@ def test_finalists_get_seeds_that_no_rung_used() -> None:
     setup = setup_of(rungs=[{"seeds": 1}, {"seeds": "200-202"}], new_seeds=3, larger={"meanings": "3x4", "seeds": 2})
     assert setup.again() == {"seeds": [203, 204, 205], "list_seed": 1000}
     assert setup.again(larger=True) == {"seeds": [203, 204], "meanings": "3x4", "list_seed": 1000}
+    assert setup_of(larger={"seeds": "2"}).again(larger=True)["seeds"] == [124, 125]
+    with pytest.raises(IcyError, match="at most 10000"):
+        setup_of(larger={"seeds": 10**6})
     with pytest.raises(IcyError, match="The seed 201 of `larger` was used"):
         setup_of(rungs=[{"seeds": "200-202"}], larger={"seeds": "201,300"})
 
@@ -130,6 +140,36 @@ def test_settings_without_effect_in_games_are_named(caplog: pytest.LogCaptureFix
     assert warning.startswith("meanings, word_length, seeds and target do nothing: the games of the study")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"rungs": [{}, {"meanings": "3y3"}]}, "'3y3' is not a meaning space"),
+        ({"rungs": [{}, {"word_length": -1}]}, "The word length"),
+        ({"rungs": [{}, {}, {"target": 2.0}]}, "The target"),
+        ({"rungs": [{}, {"set": {"learning_rte": 0.1}}]}, "No training setting is called 'learning_rte'"),
+        ({"rungs": [{}, {"preset": "foo"}]}, "No preset is called 'foo'"),
+        ({"larger": {"meanings": "5z"}}, "'5z' is not a meaning space"),
+        ({"minimize": "people:eng", "larger": {"instances": 0}}, "instances"),
+    ],
+)
+def test_settings_of_later_measurements_are_checked_before_the_training(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(IcyError, match=said):
+        Measuring(setup_of(**given), lambda: None).check_later()
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_model_may_refuse_a_later_rung(tmp_path: Path) -> None:
+    """Here the first two points do; the settings themselves are accepted."""
+    file = plugin_file(tmp_path)
+    file.write_text(file.read_text().replace("super()", "assert depth > 1 or space.values < 4\n        super()"))
+    setup = setup_of(model="Mine", plugin=file, space={"depth": [1, 2]}, rungs=[{}, {"meanings": "2x4"}], baselines=())
+    measuring = Measuring(setup, lambda: None)
+    measuring.check_later()
+    _, (refused, accepted) = measuring.plan([setup.space.point({"depth": depth}) for depth in (1, 2)], setup.rungs[1])
+    assert isinstance(refused, IcyError)
+    assert isinstance(accepted, list)
+
+
 @pytest.mark.usefixtures("forgetting")
 def test_a_single_value_is_fixed(tmp_path: Path) -> None:
     declared = plugin_file(tmp_path, CHOICES)
@@ -147,12 +187,14 @@ def test_a_single_value_is_fixed(tmp_path: Path) -> None:
     ("given", "said"),
     [
         ({"model": ()}, "No model was given"),
+        ({"side": "senders"}, "No side is called 'senders'"),
         ({"model": "FC2L", "side": "sender"}, "There is nothing to choose"),
         ({"model": "*/FC1L"}, "choose a side"),
         ({"representation": "soft,gumb"}, "one value of representation"),
         ({"space": {"hidden": [8, 16]}}, "give its values in `hidden`"),
-        ({"space": {"layers": [[1], [2]]}}, "a list of texts, numbers"),
-        ({"space": {"layers": []}}, "a list of texts, numbers"),
+        ({"space": {"layers": [[1], [2]]}}, "a list of texts, finite numbers"),
+        ({"space": {"layers": []}}, "a list of texts, finite numbers"),
+        ({"space": {"layers": [1.0, float("inf")]}}, "a list of texts, finite numbers"),
         ({"sampler": "grid"}, "No sampler is called 'grid'"),
         ({"keep": 0.0}, "above 0 to 1"),
         ({"trials": 0}, "trials"),
@@ -164,6 +206,16 @@ def test_a_single_value_is_fixed(tmp_path: Path) -> None:
         ({"minimize": "people", "people": "missing.csv"}, "cannot be read"),
         ({"baselines": "FC9"}, "FC9"),
         ({"winner": "the best"}, "letters, digits"),
+        ({"winner": None}, "letters, digits"),
+        ({"space": ["layers"]}, "needs a table"),
+        ({"people": None, "minimize": "people"}, "cannot be read"),
+        ({"new_seeds": 10**7}, "at most 10000"),
+        ({"winner": "FC1L"}, "A sender is already called 'FC1L'"),
+        ({"word_seeds": 2}, "takes no word_seeds"),
+        ({"rungs": [{}, {"meanings": ["2x2", "2x3"]}]}, "one value of meanings"),
+        ({"rungs": [{"representation": "all"}]}, "one value of representation"),
+        ({"rungs": {"seeds": 1}}, r"each under \[\[rungs\]\]"),
+        ({"larger": "3x4"}, r"under \[larger\]"),
     ],
 )
 def test_wrong_settings_are_explained(given: dict[str, Any], said: str) -> None:
