@@ -85,7 +85,7 @@ class Split:
         Args:
             space: the space.
             seed: the seed.
-            existing: numbers of the meanings that exist, in order, of which the share is held out; by default all.
+            existing: numbers of the meanings that exist, in order; the share is of these. By default, all exist.
 
         Raises:
             InvalidSettingError: as in `check`; for `existing`, also if the seed leaves too few meanings to hold out.
