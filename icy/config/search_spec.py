@@ -39,7 +39,8 @@ class SearchSpec(ProbeSpec):
         new_seeds: number of seeds of these measurements.
         larger: settings of a second measurement of finalists and baselines, as in {"meanings": "5x10"}.
         baselines: names of models that are measured with the finalists; by default HierZero:dgsend, FC2L and
-            RNNAutoReg:LSTM among senders, and Hier:GRU and FC2L among receivers.
+            RNNAutoReg:LSTM among senders, and Hier:GRU and FC2L among receivers. Their hidden size is that of the best
+            trial, unless they have their own, as in "FC2L hidden=128".
         people: the people of the objective "people": "icy22", or a file with the rows of an exported study (.csv or
             .parquet).
         instances: games per dataset and grammar in the distance to people.

@@ -187,14 +187,16 @@ def _again(
 ) -> tuple[list[Finalist], list[Finalist]]:
     """Measure the best trials and the baselines again, with new seeds and words; with `rerun="never"` from records.
 
-    Baselines have the hidden size of the best trial.
+    Baselines have the hidden size of the best trial, or their own.
     """
     best = [one for one in ranked(setup.objectives, trials) if one.last.known][: setup.spec.finalists]
     if not best:
         return [], []
     first = best[0].last.point
     size = {HIDDEN: first.hidden} if HIDDEN in first.params else {}
-    baselines = [replace(point, hidden=first.hidden, params=size) for point in setup.baselines]
+    baselines = [
+        point if point.params else replace(point, hidden=first.hidden, params=size) for point in setup.baselines
+    ]
     points = [*(one.last.point for one in best), *baselines]
     again = measuring.measure(points, setup.again())
     if not all(one.whole for one in again):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import get_args
@@ -13,7 +13,7 @@ from icy.analysis.people_distance import PeopleAccuracies, grammars_of, publishe
 from icy.config.search_spec import SearchSpec
 from icy.config.specs import ProbeSpec, RunSpec, names
 from icy.config.types import SamplerName
-from icy.core.checks import LARGEST_SEED, parse_whole, real_number, seed_list, whole_number
+from icy.core.checks import LARGEST_SEED, hidden_list, parse_whole, real_number, seed_list, whole_number
 from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.registry import registry
 from icy.core.text import listed, several, words
@@ -28,7 +28,7 @@ from icy.study.rows import read_rows
 from icy.study.spec import StudySpec
 
 from .objectives import Objective, objectives_of
-from .space import Point, Space, space_of
+from .space import HIDDEN, Point, Space, space_of
 
 log = logging.getLogger(__name__)
 
@@ -190,17 +190,23 @@ def set_up(spec: SearchSpec) -> SearchSetup:
         for one in objectives:
             if one.of_people and one.terms[0].of:
                 people.part(one.terms[0].of)  # raises for an unknown dataset
-    names_of_baselines = BASELINES[space.side] if spec.baselines is None else words(spec.baselines)
-    baselines = [entry for name in names_of_baselines for entry in registry.match(name, space.side)]
-    points = tuple(Point(entry, space.hidden) for entry in baselines)
     if (known := registry.find(space.side, spec.winner)) is not None and known.source != WINNERS:
         raise InvalidSettingError(
             f"A {space.side} is already called '{spec.winner}': choose another name of the winner (--winner)."
         )
-    setup = SearchSetup(spec, space, tuple(objectives), people, points)
+    setup = SearchSetup(spec, space, tuple(objectives), people, tuple(_baselines(spec, space)))
     _check_new_seeds(setup)
     _warn_of_idle(setup)
     return setup
+
+
+def _baselines(spec: SearchSpec, space: Space) -> Iterator[Point]:
+    """Return the baselines; those with a hidden size of their own have it among their dimensions."""
+    for text in BASELINES[space.side] if spec.baselines is None else words(spec.baselines):
+        name, of_size, size = text.partition(f" {HIDDEN}=")
+        (hidden,) = hidden_list(size) if of_size else [space.hidden]
+        for entry in registry.match(name, space.side):
+            yield Point(entry, hidden, params={HIDDEN: hidden} if of_size else {})
 
 
 def _warn_of_idle(setup: SearchSetup) -> None:

@@ -134,6 +134,15 @@ def test_a_point_is_measured_by_ordinary_jobs() -> None:
     assert setup_of(minimize=["updates"]).grammars == ["concat"]
 
 
+def test_baselines_may_have_a_hidden_size_of_their_own() -> None:
+    own = setup_of(baselines="FC1L,sender/RNN*:GRU hidden=16,FC2L hidden=32", hidden=[8, 16]).baselines
+    assert own[0].name == "FC1L"
+    assert {point.name.partition(" ")[2] for point in own[1:-1]} == {"hidden=16"}
+    assert (own[-1].name, own[-1].hidden) == ("FC2L hidden=32", 32)
+    with pytest.raises(IcyError, match="The hidden size is a whole number of at least 1"):
+        setup_of(baselines="FC1L hidden=big")
+
+
 def test_settings_without_effect_in_games_are_named(caplog: pytest.LogCaptureFixture) -> None:
     setup_of(minimize="people")
     (warning,) = caplog.messages
