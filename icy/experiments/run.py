@@ -29,7 +29,7 @@ LOOK_SECONDS = 1.0  # between two checks of the other runs in the folder
 STACK_ON_CPU = 16  # replicates in one stack; larger stacks do not fit in the caches and are not faster
 
 
-def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> ProbeResult:
+def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0, tables: bool = True) -> ProbeResult:
     """Train and record the missing replicates of a plan, and return all of its results.
 
     Args:
@@ -37,6 +37,7 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
         watcher: callbacks.
         retries: how often a stack is restarted after its worker was killed, before it is recorded as failed. With 0, a
             killed worker is an error.
+        tables: whether to write the tables of the folder at the end. A caller with many plans writes them once.
 
     Returns:
         The results, of the class of the plan's kind of jobs (`JobKind.result`).
@@ -47,12 +48,12 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
     """
     started = time.time()
     try:
-        return _run(plan, watcher or Watcher(), retries)
+        return _run(plan, watcher or Watcher(), retries, tables)
     except KeyboardInterrupt:
         raise interrupt_with(finished_text(plan, started)) from None
 
 
-def _run(plan: Plan, watcher: Watcher, retries: int) -> ProbeResult:
+def _run(plan: Plan, watcher: Watcher, retries: int, tables: bool) -> ProbeResult:
     sweep_scratch()
     sweep_claims(plan.store.folder)
     rows, plan.store.plan_versions = list(plan.rows), plan.versions
@@ -65,11 +66,12 @@ def _run(plan: Plan, watcher: Watcher, retries: int) -> ProbeResult:
         if not plan.total:
             watcher.started(plan)
         else:
-            at_the_end.callback(write_tables, plan.store)  # tables of the finished replicates
+            if tables:
+                at_the_end.callback(write_tables, plan.store)  # tables of the finished replicates
             rows = _run_rows(plan, watcher, retries)
     records = [record for row in rows for record in row.filed]
     # Tables may have been removed, or made with another version of a plug-in.
-    if plan.start or (records and not tables_show(plan.store, records)):
+    if tables and (plan.start or (records and not tables_show(plan.store, records))):
         write_tables(plan.store)
     written = [path for path in tables_of(plan.store) if path.exists()]
     return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)

@@ -1,6 +1,7 @@
 """Tasks: the player, the condition and the protocol of simulated games."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from icy.config.settings import settings_for
 from icy.core.entry import STUDY_PLAYER, Entry
@@ -57,7 +58,7 @@ class StudyTask:
     most: int = 20_000
     training: Fields = field(default_factory=dict)
 
-    @property
+    @cached_property
     def entry(self) -> Entry:
         """The registry entry of the player."""
         return player_entry(self.player)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError
@@ -58,6 +58,7 @@ class Measuring:
     def __init__(self, setup: SearchSetup, watcher: Callable[[], Watcher | None], retries: int = 0) -> None:
         self._setup, self._watcher, self._retries = setup, watcher, retries
         self._some = False  # whether a point was not refused
+        self._started = False  # whether the records to start from are in the folder
 
     def plan(self, points: Sequence[Point], changes: Fields) -> tuple[Plan, list[list[Row] | Exception]]:
         """Return the plan of some points, and the rows of each, or the error if the model refuses its options.
@@ -109,9 +110,13 @@ class Measuring:
         return [row for spec in self._setup.specs_of(point, changes) for row in plan_rows(spec)]
 
     def measure(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
-        """Train missing replicates of some points, and return their values; arguments as for `plan`."""
+        """Train missing replicates of some points, and return their values; arguments as for `plan`.
+
+        The caller writes the tables of the folder.
+        """
         plan, rows = self.plan(points, changes)
-        result = run_plan(plan, self._watcher(), self._retries)
+        plan, self._started = replace(plan, start=() if self._started else plan.start), True
+        result = run_plan(plan, self._watcher(), self._retries, tables=False)
         records = {record["key"]: record for record in result.records}
         return [self._measured(point, own, records) for point, own in zip(points, rows, strict=True)]
 

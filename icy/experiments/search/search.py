@@ -25,6 +25,8 @@ from icy.experiments.sweep_file import read_search as read_search
 from icy.experiments.trackers.make import watching
 from icy.experiments.user_models import Models, with_model_names
 from icy.experiments.watcher import Watcher
+from icy.records.long_table import write_tables
+from icy.records.store import Store
 
 from .measuring import Measured, Measuring, about
 from .page import write_report
@@ -113,7 +115,12 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
     measuring.check_later()
     store = store_of(setup.spec)
     store.prepare()
-    with _alone(store.folder), quiet_optuna(), contextlib.closing(Trials(setup, store.folder)) as ended:
+    with (
+        _alone(store.folder),
+        quiet_optuna(),
+        _tables_at_the_end(store),
+        contextlib.closing(Trials(setup, store.folder)) as ended,
+    ):
         trials = _halve(setup, measuring, _first_rung(setup, measuring, ended))
         finalists, baselines = _again(setup, measuring, trials)
         result = SearchResult(trials, finalists, baselines, ended.importances(len(trials)), store.folder, setup=setup)
@@ -136,6 +143,16 @@ def _alone(folder: Path) -> Iterator[None]:
         raise StoreError(
             f"Another search runs in the folder '{folder}'; wait for its end, or use another one."
         ) from error
+
+
+@contextlib.contextmanager
+def _tables_at_the_end(store: Store) -> Iterator[None]:
+    """Write the tables of a folder once for all runs of a search, also after an error or Ctrl-C."""
+    try:
+        yield
+    finally:
+        if store.records():
+            write_tables(store)
 
 
 def _first_rung(setup: SearchSetup, measuring: Measuring, ended: Trials) -> list[SearchTrial]:
