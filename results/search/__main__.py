@@ -31,7 +31,7 @@ from results.pages import RecordFolder, describe_packs, describe_version, fill_t
 HERE = Path(__file__).parent
 RATIO, PEOPLE = "ratio", "people"
 RECORDS = {name: RecordFolder(HERE, f"{name}.parquet", f"runs/{name}") for name in (RATIO, PEOPLE)}
-HU_RNN = "HierZero:dgsend"
+HU_RNN = "HierZero:dgsend hidden=128"  # as in Icy22
 GOAL, LEAST_HOL = 1.27, 10  # the ratio on shufdet of HU-RNN in Icy22, table 6; the least ratio on hol
 SHOWN = 12  # trials in the table of the page
 PICTURES = {"search.png": "trials", "winner.png": "winner"}
@@ -105,7 +105,7 @@ def finalists_text(result: SearchResult) -> str:
     """Return the table of finalists and baselines in the last measurement, with differences from HU-RNN."""
     records = records_again(result)
     measured = [*result.finalists, *result.baselines]
-    reference = records[[one.name.partition(" ")[0] for one in measured].index(HU_RNN)]
+    reference = records[[one.name for one in measured].index(HU_RNN)]
     people = result.setup.people
     rows = []
     for one, own in zip(measured, records, strict=True):
@@ -113,13 +113,23 @@ def finalists_text(result: SearchResult) -> str:
         more = print_estimate(nearer(own, reference, people)) if people else factor(own, reference, result, 0)
         shown = [value.text(interval=True) for value in values]
         rows.append([one.name, *shown, "-" if own is reference else more])
-    against = f"nearer than {HU_RNN} by" if people else f"shufdet, factor to {HU_RNN}"
+    against = "nearer than HU-RNN by" if people else "shufdet, factor to HU-RNN"
     return markdown_table(["model", *(one.text for one in result.objectives), against], rows)
 
 
 def last_of(one: Finalist) -> Measured:
     """Return the last measurement of a finalist."""
     return one.larger or one.again
+
+
+def accuracies_text(result: SearchResult) -> str:
+    """Return the table of held-out accuracies of people and of each finalist and baseline, by dataset and grammar."""
+    people = result.setup.people
+    assert people is not None
+    measured = zip([*result.finalists, *result.baselines], records_again(result), strict=True)
+    means = {"people": people.means, **{one.name: accuracies_of(own, people).mean(0) for one, own in measured}}
+    headings = ["", *(f"{dataset} {grammar}" for dataset, grammar in people.conditions)]
+    return markdown_table(headings, [[name, *(f"{value:.2f}" for value in own)] for name, own in means.items()])
 
 
 def goal_text(result: SearchResult) -> str:
@@ -152,7 +162,7 @@ def nearer_text(result: SearchResult) -> str:
     people = result.setup.people
     assert people is not None
     records = records_again(result)
-    names = [one.name.partition(" ")[0] for one in (*result.finalists, *result.baselines)]
+    names = [one.name for one in (*result.finalists, *result.baselines)]
     reference, count = records[names.index(HU_RNN)], len(result.finalists)
     confidence = 1 - (1 - CONFIDENCE) / count  # Bonferroni
     found = [nearer(own, reference, people, confidence) for own in records[:count]]
@@ -161,7 +171,7 @@ def nearer_text(result: SearchResult) -> str:
     shown = [f"`{name}` is nearer by {print_estimate(one)}" for name, one in zip(names, found, strict=False)]
     halves = people.ceiling()
     return (
-        f"**{verdict}.** Compared with {HU_RNN}, {listed(shown)}. Each of these intervals has a confidence of "
+        f"**{verdict}.** Compared with HU-RNN, {listed(shown)}. Each of these intervals has a confidence of "
         f"{100 * confidence:.1f} %, so that all of them hold with 95 %. The distance between two halves of the people "
         f"is {print_estimate((halves.value, halves.low, halves.high))}."
     )
@@ -202,6 +212,7 @@ def page(name: str, result: SearchResult) -> str:
         importances=markdown_table(*result.importance_table()),
         best=trial_text(result),
         answer=nearer_text(result) if result.setup.people else goal_text(result),
+        **({"accuracies": accuracies_text(result)} if result.setup.people else {}),
         **about(result),
     )
 

@@ -61,11 +61,11 @@ def test_the_answer_is_of_all_finalists(monkeypatch: pytest.MonkeyPatch) -> None
     """The first one has the smallest distance, but varies much."""
     result = finalists(None, None)
     result.setup = SimpleNamespace(people=PEOPLE)
-    result.baselines = [SimpleNamespace(name=f"{page.HU_RNN} hidden=8")]
+    result.baselines = [SimpleNamespace(name=page.HU_RNN)]
     records = [games(0.0, 0.0, 0.0, 0.6), games(*[0.2] * 4), games(*[0.3] * 4)]
     monkeypatch.setattr(page, "records_again", lambda _: records)
     said = page.nearer_text(result)
-    assert said.startswith("**Yes.** Compared with HierZero:dgsend, `a` is nearer by 0.15 (-0.")
+    assert said.startswith("**Yes.** Compared with HU-RNN, `a` is nearer by 0.15 (-0.")
     assert "`b` is nearer by 0.10 (0.10 to 0.10). Each of these intervals has a confidence of 97.5 %" in said
 
 
