@@ -1,8 +1,8 @@
 """Findings from icy's records, with intervals and limits: `python -m results.findings [--train]`.
 
 Writes findings.md, a page of the documentation, and its pictures, from the atlas that comes with icy, from
-results/reproduced, results/games, results/iterated and the records of generalise.toml. --train trains missing rows of
-generalise.toml.
+results/reproduced, results/games, results/iterated, results/search and the records of generalise.toml. --train trains
+missing rows of generalise.toml.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from results.findings.architectures import BUDGET, cells, families, hierarchy, o
 from results.findings.chains import transmission
 from results.findings.conditions import emergence, generalisation, protocols, representations, reproduction, size
 from results.findings.finding import HERE, Finding
+from results.findings.searches import people
 from results.pages import RecordFolder, describe_packs, fill_template, read_options
+from results.search.__main__ import PEOPLE
+from results.search.__main__ import RECORDS as SEARCHES
 
 PAGE = HERE / "findings.md"
 SWEEP = HERE / "generalise.toml"
@@ -23,6 +26,7 @@ PACKS = (
     RECORDS.pack,
     BUDGET,
     *(HERE.parent / name / "records.parquet" for name in ("atlas", "reproduced", "games", "iterated")),
+    SEARCHES[PEOPLE].pack,
 )
 
 
@@ -31,7 +35,7 @@ def findings() -> dict[str, Finding]:
     makers = (families, sides, order, cells, hierarchy, shufdet, protocols, representations, size)
     found = {make.__name__: make() for make in makers}
     held_out = generalisation(RECORDS.sweep(SWEEP, rerun="never"))
-    found |= {"generalisation": held_out, "emergence": emergence(), "transmission": transmission()}
+    found |= {"generalisation": held_out, "emergence": emergence(), "transmission": transmission(), "people": people()}
     return {**found, "reproduction": reproduction()}
 
 

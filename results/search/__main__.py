@@ -105,7 +105,7 @@ def finalists_text(result: SearchResult) -> str:
     """Return the table of finalists and baselines in the last measurement, with differences from HU-RNN."""
     records = records_again(result)
     measured = [*result.finalists, *result.baselines]
-    reference = records[[one.name for one in measured].index(HU_RNN)]
+    reference = records[names_of(measured).index(HU_RNN)]
     people = result.setup.people
     rows = []
     for one, own in zip(measured, records, strict=True):
@@ -157,19 +157,33 @@ def goal_text(result: SearchResult) -> str:
     return " ".join(said)
 
 
+def nearer_than_hu_rnn(result: SearchResult) -> tuple[float, list[tuple[float, float, float]]]:
+    """Return how much nearer to people each finalist is than HU-RNN, with intervals that hold together, as in `nearer`.
+
+    Returns:
+        The confidence of each interval (Bonferroni), and the difference and its interval for each finalist.
+    """
+    people, records = result.setup.people, records_again(result)
+    assert people is not None
+    reference, count = records[len(result.finalists) + names_of(result.baselines).index(HU_RNN)], len(result.finalists)
+    confidence = 1 - (1 - CONFIDENCE) / count
+    return confidence, [nearer(own, reference, people, confidence) for own in records[:count]]
+
+
+def names_of(measured: Sequence[Finalist]) -> list[str]:
+    """Return the names of finalists or baselines, with their hidden sizes."""
+    return [one.name for one in measured]
+
+
 def nearer_text(result: SearchResult) -> str:
     """Return the answer to the question whether a network is nearer to people than HU-RNN."""
-    people = result.setup.people
-    assert people is not None
-    records = records_again(result)
-    names = [one.name for one in (*result.finalists, *result.baselines)]
-    reference, count = records[names.index(HU_RNN)], len(result.finalists)
-    confidence = 1 - (1 - CONFIDENCE) / count  # Bonferroni
-    found = [nearer(own, reference, people, confidence) for own in records[:count]]
+    confidence, found = nearer_than_hu_rnn(result)
     lows, highs = [low for _, low, _ in found], [high for *_, high in found]
     verdict = "Yes" if max(lows) > 0 else "No" if max(highs) < 0 else "Not shown"
-    shown = [f"`{name}` is nearer by {print_estimate(one)}" for name, one in zip(names, found, strict=False)]
-    halves = people.ceiling()
+    names = names_of(result.finalists)
+    shown = [f"`{name}` is nearer by {print_estimate(one)}" for name, one in zip(names, found, strict=True)]
+    assert result.setup.people is not None
+    halves = result.setup.people.ceiling()
     return (
         f"**{verdict}.** Compared with HU-RNN, {listed(shown)}. Each of these intervals has a confidence of "
         f"{100 * confidence:.1f} %, so that all of them hold with 95 %. The distance between two halves of the people "
