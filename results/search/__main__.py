@@ -149,12 +149,12 @@ def goal_text(result: SearchResult) -> str:
         f"{start}: {listed(names)}."
         for start, names in (
             (f"Ratio on shufdet below {GOAL} and on hol above {LEAST_HOL} (whole intervals)", met),
-            (f"Not decided, as an interval contains {GOAL} or {LEAST_HOL}", open_),
+            (f"An interval contains {GOAL} or {LEAST_HOL}", open_),
             ("Not met", missed),
         )
         if names
     ]
-    return " ".join(said)
+    return " ".join([f"**{'Yes' if met else 'Not decided' if open_ else 'No'}.**", *said])
 
 
 def nearer_than_hu_rnn(result: SearchResult) -> tuple[float, list[tuple[float, float, float]]]:

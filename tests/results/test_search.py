@@ -76,6 +76,6 @@ def test_a_goal_is_met_by_whole_intervals() -> None:
         finalists((low, high), (low, cut), (low, Value(11.0, 9.0, 13.0)), (Value(1.4, 1.3, 1.5), cut))
     )
     assert said == (
-        "Ratio on shufdet below 1.27 and on hol above 10 (whole intervals): `a` and `b`. "
-        "Not decided, as an interval contains 1.27 or 10: `c`. Not met: `d`."
+        "**Yes.** Ratio on shufdet below 1.27 and on hol above 10 (whole intervals): `a` and `b`. "
+        "An interval contains 1.27 or 10: `c`. Not met: `d`."
     )
