@@ -49,7 +49,7 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     else:
         headings = [PLAN_HEADINGS[0], *plan.varying, *PLAN_HEADINGS[1:]]
         lines = [headings, *(_plan_cells(row, plan.varying, estimates.get(row.job.row)) for row in plan.rows)]
-        print_rows(lines[0], lines[1:], "markdown" if format_ == "latex" else format_)
+        print_rows(lines[0], lines[1:], format_)
     if not quiet:
         _explain_estimate(plan, list(estimates.values()), total)
 

@@ -62,12 +62,12 @@ def note(sentence: str) -> None:
 
 
 def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> None:
-    """Print rows under their headings, in one of FORMATS."""
+    """Print rows under their headings, in one of FORMATS; for "latex" in Markdown, as they are not for papers."""
     if format_ == "json":
         click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1, default=str))
     elif format_ == "csv":
         click.echo(_csv([headings, *rows]), nl=False)
-    elif format_ == "markdown":
+    elif format_ in ("markdown", "latex"):
         click.echo(markdown_table(headings, rows))
     elif (console := stdout()).is_terminal:
         console.print(rich_table(headings, rows))

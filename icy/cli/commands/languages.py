@@ -10,7 +10,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import WORD_LENGTH, Decorator, plugin_option, together
+from icy.cli.options import MEANINGS, WORD_LENGTH, Decorator, plugin_option, together
 from icy.cli.output import format_option, note, print_rows, stdout
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.registry import SIDES, registry
@@ -43,12 +43,7 @@ In Python, icy.Language.load reads the file.
 def _language_options(meanings: str) -> Decorator:
     """Return a decorator that adds the arguments of make_language as options, with its defaults."""
     return together(
-        click.option(
-            "--meanings",
-            metavar="AxK|K,K,...",
-            default=meanings,
-            help="Attributes x values; or the sizes of each, 10,4,2.",
-        ),
+        click.option("--meanings", default=meanings, **MEANINGS),
         click.option("--vocab-size", type=int, default=DEFAULTS["vocab_size"], help="Number of tokens, V."),
         click.option("--word-length", metavar="w|w-w", default=str(DEFAULTS["word_length"]), help=WORD_LENGTH),
         click.option("--frequencies", metavar="zipf:S", help="Frequent values get the short words."),

@@ -17,6 +17,7 @@ from icy.cli.metric_progress import metric_progress
 from icy.cli.metric_sources import MetricSource, as_reported_sources, has_start, metric_sources, rename_duplicates
 from icy.cli.options import (
     FORMATS,
+    MEANINGS,
     SPREADS,
     WORD_LENGTH,
     Assignment,
@@ -107,13 +108,7 @@ FROM_FILES = together(
     ),
 )
 FROM_GRAMMARS = together(
-    click.option(
-        "--meanings",
-        metavar="AxK|K,K,...",
-        default="5x10",
-        show_default=True,
-        help="Attributes x values; or the sizes of each, 10,4,2.",
-    ),
+    click.option("--meanings", default="5x10", show_default=True, **MEANINGS),
     click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of tokens, V."),
     click.option("--word-length", metavar="w|w-w", default="4", show_default=True, help=WORD_LENGTH),
     click.option(

@@ -112,9 +112,7 @@ def _print(done: Reproduction, format_: str) -> None:
     else:
         if done.cell_by_cell:
             shown = done.shown()
-            print_rows(
-                [str(name) for name in shown], shown.to_numpy().tolist(), "markdown" if format_ == "latex" else format_
-            )
+            print_rows([str(name) for name in shown], shown.to_numpy().tolist(), format_)
         else:
             print_table(done.table(), format_)
         counts = done.cells["verdict"].value_counts()

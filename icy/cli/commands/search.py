@@ -90,15 +90,14 @@ def _dry_run(setup: SearchSetup, output: OutputOptions) -> int:
 
 def _show(result: SearchResult, output: OutputOptions) -> None:
     whole = output.format_ in ("csv", "json")
-    format_ = "markdown" if output.format_ == "latex" else output.format_
-    print_rows(*result.trial_table(None if whole else MOST_SHOWN), format_)
+    print_rows(*result.trial_table(None if whole else MOST_SHOWN), output.format_)
     if whole:
         return
     tables = [result.importance_table()] if any(result.importances) else []
     tables += [result.finalist_table()] if result.finalists else []
     for table in tables:
         click.echo()
-        print_rows(*table, format_)
+        print_rows(*table, output.format_)
     if (first := result.trials[0]).last.problem and not any(trial.last.known for trial in result.trials):
         note(f"No trial has a value. Trial {first.number}: {first.last.problem}")
     if not output.quiet:

@@ -300,7 +300,7 @@ def _draft(run: _Run, games: Sequence[GameSettings], models: int, format_: str, 
             if number == 0 and format_ in ("table", "markdown", "latex"):
                 _show(draft.prompts)
             advance(1)
-    print_rows(DRAFT, lines, "markdown" if format_ == "latex" else format_)
+    print_rows(DRAFT, lines, format_)
     if not quiet:
         each = "" if models == 1 else f" for each of {counted(models, 'model')}"
         note(f"Tokens are {HOW}. {requests:,} requests, {total:,} tokens to read{each}. No model was asked.")
