@@ -145,7 +145,7 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace, frequencies
     split = Split(spec.split, spec.held_out)
     if protocol.holds_out:
         split.check(space)
-        if frequencies is not None:
+        if frequencies is not None and frequencies.numbers is not None:
             for seed in seed_list(spec.seeds):
                 split.held_out(space, seed, frequencies.numbers)
         return split

@@ -90,8 +90,8 @@ class Split:
         Raises:
             InvalidSettingError: as in `check`; for `existing`, also if the seed leaves too few meanings to hold out.
         """
-        generator = stream(seed, "held out", self.kind)
         self.check(space)
+        generator = stream(seed, "held out", self.kind)
         if existing is not None and len(existing) < space.size:
             return existing[self._chosen(space.meanings(existing), generator)]
         if self.kind == "random":

@@ -200,7 +200,7 @@ def _pools(
     device: torch.device,
 ) -> dict[str, MeaningPool]:
     """Return the meanings for training, for the report, and for the report with equal weights."""
-    parts = [training_and_report(space, seed, split, frequencies) for seed in seeds]
+    parts = [_training_and_report(space, seed, split, frequencies) for seed in seeds]
     (trained_on, weights), (reported, of_reported) = (zip(*of_one, strict=True) for of_one in zip(*parts, strict=True))
     equally = MeaningPool(reported, device)
     if frequencies is None:
@@ -209,7 +209,7 @@ def _pools(
     return {"training": weighted[0], "report": weighted[1], EQUALLY: equally}
 
 
-def training_and_report(
+def _training_and_report(
     space: MeaningSpace, seed: int, split: Split | None, frequencies: Frequencies | None
 ) -> list[tuple[IntArray, Weights]]:
     """Return the meanings for training and for the report of a seed, each with weights.

@@ -144,8 +144,12 @@ def test_of_meanings_that_exist_a_share_of_these_is_held_out(data: st.DataObject
         assert len(held_out) == round(0.3 * len(existing))
         known, left = space.meanings(existing), space.meanings(trained_on)
         assert [set(column) for column in left.T] == [set(column) for column in known.T]
-    elif len(existing) == space.size:
-        assert held_out.tolist() == Split(kind, 0.3).held_out(space, seed).tolist()
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_a_table_of_all_meanings_has_the_split_of_the_space(kind: str) -> None:
+    space, split = MeaningSpace(3, 4), Split(kind, 0.3)
+    assert split.held_out(space, 5, np.arange(space.size)).tolist() == split.held_out(space, 5).tolist()
 
 
 def test_combinations_of_meanings_that_exist_hold_out_whole_pairs() -> None:

@@ -220,7 +220,8 @@ def _again(
         return [], []
     larger: Sequence[Measured | None] = [None] * len(points)
     if setup.spec.larger:
-        larger = measuring.measure(points, setup.again(larger=True))
+        later = measuring.measure(points, setup.again(larger=True))
+        larger = later if all(one.whole for one in later) else larger
     searched = [one.last if len(one.rungs) == len(setup.rungs) else None for one in best] + [None] * len(baselines)
     measured = zip(points, searched, again, larger, strict=True)
     found = [Finalist(point.name, before, now, later) for point, before, now, later in measured]
