@@ -22,7 +22,6 @@ from icy.core.text import listed, markdown_table
 from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import distance_of
 from icy.experiments.search.result import Finalist, SearchResult
-from icy.experiments.search.space import Point
 from icy.records.load import load_records
 from icy.records.record import Record
 from results.estimates import Values, print_estimate, student_interval
@@ -44,15 +43,11 @@ def run(name: str, **options: object) -> SearchResult:
     return icy.search(file=HERE / f"{name}.toml", out=own.runs, start=start, **options)  # type: ignore[arg-type]
 
 
-def points_of(result: SearchResult) -> list[Point]:
-    """Return the points of the finalists, then of the baselines."""
-    return [one.again.point for one in (*result.finalists, *result.baselines)]
-
-
 def records_again(result: SearchResult) -> list[list[Record]]:
     """Return the records of the last measurement of each finalist, then of each baseline."""
     larger = bool(result.setup.spec.larger)
-    _, found = Measuring(result.setup, lambda: None).plan(points_of(result), result.setup.again(larger=larger))
+    points = [one.again.point for one in (*result.finalists, *result.baselines)]
+    _, found = Measuring(result.setup, lambda: None).plan(points, result.setup.again(larger=larger))
     on_file = {record["key"]: record for record in load_records(result.folder or HERE)}
     keys = [
         [row.job.key(replicate) for row in own for replicate in row.job.replicates] if isinstance(own, list) else []
@@ -203,12 +198,6 @@ def about(result: SearchResult) -> dict[str, str]:
     }
 
 
-def trial_text(result: SearchResult) -> str:
-    """Return the table of the best trials."""
-    headings, rows = result.trial_table(SHOWN)
-    return markdown_table(headings, rows)
-
-
 def copy_pictures(name: str, result: SearchResult) -> None:
     """Copy the pictures of a search next to the page."""
     for file, content in PICTURES.items():
@@ -224,7 +213,7 @@ def page(name: str, result: SearchResult) -> str:
         records=describe_packs(RECORDS[name].pack),
         finalists=finalists_text(result),
         importances=markdown_table(*result.importance_table()),
-        best=trial_text(result),
+        best=markdown_table(*result.trial_table(SHOWN)),
         answer=nearer_text(result) if result.setup.people else goal_text(result),
         **({"accuracies": accuracies_text(result)} if result.setup.people else {}),
         **about(result),
