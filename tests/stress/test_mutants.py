@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.stress import mutants
-
-pytestmark = pytest.mark.slow
 
 
 def test_every_mutant_can_be_made_and_has_tests() -> None:
