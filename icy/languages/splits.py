@@ -152,13 +152,17 @@ def _draw(space: MeaningSpace, count: int, generator: np.random.Generator) -> In
 
 
 def _with_every_value(rows: IntArray, generator: np.random.Generator) -> tuple[int, IntArray]:
-    """Draw rows that have every value of every column, and return their number and the others in random order.
+    """Choose few rows that have every value of every column, and return their number and the others in random order.
 
-    They are the rows that show a value for the first time, in this order.
+    Each of them shows the most values that no earlier one shows; chance decides between equals.
     """
     order = generator.permutation(len(rows))
-    firsts = {int(place) for column in rows[order].T for place in np.unique(column, return_index=True)[1]}
-    return len(firsts), np.delete(order, sorted(firsts))
+    lacking = np.concatenate([column[:, None] == np.unique(column) for column in rows[order].T], axis=1)
+    chosen: list[int] = []
+    while lacking.any():
+        chosen.append(int(lacking.sum(1).argmax()))
+        lacking &= ~lacking[chosen[-1]]
+    return len(chosen), np.delete(order, chosen)
 
 
 def _is_number(value: object) -> bool:

@@ -16,11 +16,11 @@ import numpy as np
 
 import icy
 from icy.analysis.people_distance import RESAMPLES, PeopleAccuracies, rms
-from icy.analysis.statistics import CONFIDENCE
+from icy.analysis.statistics import CONFIDENCE, log_summary, student
 from icy.core.streams import stream
 from icy.core.text import listed, markdown_table
 from icy.experiments.search.measuring import Measured, Measuring
-from icy.experiments.search.objectives import distance_of
+from icy.experiments.search.objectives import Objective, distance_of
 from icy.experiments.search.result import Finalist, SearchResult
 from icy.records.load import load_records
 from icy.records.record import Record
@@ -130,16 +130,17 @@ def accuracies_text(result: SearchResult) -> str:
 def goal_text(result: SearchResult) -> str:
     """Return which finalists meet the goal of the search, a low ratio on shufdet and a high ratio on hol.
 
-    A lower bound of the ratio on hol is the lower end of its interval.
+    The intervals of all finalists hold together, as in `nearer_than_hu_rnn`.
     """
+    confidence = joint_confidence(result)
     met: list[str] = []
     open_: list[str] = []
     missed: list[str] = []
-    for one in result.finalists:
-        shufdet, hol = last_of(one).values
-        low, high = (hol.value, math.inf) if hol.bound == ">" else (hol.low, hol.high)
-        sure, possible = shufdet.high < GOAL and low > LEAST_HOL, shufdet.low < GOAL and high > LEAST_HOL
-        (met if sure else open_ if possible else missed).append(f"`{one.name}`")
+    for one, own in zip(result.finalists, records_again(result), strict=False):  # baselines follow
+        (low, high), (least, most) = (interval(own, objective, confidence) for objective in result.objectives)
+        sure, possible = high < GOAL and least > LEAST_HOL, low < GOAL and most > LEAST_HOL
+        shown = f"`{one.name}` ({low:.2f} to {high:.2f})"
+        (met if sure else open_ if possible else missed).append(shown)
     said = [
         f"{start}: {listed(names)}."
         for start, names in (
@@ -149,7 +150,26 @@ def goal_text(result: SearchResult) -> str:
         )
         if names
     ]
-    return " ".join([f"**{'Yes' if met else 'Not decided' if open_ else 'No'}.**", *said])
+    return " ".join([f"**{'Yes' if met else 'Not decided' if open_ else 'No'}.**", *said, with_confidence(confidence)])
+
+
+def interval(own: Sequence[Record], objective: Objective, confidence: float) -> tuple[float, float]:
+    """Return the interval of a ratio by Student's t on the log scale; without an end if only a bound is known."""
+    found = log_summary(*np.array(list(objective.terms[0].by_seed(own).values())).T)
+    if found.bound:
+        return found.centre, math.inf
+    wide = math.exp(student(found.freedom, confidence) * found.error)
+    return found.centre / wide, found.centre * wide
+
+
+def joint_confidence(result: SearchResult) -> float:
+    """Return the confidence of each finalist's interval with which all of them hold with 95 % (Bonferroni)."""
+    return 1 - (1 - CONFIDENCE) / len(result.finalists)
+
+
+def with_confidence(confidence: float) -> str:
+    """Say what intervals with this confidence mean."""
+    return f"Each of these intervals has a confidence of {100 * confidence:.1f} %, so that all of them hold with 95 %."
 
 
 def nearer_than_hu_rnn(result: SearchResult) -> tuple[float, list[tuple[float, float, float]]]:
@@ -161,7 +181,7 @@ def nearer_than_hu_rnn(result: SearchResult) -> tuple[float, list[tuple[float, f
     people, records = result.setup.people, records_again(result)
     assert people is not None
     reference, count = records[len(result.finalists) + names_of(result.baselines).index(HU_RNN)], len(result.finalists)
-    confidence = 1 - (1 - CONFIDENCE) / count
+    confidence = joint_confidence(result)
     return confidence, [nearer(own, reference, people, confidence) for own in records[:count]]
 
 
@@ -180,9 +200,8 @@ def nearer_text(result: SearchResult) -> str:
     assert result.setup.people is not None
     halves = result.setup.people.ceiling()
     return (
-        f"**{verdict}.** Compared with HU-RNN, {listed(shown)}. Each of these intervals has a confidence of "
-        f"{100 * confidence:.1f} %, so that all of them hold with 95 %. The distance between two halves of the people "
-        f"is {print_estimate((halves.value, halves.low, halves.high))}."
+        f"**{verdict}.** Compared with HU-RNN, {listed(shown)}. {with_confidence(confidence)} The distance between two "
+        f"halves of the people is {print_estimate((halves.value, halves.low, halves.high))}."
     )
 
 

@@ -157,3 +157,9 @@ def test_combinations_of_meanings_that_exist_hold_out_whole_pairs() -> None:
     existing = np.flatnonzero(np.random.default_rng(0).random(space.size) < 0.8)
     held_out = Split("combinations", 0.2).held_out(space, 3, existing)
     assert len(held_out) == round(0.2 * len(existing))  # of two attributes, a pair is a meaning
+
+
+def test_few_meanings_of_a_small_table_stay_in_training_to_show_every_value() -> None:
+    space = MeaningSpace(3, 5)
+    existing = np.sort(space.index(np.array([[v, v, (v + more) % 5] for v in range(5) for more in (0, 1)])))
+    assert {len(Split("random", 0.4).held_out(space, seed, existing)) for seed in range(50)} == {4}
