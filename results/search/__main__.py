@@ -19,12 +19,14 @@ from icy.analysis.people_distance import RESAMPLES, PeopleAccuracies, rms
 from icy.analysis.statistics import CONFIDENCE, log_summary, student
 from icy.core.streams import stream
 from icy.core.text import listed, markdown_table
+from icy.core.types import Fields
 from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import Objective, distance_of
 from icy.experiments.search.result import Finalist, SearchResult
+from icy.experiments.search.space import Point
 from icy.records.load import load_records
 from icy.records.record import Record
-from results.estimates import Values, print_estimate, student_interval
+from results.estimates import Values, percentile_interval, print_estimate, student_interval
 from results.pages import RecordFolder, describe_packs, describe_version, fill_template, read_options
 
 HERE = Path(__file__).parent
@@ -47,7 +49,12 @@ def records_again(result: SearchResult) -> list[list[Record]]:
     """Return the records of the last measurement of each finalist, then of each baseline."""
     larger = bool(result.setup.spec.larger)
     points = [one.again.point for one in (*result.finalists, *result.baselines)]
-    _, found = Measuring(result.setup, lambda: None).plan(points, result.setup.again(larger=larger))
+    return records_of(result, points, result.setup.again(larger=larger))
+
+
+def records_of(result: SearchResult, points: Sequence[Point], settings: Fields) -> list[list[Record]]:
+    """Return the records of each of these models in a measurement with these settings."""
+    _, found = Measuring(result.setup, lambda: None).plan(points, settings)
     on_file = {record["key"]: record for record in load_records(result.folder or HERE)}
     keys = [
         [row.job.key(replicate) for row in own for replicate in row.job.replicates] if isinstance(own, list) else []
@@ -86,6 +93,28 @@ def nearer(
     return middle, float(low), float(high)
 
 
+def nearer_to_the_other_half(result: SearchResult) -> tuple[float, float, float]:
+    """Return how much nearer than HU-RNN to one half of the people the trial is that is best for the other half.
+
+    This is the mean over simulated halves, with the interval that has 95 % of them. The trials are those of the last
+    rung.
+    """
+    people, reference = result.setup.people, records_again(result)[len(result.finalists) + place_of_hu_rnn(result)]
+    assert people is not None
+    rungs = result.setup.rungs
+    points = [one.point for trial in result.trials for one in trial.rungs[len(rungs) - 1 :] if one.known]
+    trials = np.stack([accuracies_of(own, people).mean(0) for own in records_of(result, points, rungs[-1])])
+    chosen_for, compared_with = people.halves
+    best = trials[rms(trials - chosen_for[:, None]).argmin(1)]
+    found = rms(accuracies_of(reference, people).mean(0) - compared_with) - rms(best - compared_with)
+    return float(found.mean()), *percentile_interval(found)
+
+
+def place_of_hu_rnn(result: SearchResult) -> int:
+    """Return the place of HU-RNN among the baselines."""
+    return names_of(result.baselines).index(HU_RNN)
+
+
 def accuracies_of(records: Sequence[Record], people: PeopleAccuracies) -> Values:
     """Return the held-out accuracies [instance, condition] of a network in its games."""
     cells = {(r["config"]["dataset"], r["grammar"], r["seed"]): float(r["accuracy"] or 0) for r in records}
@@ -100,7 +129,7 @@ def finalists_text(result: SearchResult) -> str:
     """Return the table of finalists and baselines in the last measurement, with differences from HU-RNN."""
     records = records_again(result)
     measured = [*result.finalists, *result.baselines]
-    reference = records[names_of(measured).index(HU_RNN)]
+    reference = records[len(result.finalists) + place_of_hu_rnn(result)]
     people = result.setup.people
     rows = []
     for one, own in zip(measured, records, strict=True):
@@ -125,6 +154,11 @@ def accuracies_text(result: SearchResult) -> str:
     means = {"people": people.means, **{one.name: accuracies_of(own, people).mean(0) for one, own in measured}}
     headings = ["", *(f"{dataset} {grammar}" for dataset, grammar in people.conditions)]
     return markdown_table(headings, [[name, *(f"{value:.2f}" for value in own)] for name, own in means.items()])
+
+
+def people_text(result: SearchResult) -> dict[str, str]:
+    """Return the texts that only the page of people has."""
+    return {"accuracies": accuracies_text(result), "half": print_estimate(nearer_to_the_other_half(result))}
 
 
 def goal_text(result: SearchResult) -> str:
@@ -180,7 +214,8 @@ def nearer_than_hu_rnn(result: SearchResult) -> tuple[float, list[tuple[float, f
     """
     people, records = result.setup.people, records_again(result)
     assert people is not None
-    reference, count = records[len(result.finalists) + names_of(result.baselines).index(HU_RNN)], len(result.finalists)
+    count = len(result.finalists)
+    reference = records[count + place_of_hu_rnn(result)]
     confidence = joint_confidence(result)
     return confidence, [nearer(own, reference, people, confidence) for own in records[:count]]
 
@@ -234,7 +269,7 @@ def page(name: str, result: SearchResult) -> str:
         importances=markdown_table(*result.importance_table()),
         best=markdown_table(*result.trial_table(SHOWN)),
         answer=nearer_text(result) if result.setup.people else goal_text(result),
-        **({"accuracies": accuracies_text(result)} if result.setup.people else {}),
+        **(people_text(result) if result.setup.people else {}),
         **about(result),
     )
 

@@ -82,3 +82,20 @@ def test_a_goal_is_met_by_whole_intervals_that_hold_together(monkeypatch: pytest
         "contains 1.27 or 10: `b` (1.10 to 1.10) and `d` (0.95 to 1.36). Not met: `c` (1.40 to 1.40). Each of these "
         "intervals has a confidence of 98.8 %, so that all of them hold with 95 %."
     )
+
+
+def test_the_trial_for_one_half_of_the_people_is_compared_with_the_other_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One half of the people answers all items, the other none: trial a is best for the first, by 0.9, b for the other."""
+    ones, zeros = np.ones((2, 2)), np.zeros((2, 2))
+    halves = np.concatenate([ones, zeros]), np.concatenate([zeros, ones])
+    people = PeopleAccuracies(CONDITIONS, np.zeros(2), np.zeros((4, 2)), halves)
+    a, b, hu_rnn = games(0.9, 0.9), games(0.2, 0.2), games(0.5, 0.5)
+    result = finalists(None)
+    result.setup = SimpleNamespace(people=people, rungs=[{}, {"instances": 2}])
+    result.baselines = [SimpleNamespace(name=page.HU_RNN)]
+    rung = SimpleNamespace(point=None, known=True)
+    result.trials = [SimpleNamespace(rungs=[rung, rung])] * 2 + [SimpleNamespace(rungs=[rung])]
+    monkeypatch.setattr(page, "records_again", lambda _: [a, hu_rnn])
+    monkeypatch.setattr(page, "records_of", lambda _, points, __: [a, b][: len(points)])
+    # For answers of 1, a is chosen, and is 0.9 from the other half; for answers of 0, b, which is 0.8 from it.
+    assert page.nearer_to_the_other_half(result) == pytest.approx((0.5 - 0.85, 0.5 - 0.9, 0.5 - 0.8))
