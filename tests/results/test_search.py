@@ -85,7 +85,7 @@ def test_a_goal_is_met_by_whole_intervals_that_hold_together(monkeypatch: pytest
 
 
 def test_the_trial_for_one_half_of_the_people_is_compared_with_the_other_half(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One half of the people answers all items, the other none: trial a is best for the first, by 0.9, b for the other."""
+    """One half of the people answers all items, the other none: a is best for the first, and b for the other."""
     ones, zeros = np.ones((2, 2)), np.zeros((2, 2))
     halves = np.concatenate([ones, zeros]), np.concatenate([zeros, ones])
     people = PeopleAccuracies(CONDITIONS, np.zeros(2), np.zeros((4, 2)), halves)
