@@ -360,18 +360,22 @@ class Language:
         """
         return self.ambiguity()[1]
 
-    def ambiguity(self, numbers: IntArray | None = None) -> tuple[int, float]:
+    def ambiguity(
+        self, numbers: IntArray | None = None, weights: NDArray[np.float64] | None = None
+    ) -> tuple[int, float]:
         """Return the number of different messages of some meanings, and the accuracy of their best receiver.
 
         Args:
             numbers: numbers of the meanings, [n]; by default all.
+            weights: how often each of these meanings occurs, [n]; by default equally often.
         """
         which = np.arange(self.space.size) if numbers is None else numbers
         distinct, message = np.unique(self.messages[which], axis=0, return_inverse=True)
         # message and value, by attribute
         meant = message.reshape(-1, 1) * self.space.values + self.space.meanings(which)
-        counts = [np.bincount(of_one, minlength=len(distinct) * self.space.values) for of_one in meant.T]
-        best = sum(count.reshape(-1, self.space.values).max(axis=1).sum() for count in counts) / meant.size
+        counts = [np.bincount(of_one, weights, len(distinct) * self.space.values) for of_one in meant.T]
+        total = self.space.attributes * (len(which) if weights is None else weights.sum())
+        best = sum(count.reshape(-1, self.space.values).max(axis=1).sum() for count in counts) / total
         return len(distinct), float(best)
 
     def facts(self) -> dict[str, Any]:

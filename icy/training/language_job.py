@@ -107,15 +107,16 @@ class LanguageJob(Job):
         """Return a warning for each ambiguous language, in which meanings that exist share messages."""
         if self.side == "sender":
             return []
-        existing = None if self.frequencies is None else self.frequencies.numbers
-        count = self.task.space.size if existing is None else len(existing)
-        found = {name: language.ambiguity(existing) for name, language in self.languages.items()}
-        return [
-            f"In {name}, {counted(count, 'meaning')} share {counted(distinct, 'message')}: a receiver can read at most "
-            f"{best:.1%} of the attribute values."
-            for name, (distinct, best) in found.items()
-            if distinct < count
-        ]
+        drawn = Frequencies() if self.frequencies is None else self.frequencies
+        seeds = dict.fromkeys(r.seed for r in self.replicates) if drawn.depends_on_seed else (0,)
+        each = [drawn.of_seed(self.task.space, seed) for seed in seeds]
+        count, found = len(each[0][0]), []
+        for name, language in self.languages.items():
+            distinct, best = map(max, zip(*(language.ambiguity(*one) for one in each), strict=True))
+            if distinct < count:
+                shared = f"{counted(count, 'meaning')} share {counted(int(distinct), 'message')}"
+                found.append(f"In {name}, {shared}: a receiver can read at most {best:.1%} of the attribute values.")
+        return found
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:
         """Return copies of the user's language and table of meanings, for the results: users may remove their files."""

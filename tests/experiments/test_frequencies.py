@@ -12,7 +12,10 @@ import icy
 from icy.config.specs import EndToEndSpec, ProbeSpec
 from icy.core.errors import InvalidSettingError
 from icy.experiments.e2e import pair_jobs
+from icy.experiments.plan import plan_rows
 from icy.experiments.probe import probe_jobs
+from icy.languages.frequencies import Frequencies
+from icy.languages.meanings import MeaningSpace
 from icy.training.job import Replicate
 
 SMALL: dict[str, Any] = {"grammar": ["perm"], "word_length": 2, "hidden": 8, "seeds": 2}
@@ -125,3 +128,18 @@ def test_saved_models_of_other_frequencies_do_not_start_a_pair(tmp_path: Path) -
     assert len(pair_jobs(given)) == 1
     with pytest.raises(InvalidSettingError, match=r"no saved model of sender/FC2L .* frequencies zipf:1"):
         pair_jobs(replace(given, frequencies="zipf:1"))
+
+
+def remark_of(tmp_path: Path, **given: Any) -> str:
+    """Return the remark on a language in which both meanings with the first value share a message."""
+    language = icy.Language("2x2", [[0, 0], [0, 0], [0, 1], [1, 1]], 4, name="shared")
+    options = {**SMALL, **given, "grammar": language, "word_length": 1, "meanings": "2x2"}
+    rows = plan_rows(ProbeSpec.asked(model="receiver/FC1L", out=tmp_path, **options))
+    return str(rows[0].job.remarks()[0])
+
+
+def test_the_best_reading_of_shared_messages_counts_meanings_as_they_are_drawn(tmp_path: Path) -> None:
+    assert "at most 87.5%" in remark_of(tmp_path)  # one of eight values is wrong
+    law = Frequencies("zipf:2")
+    rare = [min(law.of_seed(MeaningSpace(2, 2), seed)[1][:2]) for seed in (123, 124)]
+    assert f"at most {1 - min(rare) / 2:.1%}" in remark_of(tmp_path, frequencies="zipf:2")
