@@ -101,5 +101,7 @@ class StudyTask:
         """Return the settings that a record stores in addition to its columns."""
         game = {name: value for name, value in self.game.to_json().items() if name not in ("dataset", "grammar")}
         yoked = {"yoked_to": self.digest or self.yoked_to} if self.protocol == YOKED else {}
-        zoo = {"updates": self.updates, "training": {"batch_size": BATCH_SIZE, **self.training}} if self.learns else {}
+        # Under "converged" the updates per item have no effect, but keys of earlier records include them.
+        updates = StudyTask.updates if self.protocol == CONVERGED else self.updates
+        zoo = {"updates": updates, "training": {"batch_size": BATCH_SIZE, **self.training}} if self.learns else {}
         return {"game": game, "list_seed": self.list_seed, **yoked, **zoo}

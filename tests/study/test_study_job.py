@@ -60,6 +60,8 @@ def test_keys_depend_on_what_can_change_numbers_alone() -> None:
     others = [key(options={"adds": True}), key(list_seed=1), key(preset="published"), key(game={"start": 3})]
     assert len({key(), *others}) == 5
     assert key(player="FC2L") != key(player="FC2L", updates=9)
+    converged = {"player": "FC2L", "protocol": "converged"}  # no updates between items
+    assert key(**converged) == key(**converged, updates=9) != key(**converged, most=7)
     assert key(protocol="yoked", yoked_to="random-letters") != key(protocol="yoked")
 
 
