@@ -9,15 +9,17 @@ from typing import Any, TypeVar
 
 from icy.config.protocols import PROTOCOLS, SCRATCH, no_max_updates
 from icy.config.settings import PRETRAINING_SETTINGS, SILENT, settings_for
-from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, registry
 from icy.core.text import several, words
+from icy.core.types import Fields
 
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=RunSpec)
 REFUSED = ("held_out", "split")  # refused, since users expect a measure of generalization
+IDLE_IN_CHAINS = ("fresh_reading", "round_ratio", "max_steps", "training_readings")  # a learner has other rules
 Idle = dict[str, str]  # names of arguments and settings without effect, with a sentence for each
 
 
@@ -55,6 +57,7 @@ def idle(spec: RunSpec) -> Idle:
     """Return the arguments and settings without effect in a run; empty for kinds of jobs that plug-ins register."""
     own = _idle_in_probe(spec) if isinstance(spec, ProbeSpec) else ()
     own = _idle_in_pairs(spec) if isinstance(spec, EndToEndSpec) else own
+    own = _idle_in_chains(spec) if isinstance(spec, ChainSpec) else own
     return {**dict(_idle_anywhere(spec)), **dict(own)}
 
 
@@ -87,10 +90,26 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
     if "round_ratio" in spec.settings and protocol.measure != "ratio":
         yield "round_ratio", f"The setting 'round_ratio' does nothing under '{protocol.name}', which gives no ratios."
     sides = {entry.kind for model in words(spec.model) for entry in registry.match(model, *SIDES)}
-    if "symbols" in spec.settings and sides == {"receiver"}:
+    yield from _idle_on_side(spec.settings, representation, sides)
+
+
+def _idle_on_side(settings: Fields, representation: str, sides: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the settings that only models of the other side read."""
+    if "symbols" in settings and sides == {"receiver"}:
         yield "symbols", "The setting 'symbols' does nothing in receivers: it concerns the messages of senders."
-    if "least_squares" in spec.settings and representation == "gumb" and sides == {"sender"}:
+    if "least_squares" in settings and representation == "gumb" and sides == {"sender"}:
         yield "least_squares", "The setting 'least_squares' does nothing in senders."
+
+
+def _idle_in_chains(spec: ChainSpec) -> Iterator[tuple[str, str]]:
+    pair, representation = bool(words(spec.receiver)), str(spec.representation).lower()
+    kind, where = "e2e" if pair else "probe", f"in a chain under '{representation}'"
+    yield from _idle_settings(spec, [representation], kind, where)
+    sides = {"receiver" if name.startswith("receiver/") else "sender" for name in words(spec.model)}
+    yield from _idle_on_side(spec.settings, representation, set(SIDES) if pair else sides)
+    yield from ((n, f"The setting '{n}' does nothing in a chain.") for n in IDLE_IN_CHAINS if n in spec.settings)
+    if "replacement" in spec.given and spec.population == 1 and spec.scheme is None:
+        yield "replacement", "replacement does nothing without a population of at least two members."
 
 
 def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from icy.config.specs import EndToEndSpec, ProbeSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
 from icy.core.errors import InvalidSettingError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
 
 PROBE: dict[str, Any] = {"model": "sender/FC1L", "grammar": "perm", "quick": True}
 GAME: dict[str, Any] = {"sender": "FC1L", "receiver": "FC2L", "quick": True}
+CHAIN: dict[str, Any] = {"model": "FC1L", "grammar": "perm", "quick": True}
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,11 @@ GAME: dict[str, Any] = {"sender": "FC1L", "receiver": "FC2L", "quick": True}
         (ProbeSpec, {**PROBE, "settings": {"tf32": True}, "device": "cpu"}, "'tf32' does nothing on a CPU"),
         (ProbeSpec, {**PROBE, "hidden": [8, 16]}, "sender/FC1L has no hidden layer: its rows at 2 hidden sizes"),
         (ProbeSpec, {**PROBE, "runner": "ray", "device": "cpu", "per_gpu": 2}, "per_gpu does nothing on a cluster's"),
+        (ChainSpec, {**CHAIN, "settings": {"max_steps": 9}}, "'max_steps' does nothing in a chain"),
+        (ChainSpec, {**CHAIN, "settings": {"fresh_reading": False}}, "'fresh_reading' does nothing in a chain"),
+        (ChainSpec, {**CHAIN, "settings": {"tau": 0.5}}, "'tau' does nothing in a chain under 'soft'"),
+        (ChainSpec, {**CHAIN, "model": "receiver/FC1L", "settings": {"symbols": "V"}}, "nothing in receivers"),
+        (ChainSpec, {**CHAIN, "replacement": "gradual"}, "replacement does nothing without a population"),
     ],
 )
 def test_arguments_without_effect_give_a_warning(
@@ -52,6 +58,10 @@ def test_arguments_without_effect_give_a_warning(
         (ProbeSpec, {**PROBE, "protocol": "generalise", "held_out": 0.2, "cap": 5}),
         (ProbeSpec, {**PROBE, "model": "sender/FC2L", "hidden": [8, 16]}),
         (ProbeSpec, {**PROBE, "model": "receiver/FC1L", "representation": "gumb", "settings": {"least_squares": True}}),
+        (ChainSpec, {**CHAIN, "settings": {"symbols": "V", "batch_size": 64}}),
+        (ChainSpec, {**CHAIN, "receiver": "FC1L", "settings": {"soft_feedback": True}}),
+        (ChainSpec, {**CHAIN, "replacement": "gradual,simultaneous", "population": "1,2"}),
+        (ChainSpec, {**CHAIN, "scheme": "li19-gradual", "replacement": "simultaneous"}),
     ],
 )
 def test_arguments_with_effect_give_no_warning(
