@@ -93,7 +93,8 @@ def study_accuracies(rows: pd.DataFrame) -> PeopleAccuracies:
     numbers = pd.to_numeric(own["value"], errors="coerce")
     if len(wrong := own["value"][~numbers.between(0, 1)]):
         raise InvalidSettingError(f"An accuracy of people is a number from 0 to 1, not {quoted(wrong.iloc[0])}.")
-    own = own.assign(value=numbers)
+    # Sorted, so that the draws do not depend on the order of the rows.
+    own = own.assign(value=numbers).sort_values("value")
     groups = {(str(d), str(g)): part["value"].to_numpy(float) for (d, g), part in own.groupby(["dataset", "grammar"])}
     if not groups:
         raise InvalidSettingError("These rows have no answers of people to held-out items.")

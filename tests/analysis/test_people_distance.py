@@ -82,3 +82,11 @@ def test_a_value_that_is_not_an_accuracy_is_explained(value: object) -> None:
     wrong.loc[0, "value"] = value
     with pytest.raises(InvalidSettingError, match=f"from 0 to 1, not '?{value}"):
         study_accuracies(wrong)
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    table = rows(9)
+    forward, backward = study_accuracies(table), study_accuracies(table[::-1])
+    assert forward.conditions == backward.conditions
+    assert np.array_equal(forward.draws, backward.draws)
+    assert np.array_equal(forward.halves, backward.halves)
