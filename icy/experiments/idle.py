@@ -19,6 +19,7 @@ from icy.core.types import Fields
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=RunSpec)
 REFUSED = ("held_out", "split")  # refused, since users expect a measure of generalization
+OF_MESSAGES = ("symbols", "tau", "straight_through", "levels", "normalise")  # receivers alone read tokens
 IDLE_IN_CHAINS = ("fresh_reading", "round_ratio", "max_steps", "training_readings")  # a learner has other rules
 Idle = dict[str, str]  # names of arguments and settings without effect, with a sentence for each
 
@@ -95,8 +96,9 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
 
 def _idle_on_side(settings: Fields, representation: str, sides: set[str]) -> Iterator[tuple[str, str]]:
     """Yield the settings that only models of the other side read."""
-    if "symbols" in settings and sides == {"receiver"}:
-        yield "symbols", "The setting 'symbols' does nothing in receivers: it concerns the messages of senders."
+    if sides == {"receiver"}:
+        why = "does nothing in receivers: it concerns the messages of senders."
+        yield from ((name, f"The setting '{name}' {why}") for name in OF_MESSAGES if name in settings)
     if "least_squares" in settings and representation == "gumb" and sides == {"sender"}:
         yield "least_squares", "The setting 'least_squares' does nothing in senders."
 
@@ -130,6 +132,8 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
         yield from ((name, f"{name} does nothing from scratch: it is for pre-training.") for name in names)
     elif spec.pretrained is not None and "target" in spec.given:
         yield "target", "target does nothing with pretrained: the probe has trained the models already."
+    if "least_squares" in spec.settings and "gumb" not in ([] if spec.pretrained is not None else both[1:]):
+        yield "least_squares", "The setting 'least_squares' does nothing in a game: it is for pre-training under 'gumb'."
     if scratch or spec.pretrained is not None:
         why = f"does nothing {'from scratch' if scratch else 'with pretrained'}: it is for pre-training."
         yield from ((name, f"The setting '{name}' {why}") for name in PRETRAINING_SETTINGS if name in spec.settings)

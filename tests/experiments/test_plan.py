@@ -14,6 +14,7 @@ from icy.experiments.sweep import make_sweep, sweep_spec
 
 PROBE: dict[str, Any] = {"model": "sender/FC1L", "grammar": "perm", "quick": True}
 GAME: dict[str, Any] = {"sender": "FC1L", "receiver": "FC2L", "quick": True}
+RECEIVER: dict[str, Any] = {"model": "receiver/FC1L", "grammar": "perm", "quick": True}
 CHAIN: dict[str, Any] = {"model": "FC1L", "grammar": "perm", "quick": True}
 
 
@@ -33,6 +34,9 @@ CHAIN: dict[str, Any] = {"model": "FC1L", "grammar": "perm", "quick": True}
         (ProbeSpec, {**PROBE, "settings": {"tf32": True}, "device": "cpu"}, "'tf32' does nothing on a CPU"),
         (ProbeSpec, {**PROBE, "hidden": [8, 16]}, "sender/FC1L has no hidden layer: its rows at 2 hidden sizes"),
         (ProbeSpec, {**PROBE, "runner": "ray", "device": "cpu", "per_gpu": 2}, "per_gpu does nothing on a cluster's"),
+        (ProbeSpec, {**RECEIVER, "representation": "gs", "settings": {"tau": 0.5}}, "'tau' does nothing in receivers"),
+        (ProbeSpec, {**RECEIVER, "representation": "qt", "settings": {"levels": 3}}, "'levels' does nothing in receiver"),
+        (EndToEndSpec, {**GAME, "representation": "gumb", "settings": {"least_squares": True}}, "nothing in a game"),
         (ChainSpec, {**CHAIN, "settings": {"max_steps": 9}}, "'max_steps' does nothing in a chain"),
         (ChainSpec, {**CHAIN, "settings": {"fresh_reading": False}}, "'fresh_reading' does nothing in a chain"),
         (ChainSpec, {**CHAIN, "settings": {"tau": 0.5}}, "'tau' does nothing in a chain under 'soft'"),
@@ -58,6 +62,11 @@ def test_arguments_without_effect_give_a_warning(
         (ProbeSpec, {**PROBE, "protocol": "generalise", "held_out": 0.2, "cap": 5}),
         (ProbeSpec, {**PROBE, "model": "sender/FC2L", "hidden": [8, 16]}),
         (ProbeSpec, {**PROBE, "model": "receiver/FC1L", "representation": "gumb", "settings": {"least_squares": True}}),
+        (ProbeSpec, {**PROBE, "representation": "gs", "settings": {"tau": 0.5}}),
+        (
+            EndToEndSpec,
+            {**GAME, "pretrain": "rot", "pretrain_representation": "gumb", "settings": {"least_squares": True}},
+        ),
         (ChainSpec, {**CHAIN, "settings": {"symbols": "V", "batch_size": 64}}),
         (ChainSpec, {**CHAIN, "receiver": "FC1L", "settings": {"soft_feedback": True}}),
         (ChainSpec, {**CHAIN, "replacement": "gradual,simultaneous", "population": "1,2"}),
