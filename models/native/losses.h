@@ -36,6 +36,7 @@ inline long counted_places(const Loss& loss, const int64_t* targets, long rows) 
 }
 
 constexpr float INSIDE_LOG = 1e-8f;
+constexpr float ABSENT = -5e3f;  // icy.core.representations.losses has the same
 constexpr double SMALLEST_DEVIATION = 0.1;
 
 // Call a function with each place, and the vectors of its scores for LANES rows. If `write`, the function leaves their
@@ -86,10 +87,11 @@ ICY_INLINE Vector cross_entropy(Vector target, Vector* x, long choices, float sc
     return VALUE ? logarithm(whole) + largest - chosen : all(0);
 }
 
+// Raw scores below ABSENT are of values that an attribute does not have, and have no error.
 ICY_INLINE Vector least_squares(Vector target, Vector* x, long choices, float scale) {
     Vector total = all(0);
     for (long c = 0; c < choices; c++) {
-        const Vector d = target == (float)c ? x[c] - 1.f : x[c];
+        const Vector error = target == (float)c ? x[c] - 1.f : x[c], d = x[c] < ABSENT ? all(0) : error;
         total += d * d;
         x[c] = 2.f * scale * d;
     }

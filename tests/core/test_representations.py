@@ -31,6 +31,7 @@ from icy.core.representations import (
     one_hot,
     sampled,
 )
+from icy.models.base import MISSING
 
 
 def log_softmax(scores: list[float], index: int) -> float:
@@ -189,6 +190,17 @@ def test_receivers_under_gumb_may_be_least_squares() -> None:
     scores, targets = torch.tensor(SCORES), torch.tensor(TARGETS)
     assert published.receiver_loss(scores, targets, NOISE).item() == pytest.approx(sum(squares) / 12)
     assert published.sender_loss(scores, targets, NOISE) == Gumbel().sender_loss(scores, targets, NOISE)
+
+
+def test_least_squares_have_no_error_of_values_that_an_attribute_does_not_have() -> None:
+    published, targets = get_representation("gumb", least_squares=True), torch.tensor(TARGETS)
+    penalty = torch.zeros(2, 3)
+    penalty[0, 2] = MISSING  # no target of the first place is 2
+    scores = torch.tensor(SCORES, requires_grad=True)
+    published.receiver_loss(scores + penalty, targets, NOISE).backward()
+    one_hot = torch.nn.functional.one_hot(targets, 3)
+    expected = torch.where(penalty < 0, 0.0, 2 * (scores.detach() - one_hot) / 12)
+    torch.testing.assert_close(scores.grad, expected)
 
 
 def advantages_by_hand(rewards: list[float]) -> list[float]:

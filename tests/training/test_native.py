@@ -22,6 +22,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.registry import registry
 from icy.core.representations import SOFT, Gumbel, Soft, get_representation
+from icy.languages.meanings import MeaningSpace
 from icy.models.layers import Linear
 from icy.training.engine import make_model
 from icy.training.gradient import GradientLearner
@@ -108,6 +109,19 @@ def test_ten_updates_equal_pytorchs(
     assert losses[0] is not None
     assert losses[1] is not None
     torch.testing.assert_close(*losses, check_dtype=False, atol=1e-4, rtol=1e-4)
+
+
+def test_least_squares_leave_out_values_that_an_attribute_does_not_have() -> None:
+    of = replace(task("receiver/RNN1L:GRU", "gumb"), space=MeaningSpace.of_sizes(4, 2, 3))
+    inputs, meanings, keys = batches(of.side, 10)
+    data = inputs, meanings % torch.tensor(of.space.sizes), keys
+    native, pytorch = (learner(of, how, least_squares=True) for how in ("native", "broadcast"))
+    for one in (native, pytorch):
+        one.train(*data)
+    losses = native.losses(), pytorch.losses()
+    assert losses[0] is not None
+    assert losses[0].max() < 1  # the penalty of a missing value would give 10^7
+    torch.testing.assert_close(*losses, check_dtype=False, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("which", mark_others("native", [None, [2, 0]], bool))

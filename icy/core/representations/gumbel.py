@@ -8,7 +8,7 @@ from icy.core.ends import counted, counted_mean
 from icy.core.noise import Noise, current_noise
 from icy.core.tracing import traceable
 
-from .losses import cross_entropy, squared_error
+from .losses import cross_entropy, raw_squared_error, squared_error
 from .mixins import Answering, SpokenSymbols, Symbols, end_of
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
 from .samples import largest, one_hot, relaxed, straight_through, without_start
@@ -54,7 +54,9 @@ class Gumbel(SpokenSymbols):
 
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
         """Return the squared error of the samples, mean over batch, attributes and values."""
-        return squared_error(scores if self.least_squares else self.message(scores, noise), meanings)
+        if self.least_squares:
+            return raw_squared_error(scores, meanings)
+        return squared_error(self.message(scores, noise), meanings)
 
     def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
         """Return the cross-entropy of the answers, as with SOFT (Perkins21 table 6)."""

@@ -12,11 +12,17 @@ from .samples import one_hot
 
 SMALLEST_DEVIATION = 0.1  # advantages are not normalized if the standard deviation of rewards is smaller
 INSIDE_LOG = 1e-8  # added to probabilities before the logarithm
+ABSENT = -5e3  # raw scores below are of values that an attribute does not have; models/native/losses.h has the same
 
 
 def squared_error(scores: Scores, targets: Targets) -> Losses:
     """Return the mean squared difference from the one-hot targets."""
     return (scores - one_hot(targets, scores.shape[-1], scores.dtype)).square().mean((-3, -2, -1))
+
+
+def raw_squared_error(scores: Scores, targets: Targets) -> Losses:
+    """Return `squared_error` of raw scores, without an error of values that an attribute does not have."""
+    return squared_error(torch.where(scores < ABSENT, 0.0, scores), targets)
 
 
 def advantage(rewards: Float[Tensor, "*axes"], axes: int) -> Float[Tensor, "*axes"]:
