@@ -133,7 +133,7 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
     elif spec.pretrained is not None and "target" in spec.given:
         yield "target", "target does nothing with pretrained: the probe has trained the models already."
     if "least_squares" in spec.settings and "gumb" not in ([] if spec.pretrained is not None else both[1:]):
-        yield "least_squares", "The setting 'least_squares' does nothing in a game: it is for pre-training under 'gumb'."
+        yield "least_squares", "The setting 'least_squares' does nothing in a game: it is for pre-training by 'gumb'."
     if scratch or spec.pretrained is not None:
         why = f"does nothing {'from scratch' if scratch else 'with pretrained'}: it is for pre-training."
         yield from ((name, f"The setting '{name}' {why}") for name in PRETRAINING_SETTINGS if name in spec.settings)

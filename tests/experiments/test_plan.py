@@ -35,7 +35,11 @@ CHAIN: dict[str, Any] = {"model": "FC1L", "grammar": "perm", "quick": True}
         (ProbeSpec, {**PROBE, "hidden": [8, 16]}, "sender/FC1L has no hidden layer: its rows at 2 hidden sizes"),
         (ProbeSpec, {**PROBE, "runner": "ray", "device": "cpu", "per_gpu": 2}, "per_gpu does nothing on a cluster's"),
         (ProbeSpec, {**RECEIVER, "representation": "gs", "settings": {"tau": 0.5}}, "'tau' does nothing in receivers"),
-        (ProbeSpec, {**RECEIVER, "representation": "qt", "settings": {"levels": 3}}, "'levels' does nothing in receiver"),
+        (
+            ProbeSpec,
+            {**RECEIVER, "representation": "qt", "settings": {"levels": 3}},
+            "'levels' does nothing in receiver",
+        ),
         (EndToEndSpec, {**GAME, "representation": "gumb", "settings": {"least_squares": True}}, "nothing in a game"),
         (ChainSpec, {**CHAIN, "settings": {"max_steps": 9}}, "'max_steps' does nothing in a chain"),
         (ChainSpec, {**CHAIN, "settings": {"fresh_reading": False}}, "'fresh_reading' does nothing in a chain"),
