@@ -10,18 +10,19 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 import icy
-from icy.analysis.people_distance import RESAMPLES, PeopleAccuracies, rms
+from icy.analysis.people_distance import PeopleAccuracies, published_accuracies, rms
 from icy.analysis.statistics import CONFIDENCE, log_summary, student
 from icy.core.streams import stream
 from icy.core.text import listed, markdown_table
 from icy.core.types import Fields
 from icy.experiments.search.measuring import Measured, Measuring
-from icy.experiments.search.objectives import Objective, distance_of
+from icy.experiments.search.objectives import Objective
 from icy.experiments.search.result import Finalist, SearchResult
 from icy.experiments.search.space import Point
 from icy.records.load import load_records
@@ -35,6 +36,7 @@ RECORDS = {name: RecordFolder(HERE, f"{name}.parquet", f"runs/{name}") for name 
 HU_RNN = "HierZero:dgsend hidden=128"  # as in Icy22
 GOAL, LEAST_HOL = 1.27, 10  # the ratio on shufdet of HU-RNN in Icy22, table 6; the least ratio on hol
 SHOWN = 12  # trials in the table of the page
+DRAWS = 40_000  # of people, for differences between networks; with 4,000, ends of intervals differ by 0.005
 PICTURES = {"search.png": "trials", "winner.png": "winner"}
 
 
@@ -82,15 +84,15 @@ def nearer(
 ) -> tuple[float, float, float]:
     """Return how much smaller the distance of one network to people is than that of another, with its interval.
 
-    The interval is a bootstrap of the instances of both networks, and of people.
+    Both networks played the same games. The interval is a bootstrap of the games and of people.
     """
-    rng = stream(0, "networks")
     both = [accuracies_of(records, people) for records in (own, other)]
-    chosen = [one[rng.integers(len(one), size=(RESAMPLES, len(one)))].mean(1) for one in both]
-    draws = rms(chosen[1] - people.draws) - rms(chosen[0] - people.draws)
-    middle = distance_of(other, people).value - distance_of(own, people).value
-    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return middle, float(low), float(high)
+    games = len(both[0])
+    times = stream(0, "networks").multinomial(games, [1 / games] * games, size=len(people.draws))
+    distances = [rms(times @ one / games - people.draws) for one in both]
+    middle = rms(both[1].mean(0) - people.means) - rms(both[0].mean(0) - people.means)
+    low, high = np.quantile(distances[1] - distances[0], [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(middle), float(low), float(high)
 
 
 def nearer_to_the_other_half(result: SearchResult) -> tuple[float, float, float]:
@@ -122,6 +124,12 @@ def accuracies_of(records: Sequence[Record], people: PeopleAccuracies) -> Values
     return np.array([[cells[*condition, number] for condition in people.conditions] for number in instances])
 
 
+@cache
+def people_of_icy22() -> PeopleAccuracies:
+    """Return the people of the search, with more draws."""
+    return published_accuracies(DRAWS)
+
+
 # -- texts -------------------------------------------------------------------------------------------------------------
 
 
@@ -134,7 +142,9 @@ def finalists_text(result: SearchResult) -> str:
     rows = []
     for one, own in zip(measured, records, strict=True):
         values = last_of(one).values
-        more = print_estimate(nearer(own, reference, people)) if people else factor(own, reference, result, 0)
+        more = (
+            print_estimate(nearer(own, reference, people_of_icy22())) if people else factor(own, reference, result, 0)
+        )
         shown = [value.text(interval=True) for value in values]
         rows.append([one.name, *shown, "-" if own is reference else more])
     against = "nearer than HU-RNN by" if people else "shufdet, factor to HU-RNN"
@@ -212,12 +222,11 @@ def nearer_than_hu_rnn(result: SearchResult) -> tuple[float, list[tuple[float, f
     Returns:
         The confidence of each interval (Bonferroni), and the difference and its interval for each finalist.
     """
-    people, records = result.setup.people, records_again(result)
-    assert people is not None
+    records = records_again(result)
     count = len(result.finalists)
     reference = records[count + place_of_hu_rnn(result)]
     confidence = joint_confidence(result)
-    return confidence, [nearer(own, reference, people, confidence) for own in records[:count]]
+    return confidence, [nearer(own, reference, people_of_icy22(), confidence) for own in records[:count]]
 
 
 def names_of(measured: Sequence[Finalist]) -> list[str]:

@@ -13,7 +13,7 @@ from icy.experiments.search.objectives import parse
 from results.search import __main__ as page
 
 CONDITIONS = (("synth", "concat"), ("synth", "rot"))
-PEOPLE = PeopleAccuracies(CONDITIONS, np.zeros(2), np.zeros((page.RESAMPLES, 2)), (np.zeros((9, 2)),) * 2)
+PEOPLE = PeopleAccuracies(CONDITIONS, np.zeros(2), np.zeros((4000, 2)), (np.zeros((9, 2)),) * 2)
 
 
 def games(*accuracies: float) -> list[Any]:
@@ -50,11 +50,17 @@ def test_a_factor_is_the_geometric_mean_of_quotients_of_the_same_seed() -> None:
 
 
 def test_a_network_is_nearer_by_the_difference_of_distances() -> None:
-    steady, unsteady = games(0.1, 0.1), games(0.4, 0.2, 0.3, 0.3)
+    steady, unsteady = games(*[0.1] * 4), games(0.4, 0.2, 0.3, 0.3)
     middle, low, high = page.nearer(steady, unsteady, PEOPLE)
     assert middle == pytest.approx(0.2)
     assert 0.1 <= low < 0.2 < high <= 0.3
-    assert page.nearer(steady, unsteady, PEOPLE, 0.99)[1] < low
+    assert page.nearer(steady, unsteady, PEOPLE, 0.5)[1] > low
+
+
+def test_networks_are_compared_in_the_same_games() -> None:
+    """One network has 0.1 more in each game, so no choice of games changes the difference."""
+    own, other = games(0.1, 0.4, 0.2, 0.8), games(0.2, 0.5, 0.3, 0.9)
+    assert page.nearer(own, other, PEOPLE) == pytest.approx((0.1, 0.1, 0.1))
 
 
 def test_the_answer_is_of_all_finalists(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +70,7 @@ def test_the_answer_is_of_all_finalists(monkeypatch: pytest.MonkeyPatch) -> None
     result.baselines = [SimpleNamespace(name=page.HU_RNN)]
     records = [games(0.0, 0.0, 0.0, 0.6), games(*[0.2] * 4), games(*[0.3] * 4)]
     monkeypatch.setattr(page, "records_again", lambda _: records)
+    monkeypatch.setattr(page, "people_of_icy22", lambda: PEOPLE)
     said = page.nearer_text(result)
     assert said.startswith("**Yes.** Compared with HU-RNN, `a` is nearer by 0.15 (-0.")
     assert "`b` is nearer by 0.10 (0.10 to 0.10). Each of these intervals has a confidence of 97.5 %" in said
