@@ -225,7 +225,8 @@ def _without_index(table: pd.DataFrame, path: Path) -> pd.DataFrame:
         if re.fullmatch(NAMELESS, str(name)):
             if not is_index(table[name].fillna("").astype(str).tolist(), place):
                 raise InvalidSettingError(
-                    f"Column {place + 1} of '{path}' has no name; give it one if it is an attribute, or leave it out."
+                    f"Column {place + 1} of '{path}' has no name; give it one if it is an attribute, or leave it out "
+                    "(pandas writes its index in this way unless index=False)."
                 )
             table = table.drop(columns=name)
     return table
