@@ -306,7 +306,7 @@ def _guess(text: str) -> str:
     if text.lower().endswith(TABLES):
         return " Only `icy probe`, `icy sweep`, `icy search` and `icy e2e` take a table of meanings."
     if Path(text).is_file():
-        return f" A table of meanings is a file whose name ends in {listed(TABLES, 'or')}."
+        return f" The name of a table of meanings ends in {listed(TABLES, 'or')}."
     return ""
 
 

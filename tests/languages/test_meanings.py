@@ -34,7 +34,7 @@ def test_parse_says_what_is_accepted(text: str, meant: str) -> None:
 
 def test_a_file_with_another_suffix_is_named_as_one(tmp_path: Path) -> None:
     (tmp_path / "pets.json").write_text("{}")
-    with pytest.raises(InvalidSettingError, match=r"a file whose name ends in .csv, .tsv, .txt or .parquet"):
+    with pytest.raises(InvalidSettingError, match=r"name of a table of meanings ends in .csv, .tsv, .txt or .parquet"):
         MeaningSpace.parse(str(tmp_path / "pets.json"))
 
 
