@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from icy.core.csv_files import MISSING_WORDS, is_index, read_csv_table
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.streams import stream
+from icy.core.text import listed
 
 from .meanings import TABLES, IntArray, MeaningSpace
 from .names import grammar_name
@@ -238,6 +239,8 @@ def _weights(table: pd.DataFrame, path: Path) -> Weights:
     given = [name for name in table.columns if str(name).lower() == WEIGHT]
     if not given:
         return np.ones(len(table))
+    if len(given) > 1:
+        raise InvalidSettingError(f"'{path}' has several columns of weights, {listed(given)}; leave all but one out.")
     weights = pd.to_numeric(table[given[0]], errors="coerce").to_numpy(dtype=float)
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(wrong):

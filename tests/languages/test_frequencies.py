@@ -78,6 +78,7 @@ def test_rows_without_weights_are_counted_and_the_file_is_named_by_its_content(t
         ("a,b\nx,1\n,2\n", "no value of 'a' in row 2"),
         ("a,b\nx,1,3\ny,2,4\n", "has a row with more entries than its header"),
         ("", "is empty"),
+        ("a,weight,Weight\nx,1,9\ny,2,1\n", "several columns of weights, weight and Weight"),
         ("a,b\n1,x\nNA,y\n", "no value of 'a' in row 2, but 'NA'"),
         ("a,weight\nx,1e308\ny,1e308\n", "too large for their sum"),
         (",a\n10,x\n12,y\n", "Column 1 of .* has no name"),
