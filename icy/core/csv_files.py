@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 SEPARATORS = (",", ";", "\t", "|")
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")  # in columns of numbers
+MISSING_WORDS = (*MISSING[1:], "#N/A", "<NA>")
 MARKS = (  # byte order marks at the beginning of a file; UTF-32 first, because its mark begins with the mark of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -109,6 +110,18 @@ def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] =
         for name in set(names) - of_text:
             table[name] = _with_points(table[name])
     return from_csv_table(table)
+
+
+def is_index(entries: Sequence[str], place: int) -> bool:
+    """Return whether a column without a name can be left out: it is empty, or the first column with row numbers.
+
+    Args:
+        entries: the entry of each row; an empty text is a missing entry.
+        place: number of the column, from 0.
+    """
+    if not any(entries):
+        return True
+    return place == 0 and any(list(entries) == [str(n) for n in range(f, f + len(entries))] for f in (0, 1))
 
 
 def _with_points(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.csv_files import read_csv_table
+from icy.core.csv_files import MISSING_WORDS, is_index, read_csv_table
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.streams import stream
+from icy.core.text import listed
 
-from .meanings import IntArray, MeaningSpace
+from .meanings import TABLES, IntArray, MeaningSpace
 from .names import grammar_name
 from .storage import reading
+from .values import NUMBER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +31,7 @@ Weights = NDArray[np.float64]
 EQUAL = "equal"
 WEIGHT = "weight"  # the column of weights in a file
 LARGEST_EXPONENT = 10.0
-TABLES = {".csv", ".tsv", ".txt", ".parquet"}
+NAMELESS = r"Unnamed: \d+"  # name by pandas of a column without a name
 HOW_TO_WRITE = "write 'equal', or 'zipf:' and an exponent, as in zipf:1"
 
 
@@ -176,6 +178,7 @@ def _read(path: Path, content_hash: bytes) -> tuple[MeaningSpace, Frequencies]:
     with reading(f"'{path}' cannot be read as a table of meanings"), warnings.catch_warnings():
         warnings.simplefilter("error")  # pandas drops the entries of rows that are longer than the header
         table = _table(path)
+    table = _without_index(table, path)
     attributes = [name for name in table.columns if str(name).lower() != WEIGHT]
     if table.empty or not attributes:
         raise InvalidSettingError(f"'{path}' must have a row per meaning and a column per attribute.")
@@ -185,6 +188,10 @@ def _read(path: Path, content_hash: bytes) -> tuple[MeaningSpace, Frequencies]:
     rows = space.index(np.stack([codes for _, codes in columns], axis=1))
     numbers, row_of = np.unique(rows, return_inverse=True)
     total = np.bincount(row_of.ravel(), weights=weights, minlength=len(numbers)).astype(float)
+    with np.errstate(over="ignore"):
+        sum_exists = np.isfinite(total.sum())
+    if not sum_exists:
+        raise InvalidSettingError(f"The weights in '{path}' are too large for their sum; divide all by the largest.")
     digest = hashlib.sha256(f"{space}".encode() + numbers.astype("<i8").tobytes() + total.astype("<f8").tobytes())
     name = grammar_name(path.stem, digest.hexdigest()[:16])
     return space, Frequencies("", name, numbers, total, tuple(names for names, _ in columns))
@@ -197,11 +204,33 @@ def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        return pd.read_parquet(path) if path.suffix.lower() == ".parquet" else read_csv_table(path, None)
+        return _parquet(path) if path.suffix.lower() == ".parquet" else read_csv_table(path, None)
     except pd.errors.EmptyDataError:
         raise InvalidSettingError(f"'{path}' is empty.") from None
     except pd.errors.ParserWarning:
         raise InvalidSettingError(f"'{path}' has a row with more entries than its header.") from None
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    """Read a parquet file. An index of pandas with a name is a column; row numbers without a name are left out."""
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    table, stored = pd.read_parquet(path), pq.read_schema(path).names
+    return table.reset_index([name for name in table.index.names if name in stored])
+
+
+def _without_index(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Leave out columns without a name that are empty or hold row numbers, as pandas, R and spreadsheets write them."""
+    for place, name in enumerate(table.columns):
+        if re.fullmatch(NAMELESS, str(name)):
+            if not is_index(table[name].fillna("").astype(str).tolist(), place):
+                raise InvalidSettingError(
+                    f"Column {place + 1} of '{path}' has no name; give it one if it is an attribute, or leave it out "
+                    "(pandas writes its index in this way unless index=False)."
+                )
+            table = table.drop(columns=name)
+    return table
 
 
 def _weights(table: pd.DataFrame, path: Path) -> Weights:
@@ -210,6 +239,8 @@ def _weights(table: pd.DataFrame, path: Path) -> Weights:
     given = [name for name in table.columns if str(name).lower() == WEIGHT]
     if not given:
         return np.ones(len(table))
+    if len(given) > 1:
+        raise InvalidSettingError(f"'{path}' has several columns of weights, {listed(given)}; leave all but one out.")
     weights = pd.to_numeric(table[given[0]], errors="coerce").to_numpy(dtype=float)
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(wrong):
@@ -223,12 +254,27 @@ def _weights(table: pd.DataFrame, path: Path) -> Weights:
 def _coded(column: pd.Series, path: Path) -> tuple[tuple[str, ...], IntArray]:
     """Return the names of the values of a column, in order, and the number of the value in each row."""
     texts = column.astype(str).str.strip()
-    missing = np.flatnonzero(column.isna() | (texts == ""))
+    missing = np.flatnonzero(column.isna() | (texts == "") | _words_among_numbers(texts))
     if len(missing):
-        raise InvalidSettingError(f"'{path}' has no value of '{column.name}' in row {missing[0] + 1}.")
+        found = texts.iloc[missing[0]]
+        text = f", but '{found}'" if found else ""
+        raise InvalidSettingError(f"'{path}' has no value of '{column.name}' in row {missing[0] + 1}{text}.")
     try:
-        names = sorted(set(texts), key=lambda text: (float(text), text))
+        names = sorted(set(texts), key=lambda text: (_number(text), text))
     except ValueError:
         names = sorted(set(texts))
     places = {name: place for place, name in enumerate(names)}
     return tuple(names), np.array([places[text] for text in texts], dtype=np.int64)
+
+
+def _number(text: str) -> float:
+    """Return the number that a text is; NaN, which has no place in an order, is a name."""
+    if math.isnan(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
+def _words_among_numbers(texts: pd.Series) -> NDArray[np.bool_]:
+    """Return which texts are words for a missing value, such as "NA"; none if another text is not a number."""
+    words = texts.isin(MISSING_WORDS).to_numpy()
+    return words & all(map(NUMBER.fullmatch, texts[~words]))

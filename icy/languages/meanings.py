@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import mul
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.memory import available_memory, require_memory, too_large
-from icy.core.text import counted
+from icy.core.text import counted, listed
 
 from .containers import Array
 
@@ -289,6 +290,7 @@ def spaces_in(given: object) -> list[Any]:
     return [space for one in given for space in spaces_in(one)]
 
 
+TABLES = (".csv", ".tsv", ".txt", ".parquet")  # files of meanings
 _HOW_TO_WRITE = (
     "write attributes x values, as in 5x10 for 5 attributes of 10 values each, or the number of values of each "
     "attribute, as in 10,4,2."
@@ -301,8 +303,10 @@ def _guess(text: str) -> str:
         return f" Did you mean {found[2]}x{found[1]}?"
     if found := re.fullmatch(r"\W*(\d+)\W+(\d+)\W*", text):
         return f" Did you mean {found[1]}x{found[2]}?"
-    if text.lower().endswith((".csv", ".tsv", ".txt", ".parquet")):
+    if text.lower().endswith(TABLES):
         return " Only `icy probe`, `icy sweep`, `icy search` and `icy e2e` take a table of meanings."
+    if Path(text).is_file():
+        return f" The name of a table of meanings ends in {listed(TABLES, 'or')}."
     return ""
 
 

@@ -97,7 +97,8 @@ def reading(sentence: str) -> Iterator[None]:
     except IcyError:
         raise
     except Exception as error:
-        first = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        why = getattr(error, "strerror", None) or str(error)  # an OSError begins with its number
+        first = why.strip().partition("\n")[0].rstrip(".") or type(error).__name__
         raise StoreError(f"{sentence}: {first}.") from error
 
 

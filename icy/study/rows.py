@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from icy.core.csv_files import read_csv_table
 from icy.core.entry import STUDY_PLAYER
-from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.errors import InvalidSettingError
 from icy.core.registry import registry
 from icy.core.text import listed
+from icy.languages.storage import reading
 from icy.records.long_table import options_of
 from icy.records.record import Record
 from icy.version import __version__
@@ -132,11 +133,9 @@ def read_rows(path: str | Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    try:
+    with reading(f"The rows in '{path}' cannot be read"):
         of_parquet = Path(path).suffix.lower() == ".parquet"
         found = pd.read_parquet(path) if of_parquet else read_csv_table(Path(path), TEXTS)
-    except (OSError, ValueError) as error:
-        raise StoreError(f"The rows in '{path}' cannot be read: {error}.") from error
     missing = [name for name in COLUMNS if name not in found]
     if missing:
         raise InvalidSettingError(

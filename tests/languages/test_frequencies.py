@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
@@ -77,11 +78,37 @@ def test_rows_without_weights_are_counted_and_the_file_is_named_by_its_content(t
         ("a,b\nx,1\n,2\n", "no value of 'a' in row 2"),
         ("a,b\nx,1,3\ny,2,4\n", "has a row with more entries than its header"),
         ("", "is empty"),
+        ("a,weight,Weight\nx,1,9\ny,2,1\n", "several columns of weights, weight and Weight"),
+        ("a,b\n1,x\nNA,y\n", "no value of 'a' in row 2, but 'NA'"),
+        ("a,weight\nx,1e308\ny,1e308\n", "too large for their sum"),
+        (",a\n10,x\n12,y\n", "Column 1 of .* has no name"),
+        ("a,\nx,1\ny,1\n", "Column 2 of .* has no name"),
     ],
 )
 def test_files_that_are_refused(text: str, sentence: str, tmp_path: Path) -> None:
     with pytest.raises(IcyError, match=sentence):
         read_meanings(write(tmp_path, text))
+
+
+@pytest.mark.parametrize("text", [",a,b\n0,x,1\n1,y,2\n", ";a;b\n1;x;1\n2;y;2\n", "a,b,,\nx,1,,\ny,2,,\n"])
+def test_row_numbers_and_empty_columns_without_a_name_are_not_attributes(text: str, tmp_path: Path) -> None:
+    _, found = read_meanings(write(tmp_path, text))
+    assert found.value_names == (("x", "y"), ("1", "2"))
+
+
+@pytest.mark.parametrize("index", [["a"], ["b", "a"]])
+def test_an_index_with_a_name_is_an_attribute_of_a_parquet_file(index: list[str], tmp_path: Path) -> None:
+    table = pd.DataFrame({"a": ["x", "y", "y"], "b": [1, 2, 1]}, index=[5, 7, 9])
+    table.to_parquet(tmp_path / "plain.parquet")
+    table.set_index(index).to_parquet(tmp_path / "index.parquet")
+    assert read_meanings(tmp_path / "plain.parquet")[0].attributes == 2
+    assert sorted(read_meanings(tmp_path / "index.parquet")[1].value_names or ()) == [("1", "2"), ("x", "y")]
+
+
+@pytest.mark.parametrize("rows", ["x\nNAN\n1\n", "1\nNAN\nx\n"])
+def test_names_that_look_like_nan_have_one_order(tmp_path: Path, rows: str) -> None:
+    _, found = read_meanings(write(tmp_path, f"a\n{rows}".replace("x", "2")))
+    assert found.value_names == (("1", "2", "NAN"),)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,12 @@ def test_parse_says_what_is_accepted(text: str, meant: str) -> None:
     with pytest.raises(InvalidSettingError, match="5x10 for 5 attributes of 10 values") as caught:
         MeaningSpace.parse(text)
     assert (f"Did you mean {meant}?" in str(caught.value)) == bool(meant)
+
+
+def test_a_file_with_another_suffix_is_named_as_one(tmp_path: Path) -> None:
+    (tmp_path / "pets.json").write_text("{}")
+    with pytest.raises(InvalidSettingError, match=r"name of a table of meanings ends in .csv, .tsv, .txt or .parquet"):
+        MeaningSpace.parse(str(tmp_path / "pets.json"))
 
 
 def test_a_table_is_not_a_space() -> None:

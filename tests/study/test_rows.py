@@ -65,5 +65,5 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InvalidSettingError, match="it lacks the columns agent_kind"):
         read_rows(tmp_path / "other.csv")
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(StoreError, match=r"cannot be read: No such file or directory\.$"):
         read_rows(tmp_path / "none.csv")

@@ -89,6 +89,7 @@ def page(result: SearchResult) -> str:
         parts += ["## Picture", f"![{_caption(result.objectives)}]({FIGURE})", HOVERS, _front_text(result)]
     if result.finalists:
         parts += ["## Finalists, measured again", _about_finalists(result), _markdown(result.finalist_table())]
+        parts += _problems_again(result)
     if result.setup.people is not None:
         parts.append(_about_people(result))
     if best := winner_of(result):
@@ -140,8 +141,23 @@ def _about_trials(result: SearchResult) -> str:
 
 
 def _problems(result: SearchResult) -> list[str]:
-    found = dict.fromkeys(f"Trial {t.number} has no value: {t.last.problem}" for t in result.trials if t.last.problem)
-    return ["\n".join(f"- {sentence}" for sentence in found)] if found else []
+    return _listed_problems({f"Trial {trial.number}": trial.last.problem for trial in result.trials})
+
+
+def _problems_again(result: SearchResult) -> list[str]:
+    """Return the reasons of missing values in the table of finalists and baselines."""
+    measured = {
+        f"`{one.name}`{where}": found
+        for one in (*result.finalists, *result.baselines)
+        for found, where in ((one.again, ""), (one.larger, " with the settings of `larger`"))
+        if found is not None
+    }
+    return _listed_problems({name: found.problem for name, found in measured.items()})
+
+
+def _listed_problems(problems: dict[str, str]) -> list[str]:
+    lines = [f"- {name} has no value: {problem}" for name, problem in problems.items() if problem]
+    return ["\n".join(lines)] if lines else []
 
 
 def _front_text(result: SearchResult) -> str:

@@ -66,7 +66,7 @@ class Finalist:
 
         It is NaN without one of these values, and if one of them is only a bound.
         """
-        if self.search is None or not (self.search.known and self.again.known):
+        if self.search is None or not (self.search.values and self.again.values):
             return math.nan
         old, new = self.search.values[place], self.again.values[place]
         return math.nan if old.bound or new.bound else new.value - old.value

@@ -7,7 +7,7 @@ import io
 import logging
 from typing import Literal
 
-from icy.core.csv_files import MISSING, separated
+from icy.core.csv_files import MISSING_WORDS, is_index, separated
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.languages.texts import whole_text
 from icy.languages.values import NUMBER
@@ -15,7 +15,6 @@ from icy.languages.values import NUMBER
 from .columns import require_distinct
 from .found import File, Found
 
-WORDS = (*MISSING[1:], "#N/A", "<NA>")  # words for a missing value
 log = logging.getLogger(__name__)
 
 
@@ -51,7 +50,7 @@ def read(file: File) -> Found | None:
                 "that holds the separator needs quotes, and R's row names need a column name (as write.csv writes)."
             )
     entries = list(zip(*(row for _, row in body), strict=True))
-    used = [place for place, name in enumerate(header) if name or not _is_index(entries[place], place)]
+    used = [place for place, name in enumerate(header) if name or not is_index(entries[place], place)]
     require_distinct([header[place] for place in used], f"in line {line}")
     columns = {header[place]: _with_gaps(entries[place]) for place in used}
     remarks = ["row numbers and empty columns left out"] if len(used) < len(header) else []
@@ -59,20 +58,13 @@ def read(file: File) -> Found | None:
     return Found(columns, places=[line for line, _ in body], place="line", remarks=remarks, decimal=decimal)
 
 
-def _is_index(column: tuple[str, ...], place: int) -> bool:
-    """Return whether a column without a name can be dropped: it is empty, or the first column with row numbers."""
-    if not any(column):
-        return True
-    return place == 0 and any(column == tuple(map(str, range(first, first + len(column)))) for first in (0, 1))
-
-
 def _with_gaps(column: tuple[str, ...]) -> list[str | None]:
     """Replace empty entries and, among numbers, words like "NA" by None; write 6.0 as 6 if all numbers are whole.
 
     Pandas writes whole numbers with a point if some are missing.
     """
-    words = [entry for entry in column if entry in WORDS]
-    numbers = [entry for entry in column if entry and entry not in WORDS]
+    words = [entry for entry in column if entry in MISSING_WORDS]
+    numbers = [entry for entry in column if entry and entry not in MISSING_WORDS]
     if not all(map(NUMBER.fullmatch, numbers)):
         if words:
             log.warning("The entry '%s' was read as a name; leave it empty if it means a missing value.", words[0])
@@ -80,7 +72,7 @@ def _with_gaps(column: tuple[str, ...]) -> list[str | None]:
     whole = [whole_text(entry) for entry in numbers]
     if all(entry.lstrip("-").isdecimal() for entry in whole) and any("." in entry for entry in numbers):
         column = tuple(whole_text(entry) for entry in column)
-    return [None if not entry or entry in WORDS else entry for entry in column]
+    return [None if not entry or entry in MISSING_WORDS else entry for entry in column]
 
 
 def _rows(text: str, separator: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> list[tuple[int, list[str]]]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.errors import InvalidSettingError
+from icy.languages.storage import reading
 from icy.study.game import Event, StudyGame, Trial
 
 from .player import Item
@@ -78,10 +79,8 @@ def read_logs(path: str | Path) -> list[Log]:
         StoreError: the file cannot be read.
         InvalidSettingError: a line is not a game.
     """
-    try:
+    with reading(f"The games in '{path}' cannot be read"):
         lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"The games in '{path}' cannot be read: {error}.") from error
     return [_log(line, f"Line {number} of '{path}'") for number, line in enumerate(lines, 1) if line.strip()]
 
 
@@ -100,7 +99,5 @@ def digest_of(path: str | Path) -> str:
     Raises:
         StoreError: the file cannot be read.
     """
-    try:
+    with reading(f"The games in '{path}' cannot be read"):
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
-    except OSError as error:
-        raise StoreError(f"The games in '{path}' cannot be read: {error}.") from error

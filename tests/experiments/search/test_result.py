@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
+import pytest
+
 from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import Value
-from icy.experiments.search.page import picture
+from icy.experiments.search.page import page, picture
 from icy.experiments.search.result import Finalist, SearchResult, SearchTrial, fronts
 from icy.experiments.search.search import _again, _halve
 from icy.experiments.search.space import Point
@@ -86,6 +88,23 @@ def test_shrinkage_is_of_finalists_that_reached_the_last_rung() -> None:
     assert shrinkages[0] == 0.5
     assert all(map(math.isnan, shrinkages[1:]))
     assert SearchResult(trials, finalists, setup=setup).finalist_table()[1][1][2:] == ["-", "3.00", "-"]
+
+
+def test_one_objective_without_a_value_hides_no_other_and_has_its_reason_in_the_report() -> None:
+    setup = setup_of(minimize=["people:eng", "ratio:perm"])
+    point = setup.space.point({"model": "FC1L"})
+    old = Measured(point, (Value(0.2), Value(3.0)))
+    new = Measured(point, (Value(0.5), Value(math.nan)), "concat did not reach 0.8")
+    found = Finalist("FC1L", old, new)
+    assert found.shrinkage(0) == pytest.approx(0.3)
+    assert math.isnan(found.shrinkage(1))
+    baseline = Finalist("FC2L", None, Measured(point, problem="it takes no grid"))
+    result = SearchResult([SearchTrial(0, {}, (old,))], [found], [baseline], setup=setup)
+    assert [row[3:] for row in result.finalist_table()[1]] == [
+        *(["0.50", "+0.30"], ["failed", "-"], ["failed", "-"], ["failed", "-"])
+    ]
+    text = page(result)
+    assert "- `FC1L` has no value: concat did not reach 0.8\n- `FC2L` has no value: it takes no grid\n" in text
 
 
 def test_fronts_of_one_and_two_objectives() -> None:

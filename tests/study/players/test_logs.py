@@ -49,9 +49,9 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(StoreError, match=r"cannot be read: No such file or directory\.$"):
         read_logs(tmp_path / "none.jsonl")
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(StoreError, match=r"cannot be read: No such file or directory\.$"):
         digest_of(tmp_path / "none.jsonl")
     (tmp_path / "bad.jsonl").write_text('\n{"person": 1}\n')
     with pytest.raises(InvalidSettingError, match=r"Line 2 of '.*' is not a game"):
