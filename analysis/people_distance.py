@@ -65,17 +65,20 @@ def rms(differences: Values) -> Values:
     return np.asarray(np.sqrt((differences**2).mean(-1)))
 
 
-def published_accuracies() -> PeopleAccuracies:
+def published_accuracies(resamples: int = RESAMPLES) -> PeopleAccuracies:
     """Return the people of Icy22: the middle of the counts that fit tables 21 and 22.
 
     Draws come from beta distributions with the printed mean and standard error. A half of the people has half of the
     weight of all people.
+
+    Args:
+        resamples: number of draws.
     """
     rows = published_people()
     rows = rows[rows["metric"] == "exact"]
     conditions = tuple((str(d), str(g)) for d, g in zip(rows["dataset"], rows["grammar"], strict=True))
     rng = stream(0, "people")
-    draws, first, second = (published_draws(rows, RESAMPLES, rng, share) for share in (1.0, 0.5, 0.5))
+    draws, first, second = (published_draws(rows, resamples, rng, share) for share in (1.0, 0.5, 0.5))
     return PeopleAccuracies(conditions, rows["value"].to_numpy(float), draws, (first, second))
 
 
