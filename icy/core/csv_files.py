@@ -97,6 +97,9 @@ def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] =
 
     separator, text = separated(text)
     options: dict[str, Any] = {"sep": separator, "index_col": False, "keep_default_na": False}
+    header = pd.read_csv(io.StringIO(text), nrows=1, header=None, dtype=str, **options)  # pandas renames in the table
+    if same := of_one_name([name or place for place, name in enumerate(header.iloc[0])]):
+        raise ValueError(same)
     names = list(pd.read_csv(io.StringIO(text), nrows=0, **options).columns)
     of_text = {name for name in names if texts is None or name in texts}
     table = pd.read_csv(
@@ -110,6 +113,15 @@ def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] =
         for name in set(names) - of_text:
             table[name] = _with_points(table[name])
     return from_csv_table(table)
+
+
+def of_one_name(header: Sequence[object]) -> str:
+    """Say which columns are the first two of one name; an empty text if all names are different."""
+    first: dict[object, int] = {}
+    for place, name in enumerate(header):
+        if first.setdefault(name, place) < place:
+            return f"columns {first[name] + 1} and {place + 1} are both called '{name}'"
+    return ""
 
 
 def is_index(entries: Sequence[str], place: int) -> bool:

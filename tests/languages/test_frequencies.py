@@ -77,6 +77,7 @@ def test_rows_without_weights_are_counted_and_the_file_is_named_by_its_content(t
         ("a,weight\nx,1\ny,many\n", "row 2 has 'many'"),
         ("a,b\nx,1\n,2\n", "no value of 'a' in row 2"),
         ("a,b\nx,1,3\ny,2,4\n", "has a row with more entries than its header"),
+        ("b,a,a\n1,2,3\n", "cannot be read as a table of meanings: columns 2 and 3 are both called 'a'"),
         ("", "is empty"),
         ("a,weight,Weight\nx,1,9\ny,2,1\n", "several columns of weights, weight and Weight"),
         ("a,b\n1,x\nNA,y\n", "no value of 'a' in row 2, but 'NA'"),

@@ -27,7 +27,7 @@ from icy.records.record import config_text
 from icy.study.rows import read_rows
 from icy.study.spec import StudySpec
 
-from .objectives import Objective, objectives_of
+from .objectives import RATIO, Objective, objectives_of
 from .space import HIDDEN, Point, Space, space_of
 
 log = logging.getLogger(__name__)
@@ -197,6 +197,7 @@ def set_up(spec: SearchSpec) -> SearchSetup:
     setup = SearchSetup(spec, space, tuple(objectives), people, tuple(_baselines(spec, space)))
     _check_new_seeds(setup)
     _warn_of_idle(setup)
+    _warn_of_bounds(setup)
     return setup
 
 
@@ -215,6 +216,17 @@ def _warn_of_idle(setup: SearchSetup) -> None:
     if given and not setup.grammars:
         do = "does" if len(given) == 1 else "do"
         log.warning("%s %s nothing: the games of the study have sizes of their own.", listed(given), do)
+
+
+def _warn_of_bounds(setup: SearchSetup) -> None:
+    """Warn of ratios to be minimized whose bounds are smaller if concat is slower."""
+    limits = [setup.spec.max_updates, *(rung.get("max_updates") for rung in setup.rungs)]
+    least = [one for one in setup.objectives if not one.maximize and one.terms[0].measure == RATIO]
+    if least and any(limits):
+        log.warning(
+            "Under max_updates, a training without the target counts as these updates divided by concat's. If concat "
+            "is slow, this is small, and the trial may rank before better ones: give a cap in place of max_updates."
+        )
 
 
 def _are_published(people: str | Path) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from icy.core.csv_files import of_one_name
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
 from icy.languages.containers import Container
@@ -36,12 +37,8 @@ class ColumnChoice(NamedTuple):
 
 def require_distinct(header: Sequence[str], where: str) -> None:
     """Raise InvalidSettingError if several columns have the same name."""
-    first: dict[str, int] = {}
-    for place, name in enumerate(header):
-        if first.setdefault(name, place) < place:
-            raise InvalidSettingError(
-                f"Columns {first[name] + 1} and {place + 1} are both called '{name}' {where}; rename one of them."
-            )
+    if same := of_one_name(header):
+        raise InvalidSettingError(f"{same[0].upper()}{same[1:]} {where}; rename one of them.")
 
 
 def choose_columns(

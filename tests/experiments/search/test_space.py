@@ -252,3 +252,11 @@ def test_a_point_without_a_record_of_every_replicate_has_no_value() -> None:
     part = measuring._measured(point, rows, dict(list(whole.items())[1:]))
     assert not part.known
     assert part.problem == "a replicate is not on file"
+
+
+@pytest.mark.parametrize("where", [{"max_updates": 300}, {"rungs": [{"max_updates": 300}, {}]}])
+def test_bounds_that_depend_on_concat_are_named(where: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    setup_of(minimize="ratio:rot", **where)
+    setup_of(minimize=[], maximize="ratio:rot", **where)
+    (warning,) = caplog.messages
+    assert warning.startswith("Under max_updates, a training without the target counts as")
