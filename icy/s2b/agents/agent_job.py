@@ -171,7 +171,7 @@ def _jobs(spec: S2BSpec) -> list[AgentJob]:
     preset, learner = SAME_PRESETS.get(spec.preset, spec.preset), str(spec.learner)
     how, core = find_learner(learner), core_name(str(spec.core), learner)
     game = _game(spec)
-    settings = how.complete(core, learner_options(spec, core, learner, how), preset, game)
+    settings = how.complete(core, learner_options(spec, core, learner, how), str(spec.preset), game)
     task = AgentTask(
         core=core,
         learner=learner,

@@ -72,7 +72,8 @@ class LearningMethod:
         """
         cls = self.settings_class(core)
         defaults = cls.usual(game) if hasattr(cls, "usual") else cls()
-        presets = {"default": defaults, **self.presets}
+        same = {alias: self.presets[name] for alias, name in SAME_PRESETS.items() if name in self.presets}
+        presets = {"default": defaults, **self.presets, **same}
         require_known("preset of this learner", preset, presets)
         own = checked(cls, options, "setting of the learner", {*self.fixed, *self.hidden})
         return replace(presets[preset], **self.fixed, **own)

@@ -309,6 +309,11 @@ def test_records_have_one_name_for_equal_presets_and_old_names_are_read() -> Non
     assert AgentTask.of_config(old).learner_settings() == R2D2Settings.preset("near32")
 
 
+def test_an_unknown_preset_is_named_as_it_was_given() -> None:
+    with pytest.raises(UnknownNameError, match="No preset of this learner is called 'metarg24'; known: default"):
+        agent_jobs(S2BSpec(core="LSTM", learner="ppo", preset="metarg24"))
+
+
 def test_a_core_that_takes_parts_gets_no_joint_layers() -> None:
     (job,) = agent_jobs(S2BSpec(core="DCEM", learner="r2d2", preset="metarg24"))
     network = make_r2d2(job.task, 0).agents[0].network

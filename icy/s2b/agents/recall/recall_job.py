@@ -90,7 +90,8 @@ def _jobs(spec: RecallSpec) -> list[RecallJob]:
     core, learner = core_and_learner(str(spec.core))
     game = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
     how, preset = LEARNERS[learner], SAME_PRESETS.get(spec.preset, spec.preset)
-    settings = how.complete(core, learner_options(spec, core, learner, how), preset, cast(Any, game))
+    options = learner_options(spec, core, learner, how)
+    settings = how.complete(core, options, str(spec.preset), cast(Any, game))
     task = RecallTask(
         core=core,
         learner=learner,
