@@ -240,7 +240,7 @@ def _weights(table: pd.DataFrame, path: Path) -> Weights:
     if not given:
         return np.ones(len(table))
     if len(given) > 1:
-        raise InvalidSettingError(f"'{path}' has several columns of weights, {listed(given)}; leave all but one out.")
+        raise InvalidSettingError(f"'{path}' has several columns of weights, {listed(given)}; give only one.")
     weights = pd.to_numeric(table[given[0]], errors="coerce").to_numpy(dtype=float)
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(wrong):

@@ -98,8 +98,8 @@ def nearer(
 def nearer_to_the_other_half(result: SearchResult) -> tuple[float, float, float]:
     """Return how much nearer than HU-RNN to one half of the people the trial is that is best for the other half.
 
-    This is the mean over simulated halves, with the interval that has 95 % of them. The trials are those of the last
-    rung.
+    This is the mean over simulated halves, with the interval that has 95 % of them. Only trials that reached the last
+    rung are compared.
     """
     people, reference = result.setup.people, records_again(result)[len(result.finalists) + place_of_hu_rnn(result)]
     assert people is not None

@@ -219,7 +219,7 @@ def _warn_of_idle(setup: SearchSetup) -> None:
 
 
 def _warn_of_bounds(setup: SearchSetup) -> None:
-    """Warn of ratios to be minimized whose bounds are smaller if concat is slower."""
+    """Warn of bounds of a ratio to be minimized: they are smaller if concat is slower."""
     limits = [setup.spec.max_updates, *(rung.get("max_updates") for rung in setup.rungs)]
     least = [one for one in setup.objectives if not one.maximize and one.terms[0].measure == RATIO]
     if least and any(limits):
