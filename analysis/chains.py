@@ -94,6 +94,9 @@ def generations(
 ) -> pd.DataFrame:
     """Measure the language of every generation of some chains.
 
+    In a population, points of the curve are means over its members, and the other columns are of the language of the
+    first learner of the generation.
+
     It takes about 0.6 s per language at 4x5 with the defaults, and 0.02 s with `metrics=()`.
 
     Args:
