@@ -2,7 +2,7 @@
 
 Run the searches of this folder into runs/, starting from their packed records (ratio.parquet, people.parquet), which
 are committed; add all records to these files, and write a page per search, with its pictures. Run it again to continue,
-on any machine. Without --train, repeat the searches from the records, without training.
+on any machine. Without --train, repeat both searches from the records, without training.
 """
 
 from __future__ import annotations
@@ -293,12 +293,10 @@ def main(words: Sequence[str] | None = None) -> None:
     options = read_options(__doc__, words, train=train, workers=(int, "processes at once"))
     for name in options.train:
         run(name, workers=options.workers)
-    for name, folder in RECORDS.items():
-        if name in options.train:
-            folder.update_pack()
-        if folder.pack.exists():
-            text = page(name, run(name, rerun="never", progress=False))
-            page_of(name).write_text(text.rstrip() + "\n", encoding="utf-8")
+        RECORDS[name].update_pack()
+    for name in options.train or RECORDS:
+        text = page(name, run(name, rerun="never", progress=False))
+        page_of(name).write_text(text.rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
