@@ -10,7 +10,8 @@ from results.search import __main__ as search
 
 def people() -> Finding:
     result = search.run(search.PEOPLE, rerun="never", progress=False)
-    confidence, found = search.nearer_than_hu_rnn(result)
+    records = search.records_again(result)
+    confidence, found = search.nearer_than_hu_rnn(result, records)
     hu_rnn = result.baselines[search.place_of_hu_rnn(result)]
     distances = [search.last_of(one).values[0].text(interval=True) for one in (*result.finalists, hu_rnn)]
     facts = search.about(result)
@@ -29,6 +30,6 @@ def people() -> Finding:
         they are nearer than HU-RNN by {listed([print_estimate(one) for one in found])} (bootstrap of games and people,
         {100 * confidence:.1f} % each, so that all intervals hold with 95 %). The games are new, but the search chose by
         these people. The trial that is best for one simulated half of them is nearer to the other half than HU-RNN by
-        {print_estimate(search.nearer_to_the_other_half(result))}.""",
-        search.accuracies_text(result),
+        {print_estimate(search.nearer_to_the_other_half(result, records))}.""",
+        search.accuracies_text(result, records),
     )

@@ -30,6 +30,8 @@ from icy.records.record import Record
 from results.estimates import Values, percentile_interval, print_estimate, student_interval
 from results.pages import RecordFolder, describe_packs, describe_version, fill_template, read_options
 
+Measurements = list[list[Record]]  # of each finalist, then of each baseline
+
 HERE = Path(__file__).parent
 RATIO, PEOPLE = "ratio", "people"
 RECORDS = {name: RecordFolder(HERE, f"{name}.parquet", f"runs/{name}") for name in (RATIO, PEOPLE)}
@@ -47,7 +49,7 @@ def run(name: str, **options: object) -> SearchResult:
     return icy.search(file=HERE / f"{name}.toml", out=own.runs, start=start, **options)  # type: ignore[arg-type]
 
 
-def records_again(result: SearchResult) -> list[list[Record]]:
+def records_again(result: SearchResult) -> Measurements:
     """Return the records of the last measurement of each finalist, then of each baseline."""
     larger = bool(result.setup.spec.larger)
     points = [one.again.point for one in (*result.finalists, *result.baselines)]
@@ -95,13 +97,13 @@ def nearer(
     return float(middle), float(low), float(high)
 
 
-def nearer_to_the_other_half(result: SearchResult) -> tuple[float, float, float]:
+def nearer_to_the_other_half(result: SearchResult, records: Measurements) -> tuple[float, float, float]:
     """Return how much nearer than HU-RNN to one half of the people the trial is that is best for the other half.
 
     This is the mean over simulated halves, with the interval that has 95 % of them. Only trials that reached the last
     rung are compared.
     """
-    people, reference = result.setup.people, records_again(result)[len(result.finalists) + place_of_hu_rnn(result)]
+    people, reference = result.setup.people, records[len(result.finalists) + place_of_hu_rnn(result)]
     assert people is not None
     rungs = result.setup.rungs
     points = [one.point for trial in result.trials for one in trial.rungs[len(rungs) - 1 :] if one.known]
@@ -133,9 +135,8 @@ def people_of_icy22() -> PeopleAccuracies:
 # -- texts -------------------------------------------------------------------------------------------------------------
 
 
-def finalists_text(result: SearchResult) -> str:
+def finalists_text(result: SearchResult, records: Measurements) -> str:
     """Return the table of finalists and baselines in the last measurement, with differences from HU-RNN."""
-    records = records_again(result)
     measured = [*result.finalists, *result.baselines]
     reference = records[len(result.finalists) + place_of_hu_rnn(result)]
     people = result.setup.people
@@ -156,22 +157,25 @@ def last_of(one: Finalist) -> Measured:
     return one.larger or one.again
 
 
-def accuracies_text(result: SearchResult) -> str:
+def accuracies_text(result: SearchResult, records: Measurements) -> str:
     """Return the table of held-out accuracies of people and of each finalist and baseline, by dataset and grammar."""
     people = result.setup.people
     assert people is not None
-    measured = zip([*result.finalists, *result.baselines], records_again(result), strict=True)
+    measured = zip([*result.finalists, *result.baselines], records, strict=True)
     means = {"people": people.means, **{one.name: accuracies_of(own, people).mean(0) for one, own in measured}}
     headings = ["", *(f"{dataset} {grammar}" for dataset, grammar in people.conditions)]
     return markdown_table(headings, [[name, *(f"{value:.2f}" for value in own)] for name, own in means.items()])
 
 
-def people_text(result: SearchResult) -> dict[str, str]:
+def people_text(result: SearchResult, records: Measurements) -> dict[str, str]:
     """Return the texts that only the page of people has."""
-    return {"accuracies": accuracies_text(result), "half": print_estimate(nearer_to_the_other_half(result))}
+    return {
+        "accuracies": accuracies_text(result, records),
+        "half": print_estimate(nearer_to_the_other_half(result, records)),
+    }
 
 
-def goal_text(result: SearchResult) -> str:
+def goal_text(result: SearchResult, records: Measurements) -> str:
     """Return which finalists meet the goal of the search, a low ratio on shufdet and a high ratio on hol.
 
     The intervals of all finalists hold together, as in `nearer_than_hu_rnn`.
@@ -180,7 +184,7 @@ def goal_text(result: SearchResult) -> str:
     met: list[str] = []
     open_: list[str] = []
     missed: list[str] = []
-    for one, own in zip(result.finalists, records_again(result), strict=False):  # baselines follow
+    for one, own in zip(result.finalists, records, strict=False):  # baselines follow
         (low, high), (least, most) = (interval(own, objective, confidence) for objective in result.objectives)
         sure, possible = high < GOAL and least > LEAST_HOL, low < GOAL and most > LEAST_HOL
         shown = f"`{one.name}` ({low:.2f} to {high:.2f})"
@@ -216,13 +220,12 @@ def with_confidence(confidence: float) -> str:
     return f"Each of these intervals has a confidence of {100 * confidence:.1f} %, so that all of them hold with 95 %."
 
 
-def nearer_than_hu_rnn(result: SearchResult) -> tuple[float, list[tuple[float, float, float]]]:
+def nearer_than_hu_rnn(result: SearchResult, records: Measurements) -> tuple[float, list[tuple[float, float, float]]]:
     """Return how much nearer to people each finalist is than HU-RNN, with intervals that hold together, as in `nearer`.
 
     Returns:
         The confidence of each interval (Bonferroni), and the difference and its interval for each finalist.
     """
-    records = records_again(result)
     count = len(result.finalists)
     reference = records[count + place_of_hu_rnn(result)]
     confidence = joint_confidence(result)
@@ -234,9 +237,9 @@ def names_of(measured: Sequence[Finalist]) -> list[str]:
     return [one.name for one in measured]
 
 
-def nearer_text(result: SearchResult) -> str:
+def nearer_text(result: SearchResult, records: Measurements) -> str:
     """Return the answer to the question whether a network is nearer to people than HU-RNN."""
-    confidence, found = nearer_than_hu_rnn(result)
+    confidence, found = nearer_than_hu_rnn(result, records)
     lows, highs = [low for _, low, _ in found], [high for *_, high in found]
     verdict = "Yes" if max(lows) > 0 else "No" if max(highs) < 0 else "Not shown"
     names = names_of(result.finalists)
@@ -270,15 +273,16 @@ def copy_pictures(name: str, result: SearchResult) -> None:
 def page(name: str, result: SearchResult) -> str:
     """Return the page of a search."""
     copy_pictures(name, result)
+    records = records_again(result)
     return fill_template(
         page_of(name),
         version=describe_version(),
         records=describe_packs(RECORDS[name].pack),
-        finalists=finalists_text(result),
+        finalists=finalists_text(result, records),
         importances=markdown_table(*result.importance_table()),
         best=markdown_table(*result.trial_table(SHOWN)),
-        answer=nearer_text(result) if result.setup.people else goal_text(result),
-        **(people_text(result) if result.setup.people else {}),
+        answer=nearer_text(result, records) if result.setup.people else goal_text(result, records),
+        **(people_text(result, records) if result.setup.people else {}),
         **about(result),
     )
 

@@ -69,22 +69,20 @@ def test_the_answer_is_of_all_finalists(monkeypatch: pytest.MonkeyPatch) -> None
     result.setup = SimpleNamespace(people=PEOPLE)
     result.baselines = [SimpleNamespace(name=page.HU_RNN)]
     records = [games(0.0, 0.0, 0.0, 0.6), games(*[0.2] * 4), games(*[0.3] * 4)]
-    monkeypatch.setattr(page, "records_again", lambda _: records)
     monkeypatch.setattr(page, "people_of_icy22", lambda: PEOPLE)
-    said = page.nearer_text(result)
+    said = page.nearer_text(result, records)
     assert said.startswith("**Yes.** Compared with HU-RNN, `a` is nearer by 0.15 (-0.")
     assert "`b` is nearer by 0.10 (0.10 to 0.10). Each of these intervals has a confidence of 97.5 %" in said
 
 
-def test_a_goal_is_met_by_whole_intervals_that_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_goal_is_met_by_whole_intervals_that_hold_together() -> None:
     """The 95 % interval of d ends at 1.24, but that of 98.75 % does not: d may be one of four by chance."""
     steady, cut, missed = [(1.1, False)] * 3, [(12.0, True)] * 3, [(1.4, False)] * 3
     slow, unsteady = [(11.0, False)] * 3, [(9.0, False), (11.0, False), (13.0, False)]
     d = [(1.1, False), (1.14, False), (1.18, False)]
     pairs = ((steady, slow), (steady, unsteady), (missed, cut), (d, cut))
     records = [[*ratios(*shufdet), *ratios(*hol, grammar="hol")] for shufdet, hol in pairs]
-    monkeypatch.setattr(page, "records_again", lambda _: records)
-    assert page.goal_text(finalists(*[None] * 4)) == (
+    assert page.goal_text(finalists(*[None] * 4), records) == (
         "**Yes.** Ratio on shufdet below 1.27 and on hol above 10 (whole intervals): `a` (1.10 to 1.10). An interval "
         "contains 1.27 or 10: `b` (1.10 to 1.10) and `d` (0.95 to 1.36). Not met: `c` (1.40 to 1.40). Each of these "
         "intervals has a confidence of 98.8 %, so that all of them hold with 95 %."
@@ -102,7 +100,6 @@ def test_the_trial_for_one_half_of_the_people_is_compared_with_the_other_half(mo
     result.baselines = [SimpleNamespace(name=page.HU_RNN)]
     rung = SimpleNamespace(point=None, known=True)
     result.trials = [SimpleNamespace(rungs=[rung, rung])] * 2 + [SimpleNamespace(rungs=[rung])]
-    monkeypatch.setattr(page, "records_again", lambda _: [a, hu_rnn])
     monkeypatch.setattr(page, "records_of", lambda _, points, __: [a, b][: len(points)])
     # For answers of 1, a is chosen, and is 0.9 from the other half; for answers of 0, b, which is 0.8 from it.
-    assert page.nearer_to_the_other_half(result) == pytest.approx((0.5 - 0.85, 0.5 - 0.9, 0.5 - 0.8))
+    assert page.nearer_to_the_other_half(result, [a, hu_rnn]) == pytest.approx((0.5 - 0.85, 0.5 - 0.9, 0.5 - 0.8))
