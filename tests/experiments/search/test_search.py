@@ -138,6 +138,7 @@ def test_the_report_has_a_command_that_checks_the_winner(tmp_path: Path) -> None
     assert command in (tmp_path / "my results" / "search.md").read_text()
 
 
+@pytest.mark.usefixtures("forgetting")
 @pytest.mark.slow
 def test_the_name_of_an_earlier_winner_may_be_used_again(tmp_path: Path) -> None:
     search(tmp_path, trials=1)
