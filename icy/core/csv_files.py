@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 SEPARATORS = (",", ";", "\t", "|")
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")  # in columns of numbers
-MISSING_WORDS = (*MISSING[1:], "#N/A", "<NA>")
+MISSING_WORDS = (*MISSING[1:], "#N/A", "<NA>")  # words for a missing value, in tables of meanings and languages
 MARKS = (  # byte order marks at the beginning of a file; UTF-32 first, because its mark begins with the mark of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
