@@ -242,18 +242,18 @@ def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], fron
             axes.plot([x], [y], "o", color=colour, markerfacecolor=face, markersize=4, gid=_mark(trial))
     if any(map(_is_bound, trials)):
         axes.plot([], [], "o", color="black", markerfacecolor="white", markersize=4, label="cut at the cap")
-    lines: list[list[tuple[float, float]]] = []
+    avoided = [[_place(trial)] for trial in trials]
     if len(objectives) == 1:
         axes.set(xlabel="trial", ylabel=objectives[0].label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         best = sorted(map(_place, front))
         axes.plot(*zip(*best, strict=True), "--", color="black", linewidth=0.8, label="Pareto front")
-        lines = [best]
+        avoided.append(best)
         axes.set(xlabel=objectives[0].label, ylabel=objectives[1].label)
     style.tidy(axes, "both")
     axes.legend(fontsize=style.SMALL, frameon=False)
-    place_labels(axes, [*map(_place, front)], [f"trial {trial.number}" for trial in front], lines)
+    place_labels(axes, [*map(_place, front)], [f"trial {trial.number}" for trial in front], avoided)
     return figure
 
 
