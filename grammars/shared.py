@@ -36,6 +36,13 @@ def shared_language(
     return language
 
 
+def forget_user_languages() -> None:
+    """Forget the languages of grammars of users, since code that they refer to may have changed."""
+    for key, (entries, _) in [*_cache.items()]:
+        if any(entry.is_users for entry in entries):
+            del _cache[key]
+
+
 def _make_room() -> None:
     sizes = {key: language.messages.nbytes + BYTES_OF_ONE for key, (_, language) in _cache.items()}
     excess = sum(sizes.values()) - CACHE_BYTES

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
+from . import code
 from .choices import Choice, Choices, Conditions, effective, name_with
 from .errors import IcyError, PluginError, what_and_where
 from .lazy import load_object
@@ -73,8 +74,6 @@ class Entry:
         cell: the entry of the chosen cell.
         cells: entries of the cells that `choices` offers.
         chosen: values of `choices` other than defaults, in the declared order; see `with_choices`.
-        digest: hash of the source, if a plug-in file or a notebook registered it. An edit changes the digest, so that
-            saved results of the old source are not used.
     """
 
     kind: str
@@ -96,7 +95,6 @@ class Entry:
     cell: Entry | None = None
     cells: tuple[Entry, ...] = field(default=(), repr=False, compare=False)
     chosen: Mapping[str, Choice] = field(default_factory=dict)
-    digest: str = ""
 
     @property
     def qualified(self) -> str:
@@ -105,8 +103,43 @@ class Entry:
 
     @property
     def full_version(self) -> str:
-        """The version, with the digest of the source of a plug-in, and the version of the cell, if any."""
-        own = f"{self.version}-{self.digest}" if self.digest else str(self.version)
+        """The version, with the digest of code of users, and the version of the cell, if any.
+
+        The digest is of the code as it is now. If anything changes that the code captures, the digest changes, so that
+        saved results of the earlier code are not used.
+        """
+        parts = self.parts
+        own = f"{self.version}-{code.digest_of(parts)}" if parts else str(self.version)
+        return own if self.cell is None else f"{own}.{self.cell.full_version}"
+
+    @property
+    def is_users(self) -> bool:
+        """Whether the object, or its cell, is code of a user: not registered by icy itself."""
+        own = self.factory is not None and self.origin.partition(".")[0] != "icy"
+        return own or (self.cell is not None and self.cell.is_users)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The digests of all parts of code of users (`icy.core.code`), without the cell's; empty for icy's own code.
+
+        Raises:
+            PluginError: as for `load`.
+        """
+        if self.factory is None or self.origin.partition(".")[0] == "icy":
+            return {}
+        further = self.defaults, self.published, self.choices
+        return code.parts_of(self.load(), *further, module=self.origin, package=self.origin.partition(".")[0])
+
+    @property
+    def file_version(self) -> str:
+        """The version in records made before icy followed the code that a plug-in imports; "" if it imports a file.
+
+        It has the hash of the plug-in file. This hash covers all code of the plug-in, so these records remain valid.
+        """
+        files = code.files_of(self.origin)
+        if not self.origin.startswith(code.FILE_PREFIX) or len(files) != 1:
+            return ""
+        own = f"{self.version}-{code.short_hash(files[self.origin])}"
         return own if self.cell is None else f"{own}.{self.cell.full_version}"
 
     def works_with(self, representation: str) -> bool:

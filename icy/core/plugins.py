@@ -1,21 +1,18 @@
-"""Import plug-in files, and hash their source."""
+"""Import plug-in files."""
 
 from __future__ import annotations
 
 import atexit
-import hashlib
 import importlib.util
-import inspect
 import re
 import shutil
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
+from .code import FILE_PREFIX, remember_file, short_hash
 from .errors import IcyError, PluginError
 from .scratch import scratch_folder
-
-FILE_PREFIX = "icy_plugin_"  # prefix of the module names of imported plug-in files
 
 
 def import_file(file: Path, path: str) -> None:
@@ -28,8 +25,7 @@ def import_file(file: Path, path: str) -> None:
     Raises:
         PluginError: the file is not a Python file, or fails to import.
     """
-    place = hashlib.blake2b(path.encode(), digest_size=4).hexdigest()  # two files may have the same name
-    name = f"{FILE_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', file.stem)}_{place}"
+    name = module_name(path)
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or not isinstance(spec.loader, SourceFileLoader):
         raise PluginError(f"The plug-in file '{file}' is not a Python file.")
@@ -37,7 +33,9 @@ def import_file(file: Path, path: str) -> None:
     sys.modules[name] = module  # so that its classes can be pickled by name
     try:
         # Always compile the source: cached bytecode may be out of date if a file changes twice within a second.
-        code = spec.loader.source_to_code(file.read_bytes(), str(file))
+        content = file.read_bytes()
+        code = spec.loader.source_to_code(content, str(file))
+        remember_file(module, content)
         exec(code, module.__dict__)
     except IcyError:
         del sys.modules[name]
@@ -45,6 +43,11 @@ def import_file(file: Path, path: str) -> None:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise PluginError(f"The plug-in '{file}' cannot be loaded: {type(error).__name__}: {error}.") from error
+
+
+def module_name(path: str) -> str:
+    """Return the name of the module of a plug-in file."""
+    return f"{FILE_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', Path(path).stem)}_{short_hash(path)}"  # names may be equal
 
 
 def import_content(content: bytes, path: str) -> None:
@@ -59,21 +62,3 @@ def import_content(content: bytes, path: str) -> None:
     file = folder / Path(path).name
     file.write_bytes(content)
     import_file(file, path)
-
-
-def source_digest(factory: object, origin: str) -> str:
-    """Return a hash of the source of a plug-in file, or of a definition in a notebook cell or script.
-
-    Return "" for installed packages, which have versions.
-    """
-    try:
-        if origin.startswith(FILE_PREFIX):
-            content = Path(str(sys.modules[origin].__file__)).read_bytes()  # a file may declare any encoding
-        elif origin == "__main__":
-            content = inspect.getsource(factory).encode()  # type: ignore[arg-type]
-        else:
-            return ""
-    except (OSError, TypeError):  # typed at a prompt, without a source
-        return ""
-    lines = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # the same on every system
-    return hashlib.blake2b(lines, digest_size=4).hexdigest()

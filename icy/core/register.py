@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, Unpack
 
+from .code import is_user_module
 from .docs import described, spell_out_arguments
 from .entry import CORE, PERCEPTION, READER, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, EntryFields
-from .plugins import source_digest
 from .registry import registry
 from .types import AnyFunction
 
@@ -17,13 +18,16 @@ F = TypeVar("F")
 
 
 def _register(kind: str, name: str, target: str | None, fields: EntryFields) -> Callable[[F], F]:
-    def record(factory: object, origin: str) -> None:
+    caller = str(sys._getframe(2).f_globals.get("__name__", "?"))  # the module that calls the public function
+
+    def record(factory: object, module: str) -> None:
+        origin = module if is_user_module(module) else caller  # a user may register a factory of another package
         doc = (getattr(factory, "__doc__", None) or "").strip().partition("\n")[0]
         values: dict[str, Any] = {"description": "" if isinstance(factory, str) else doc, "source": "", **fields}
         for several in ("aliases", "representations"):
             values[several] = tuple(values.get(several, ()))
         values["choices"] = {option: tuple(every) for option, every in values.get("choices", {}).items()}
-        registry.add(Entry(kind, name, factory, origin=origin, digest=source_digest(factory, origin), **values))
+        registry.add(Entry(kind, name, factory, origin=origin, **values))
 
     def decorate(factory: F) -> F:
         record(factory, getattr(factory, "__module__", "?"))

@@ -16,12 +16,14 @@ import fnmatch
 import importlib
 import importlib.metadata
 import logging
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from .choices import UnknownChoiceError, check_choices, split_name
+from .code import FILE_PREFIX, edited_modules, files_of
 from .entry import (
     CORE,
     ENTRY_KINDS,
@@ -37,7 +39,7 @@ from .entry import (
     Entry,
 )
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
-from .plugins import FILE_PREFIX, import_content, import_file
+from .plugins import import_content, import_file, module_name
 from .text import listed, natural, words
 
 __all__ = [
@@ -101,6 +103,7 @@ class Registry:
         self._entries: dict[tuple[str, str], Entry] = {}
         self._loaded = False
         self.plugin_files: list[str] = []  # in the order of loading, also for worker processes
+        self._imported_by: dict[str, set[str]] = {}  # modules that plug-in files imported first
         self._importing: _Importing | None = None
 
     # -- registering ---------------------------------------------------------------------------------------------
@@ -382,6 +385,8 @@ class Registry:
     def load_file(self, path: str | Path) -> None:
         """Import a plug-in file. Its decorators register its models, grammars and other objects.
 
+        A file is imported only once, unless the file, or a file that it imports, was edited since.
+
         Raises:
             PluginError: the file is missing or fails to import.
             DuplicateNameError: the file registers a name twice, or a name of another module.
@@ -390,17 +395,31 @@ class Registry:
             file = Path(path).resolve()
         except ValueError as error:  # the path contains NUL
             raise PluginError(f"{str(path)!r} cannot be the path of a plug-in file: {error}.") from error
-        if str(file) in self.plugin_files:
+        again = str(file) in self.plugin_files
+        if again and not self._forget_edited(module_name(str(file))):
             return
         self.load_all()
         if not file.is_file():
             raise PluginError(f"The plug-in file '{path}' does not exist.")
-        before = dict(self._entries)
+        before, modules = dict(self._entries), set(sys.modules)
         with self._each_name_once(str(path)):
             import_file(file, str(file))
-        self.plugin_files.append(str(file))
+        self._imported_by[module_name(str(file))] = set(sys.modules) - modules
+        if not again:
+            self.plugin_files.append(str(file))
         if self._entries == before:
             log.warning("The plug-in file '%s' registers nothing; does it lack @icy.register_sender?", path)
+
+    def _forget_edited(self, plugin: str) -> bool:
+        """Forget the modules and entries of a plug-in with edited files; return whether there are edited files."""
+        modules = files_of(plugin).keys()
+        if plugin in sys.modules and not modules & {*edited_modules()}:
+            return False
+        for name in modules & self._imported_by.get(plugin, set()):  # not the modules that the user's program imported
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        self._entries = {key: entry for key, entry in self._entries.items() if entry.origin != plugin}
+        return True
 
     def load_files(self, paths: str | Path | Iterable[str | Path]) -> None:
         """Import one or several plug-in files. Errors as for `load_file`."""

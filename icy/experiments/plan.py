@@ -9,6 +9,7 @@ from typing import cast, get_args
 
 from icy.config.specs import RunSpec
 from icy.config.types import RunnerName
+from icy.core.code import same_code
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.provenance import usable_cores
@@ -25,6 +26,7 @@ from icy.training.job import Job, Replicate, check_config
 from icy.training.job_training import check_engine
 from icy.training.runners.base import one_thread
 
+from .identity import with_identity
 from .idle import warn_of_idle
 
 log = logging.getLogger(__name__)
@@ -129,7 +131,7 @@ class Plan:
         """The versions of all parts that the plan's results depend on. Tables prefer these versions."""
         versions: dict[Part, str] = {}
         for job, r in ((row.job, replicate) for row in self.rows for replicate in row.job.replicates):
-            about = {"kind": job.kind, "side": job.side, "versions": job.versions(r)}
+            about = {"kind": job.kind, "side": job.side, "versions": job.fixed_versions(r)}
             parts = versions_of({**job.config(r), **about})
             versions |= {part: version for part, version in parts.items() if version is not None}
         return versions
@@ -176,12 +178,15 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     if spec.keep_models and kind.model is None:
         raise InvalidSettingError(f"Jobs of kind '{kind.name}' save no models; leave out keep_models (--keep-models).")
     where["keep_models"] = spec.keep_models
-    with one_thread():  # trial calls of models are fast, unless threads wait for each other on a busy machine
-        jobs = kind.make_jobs(spec)
-    for job in jobs:
-        check_config(job)
     store = store_of(spec)
-    return [Row.of(replace(job, **where), store, spec.rerun) for job in jobs]
+    from icy.grammars.shared import forget_user_languages  # here, since importing a plan must not import grammars
+
+    with same_code(), one_thread():  # trial calls are fast, unless threads wait for each other on a busy machine
+        forget_user_languages()
+        jobs = kind.make_jobs(spec)
+        for job in jobs:
+            check_config(job)
+        return [Row.of(with_identity(replace(job, **where), store), store, spec.rerun) for job in jobs]
 
 
 def packs_of(spec: RunSpec) -> tuple[Pack, ...]:

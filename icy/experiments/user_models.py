@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -13,7 +12,6 @@ from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SweepSpec
 from icy.core.checks import hidden_list
 from icy.core.entry import Entry
 from icy.core.errors import DuplicateNameError, IcyError, IncompatibleError
-from icy.core.plugins import source_digest
 from icy.core.registry import SIDES, registry
 from icy.languages.meanings import MeaningSpace
 
@@ -99,7 +97,7 @@ def _name(model: Any, sides: tuple[str, ...], sizes: Sizes) -> str:
     name = getattr(model, "__name__", type(model).__name__)
     description = (model.__doc__ or "").strip().partition("\n")[0]
     entry = Entry(sides[0], name, factory, description, source="", origin="__main__")
-    entry = replace(entry, kind=_side(entry, sides, sizes), digest=_digest(model))
+    entry = replace(entry, kind=_side(entry, sides, sizes))
     registry.add(entry)
     return entry.qualified
 
@@ -108,13 +106,6 @@ def _is_module(thing: Any) -> bool:
     from torch import nn
 
     return isinstance(thing, nn.Module)
-
-
-def _digest(model: Any) -> str:
-    """Return a hash of the source of a class or function; for a module, of its class and its layers."""
-    if not _is_module(model):
-        return source_digest(model, "__main__")
-    return source_digest(type(model), "__main__") + hashlib.blake2b(repr(model).encode(), digest_size=4).hexdigest()
 
 
 class FreshCopies:

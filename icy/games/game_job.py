@@ -8,7 +8,7 @@ from typing import cast
 
 from icy.core.entry import Entry
 from icy.core.text import counted
-from icy.core.types import Choices
+from icy.core.types import Choices, Fields
 from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.training.job import Job, Replicate
@@ -84,6 +84,12 @@ class GameJob(Job):
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the world, and the parts of the agents."""
         return super().versions(replicate) | {kind: e.full_version for kind, e in self.task.entries.items()}
+
+    def behavior(self) -> dict[str, Fields]:
+        """Return the behavior of the world and the parts of the agents that are code of users."""
+        from .model import behaviors  # imports torch
+
+        return behaviors(self.task)
 
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates."""

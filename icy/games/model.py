@@ -7,18 +7,22 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn import functional as F
 
+from icy.core.checks import FIRST_SEED
+from icy.core.code import short_hash
 from icy.core.noise import Noise, current_noise, drawing_from
-from icy.core.registry import PERCEPTION, registry
+from icy.core.registry import PERCEPTION, WORLD, registry
 from icy.core.representations import Representation, get_representation
 from icy.core.streams import stream_key
 from icy.languages.meanings import MeaningSpace
 from icy.models.creation import create
+from icy.training.behavior import ROWS, Behavior, behavior_of, fixed_randomness, sums_of
 
 from .game_task import GameTask
 
@@ -172,6 +176,27 @@ def make_game_model(task: GameTask, seed: int) -> GameModel:
         channel,
         task,
     )
+
+
+def behaviors(task: GameTask) -> dict[str, Behavior]:
+    """Return the behavior of the world and of the parts of the agents that are code of users, by qualified name."""
+    world, model = task.made_world, make_game_model(task, FIRST_SEED)
+    with fixed_randomness():
+        objects = torch.as_tensor(world.space.meanings(np.linspace(0, world.objects - 1, ROWS).round().astype(int)))
+        seen = world.observe(objects, torch.arange(ROWS))
+    tokens = torch.arange(ROWS * task.message_length).view(ROWS, -1) % task.words
+    messages = (nn.functional.one_hot(tokens, task.words + more).float() for more in (1, 0))
+    described = torch.linspace(-1, 1, ROWS * task.sender_hidden * task.parts).view(ROWS, -1)
+    inputs = {"sender": [described], "receiver": [tokens, *messages], PERCEPTION: [seen]}
+    parts = {"sender": model.sender, "receiver": model.receiver, PERCEPTION: model.sender_sees}
+    found: dict[str, Behavior] = {}
+    for kind, entry in task.entries.items():
+        if entry.is_users and kind == WORLD:
+            about = short_hash(f"{world.values} {world.shape} {seen.dtype}")
+            found[entry.qualified] = {"tensors": about, "numbers": sums_of([seen])}
+        elif entry.is_users:
+            found[entry.qualified] = behavior_of(lambda part=parts[kind]: part, *inputs[kind])
+    return found
 
 
 @contextlib.contextmanager

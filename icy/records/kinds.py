@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from icy.core.entry import JOB, Entry
 from icy.core.lazy import load_object
-from icy.core.plugins import source_digest
 from icy.core.registry import registry
 from icy.core.types import Fields
 
@@ -122,8 +121,7 @@ def register_job_kind(kind: JobKind) -> None:
     """
     origin = sys._getframe(1).f_globals.get("__name__", "")
     card = kind.description, kind.source, kind.version
-    digest = source_digest(kind.jobs, origin)
-    registry.add(Entry(JOB, kind.name, kind, *card, origin=origin, digest=digest))
+    registry.add(Entry(JOB, kind.name, kind, *card, origin=origin))
 
 
 def job_kind(name: str) -> JobKind:

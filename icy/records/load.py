@@ -19,9 +19,9 @@ from icy.core.text import counted, listed
 from .kinds import kind_name
 from .long_table import EXTRA, LONG, NUMBERS, ROW, TEXTS, WHOLE, to_long
 from .pack import Pack, is_pack, saved_records
-from .record import HasRecords, Record, config_text
+from .record import HasRecords, Record
 from .store import Store
-from .versions import newest
+from .versions import identity_of, newest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -277,8 +277,8 @@ def _checked(column: Column, read: Column) -> Column:
 def comparable(records: Sequence[Record]) -> list[Record]:
     """Return the newest records, and warn about records of other versions, which are left out."""
     current = newest(records)
-    configs = {config_text(record["config"]) for record in current}
-    older = [record for record in records if config_text(record["config"]) not in configs]
+    shown = {*map(identity_of, current)}
+    older = [record for record in records if identity_of(record) not in shown]
     if older:
         names = list(dict.fromkeys(f"{record['model']} on {record['grammar']}" for record in older))
         more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []

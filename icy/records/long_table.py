@@ -17,10 +17,11 @@ from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 from icy.core.types import Options
 
-from .kinds import job_kind, kind_of
+from .kinds import job_kind, kind_of, row_of
 from .record import CROSSINGS, Record, value_of
 from .resolution import baselines_of, resolution_of, run_of_seed
 from .store import Store
+from .versions import code_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +117,26 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
         table[name] = table[name].astype("Int64")
     for name in (*NUMBERS, *measures):
         table[name] = table[name].astype(float)
-    return _apart(table, records)
+    return _apart(_with_code(table, records), records)
+
+
+def _with_code(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
+    """Add the digest of its code to the column `options` of models that share their name, or a name of its behavior."""
+    codes = [code_of(record) for record in records]
+    of_name: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for record, (code, behavior) in zip(records, codes, strict=True):
+        of_name.setdefault((record["model"], "code"), set()).add((code, ""))
+        of_name.setdefault((record["model"], f"{code} {row_of(record)}"), set()).add((code, behavior))
+    options = table["options"].tolist()
+    for place, (record, (code, behavior)) in enumerate(zip(records, codes, strict=True)):
+        if not code:
+            continue
+        names = {
+            "code": code if len(of_name[record["model"], "code"]) > 1 else "",
+            "behavior": behavior if len(of_name[record["model"], f"{code} {row_of(record)}"]) > 1 else "",
+        }
+        options[place] = ", ".join(filter(None, [options[place], _listed({n: v for n, v in names.items() if v})]))
+    return table.assign(options=options)
 
 
 def _apart(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:

@@ -103,6 +103,9 @@ class Record(TypedDict, total=False):
         measures: names of numbers that only this kind of job has (since 0.2).
         points: column names of the curve, if not steps and accuracy (since 0.2).
         versions: versions of the parts that determine the numbers (model, grammar, protocol), and of the software.
+        made_by: the code of users that made the record, by qualified name: "code", with the digest of every part
+            (`icy.core.code`), and "behavior" for fixed inputs (`icy.training.behavior`); missing if all code is icy's
+            (since 0.2).
         git: revision of the source, if run from a checkout.
         device: "cpu", "cuda", ...
         device_name: name of the device in the system.
@@ -178,6 +181,7 @@ class Record(TypedDict, total=False):
     measures: list[str]
     points: list[str]
     versions: Required[dict[str, str]]
+    made_by: dict[str, dict[str, Any]]
     git: str | None
     device: str
     device_name: str

@@ -12,6 +12,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.word_lengths import bounds_of
 
 from .record import Record, checks_of, config_text
+from .versions import code_of
 
 MOST_STEPS = 10**10  # largest number of steps with a resolution; for more, it is NaN
 BELOW = 5.0  # the line through the readings begins at this number of standard deviations below the target
@@ -166,4 +167,4 @@ def baselines_of(records: Iterable[Record]) -> dict[str, Record]:
 
 def run_of_seed(record: Record) -> str:
     """Return the configuration of a run without its grammar, as text."""
-    return config_text({**record["config"], "grammar": ""})
+    return config_text({**record["config"], "grammar": ""}) + str(code_of(record))

@@ -15,11 +15,14 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import free_name, is_inside, require_room, write_atomically
+from icy.core.provenance import SOFTWARE
 
 from .check import LARGEST, checked, warn_left_out
+from .kinds import row_of
 from .record import INTERRUPTED, Record, by_filing, filing_of, is_better, model_file, plain_key
 from .versions import NONE, Versions, newest
 
@@ -34,6 +37,7 @@ RERUN = {
     "never": "train nothing, and show the saved results",
 }
 ODD = "odd"  # suffix of an unreadable file that is kept when a record replaces it
+_of_users: dict[Path, dict[tuple[str, int], Record | None]] = {}  # see `Store.of_users`
 _last: dict[Path, int] = {}  # largest `filed` of each folder that this process knows
 
 
@@ -161,12 +165,45 @@ class Store:
         """
         return sorted(self._read_all(self._leave_out), key=by_filing)
 
+    def of_users(self, model: str, row: str) -> list[Record]:
+        """Return the records of a model with code of users, in one row of a table, without their curves.
+
+        Every file is read only once in this process, if it is not replaced.
+
+        Args:
+            model: name of the model.
+            row: the row (`icy.records.kinds.row_of`).
+        """
+        folder = (self.folder / RECORDS).absolute()
+        if folder not in _of_users:
+            _of_users.clear()  # of one folder, to limit memory
+        known, found = _of_users.setdefault(folder, {}), {}
+        with contextlib.suppress(OSError):
+            found = {(f.name, f.stat().st_mtime_ns): f.path for f in os.scandir(folder) if f.name.endswith(".json")}
+        for gone in known.keys() - found.keys():
+            del known[gone]
+        for name in found.keys() - known.keys():
+            try:
+                known[name] = _if_of_users(_read(Path(found[name])))
+            except (OSError, ValueError):
+                known[name] = None
+        packed = map(_if_of_users, self._packed.values())
+        each = [record for record in (*known.values(), *packed) if record is not None]
+        return [record for record in each if record["model"] == model and row_of(record) == row]
+
     def _read_all(self, leave_out: Callable[[Path, Exception], None]) -> Iterator[Record]:
         for path in (self.folder / RECORDS).glob("*.json"):
             try:
                 yield _read(path)
             except (OSError, ValueError) as error:
                 leave_out(path, error)
+
+
+def _if_of_users(record: Record) -> Record | None:
+    """Return a record without its curve if code of users made it; otherwise None."""
+    versions = [version for name, version in record["versions"].items() if name not in SOFTWARE]
+    by_users = "made_by" in record or any("-" in version for version in versions)
+    return cast(Record, {**record, "curve": []}) if by_users else None
 
 
 def folder_of(given: object) -> Path:

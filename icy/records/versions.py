@@ -7,6 +7,7 @@ which lack the number `filed`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -21,6 +22,7 @@ from .record import Record, by_filing, config_text
 Part: TypeAlias = tuple[str, ...]  # something with versions: ("model", side, name), ("grammar", name), ...
 Versions: TypeAlias = Mapping[Part, str]
 NONE: Versions = MappingProxyType({})
+DIGEST = r"(?<=-)[0-9a-f]{8}"  # of code, in a version
 Rank: TypeAlias = tuple[bool, tuple[int, str]]  # whether there is a result, and the sort key of the last record
 
 
@@ -28,7 +30,8 @@ def newest(records: Sequence[Record], plan_versions: Versions = NONE) -> list[Re
     """Return the last record of each configuration, with only one version of each model, grammar and protocol.
 
     If several versions have results, the version in the running plan is chosen; otherwise the version that is
-    registered now; otherwise the version that was saved last. Records of other versions are not deleted.
+    registered now; otherwise the version that was saved last. Records of other versions are not deleted. Models of
+    users with other code or behavior are other models, even if they have the same name and the same version number.
 
     Args:
         records: records of any versions.
@@ -41,8 +44,24 @@ def newest(records: Sequence[Record], plan_versions: Versions = NONE) -> list[Re
             ranks = ranks_of.setdefault(part, {})
             ranks[version] = max(rank, ranks.get(version, rank))
     shown = {part: _shown(part, ranks, plan_versions) for part, ranks in ranks_of.items()}
-    current = [r for r in records if all(shown[part] == version for part, version in versions_of(r).items())]
-    return list({config_text(record["config"]): record for record in current}.values())
+    current = [r for r in records if all(version in shown[part] for part, version in versions_of(r).items())]
+    return list({identity_of(record): record for record in current}.values())
+
+
+def identity_of(record: Record) -> tuple[str, str, str]:
+    """Return what distinguishes a record from others of its plan: its configuration, and code and behavior of users."""
+    return config_text(record["config"]), *code_of(record)
+
+
+def code_of(record: Record) -> tuple[str, str]:
+    """Return the digests in the version of the model of a record, and the name of its behavior; "" for icy's models.
+
+    Example:
+        >>> code_of({"versions": {"model": "1-3f2a1b4c+1", "behavior": "0c1d2e3f"}})
+        ('3f2a1b4c', '0c1d2e3f')
+    """
+    versions = record.get("versions", {})
+    return "+".join(re.findall(DIGEST, versions.get("model", ""))), versions.get("behavior", "")
 
 
 def versions_of(record: Mapping[str, Any]) -> dict[Part, str | None]:
@@ -54,16 +73,21 @@ def versions_of(record: Mapping[str, Any]) -> dict[Part, str | None]:
     return {(what, *(str(record.get(name)) for name in parts)): versions.get(what) for what, parts in names.items()}
 
 
-def _shown(part: Part, ranks: Mapping[str | None, Rank], plan_versions: Versions) -> str | None:
-    """Return the version of a part to show, from the versions with records."""
+def _shown(part: Part, ranks: Mapping[str | None, Rank], plan_versions: Versions) -> set[str | None]:
+    """Return the versions of a part to show, from the versions with records: one, or more of a model of a user."""
     if len(ranks) == 1:
-        return next(iter(ranks))
+        return {*ranks}
     preferred = plan_versions.get(part) or registered_version(part)
 
     def rank(version: str | None) -> tuple[bool, bool, Rank]:
         return ranks[version][0], version == preferred, ranks[version]
 
-    return max(ranks, key=rank)
+    best = max(ranks, key=rank)
+    if part[0] != "model" or best is None:
+        return {best}
+    number = re.sub(DIGEST, "", best)
+    others = {v for v, (has_result, _) in ranks.items() if has_result and v and re.sub(DIGEST, "", v) == number}
+    return {best, *others}
 
 
 def registered_version(part: Part) -> str | None:

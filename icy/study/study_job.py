@@ -5,21 +5,27 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
+import numpy as np
+
+from icy.config.settings import settings_for
 from icy.core.checks import whole_number
+from icy.core.code import short_hash
 from icy.core.entry import STUDY_PLAYER, Entry
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.registry import registry
 from icy.core.text import counted, names_in
-from icy.core.types import Choices
+from icy.core.types import Choices, Fields
 from icy.grammars import canonical_name, expand_grammars, grammar_version
 from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
+from icy.training.tasks import Task
 
 from .game import StudyGameSettings, instance_of
 from .game.datasets import DATASETS
 from .game.settings import PRESETS
 from .players.logs import digest_of, read_logs
+from .players.sitting import play
 from .spec import StudySpec
 from .study_task import CONVERGED, PROTOCOLS, YOKED, StudyTask, player_entry
 
@@ -93,7 +99,26 @@ class StudyJob(Job):
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the player and the grammar."""
         own = {"model": self.task.entry.full_version, "grammar": grammar_version(replicate.condition)}
+        if any(registry.get(name, "grammar").is_users for name in replicate.condition.split("+")):
+            own["language"] = short_hash(str(self.task.game_of(replicate.condition, replicate.seed).codes))
         return super().versions(replicate) | own
+
+    def behavior(self) -> dict[str, Fields]:
+        """Return the behavior of a player that is code of users: its game, or for a sender that of the model."""
+        task, entry = self.task, self.task.entry
+        if not entry.is_users:
+            return {}
+        from icy.training.behavior import fixed_randomness, model_behavior, sums_of  # imports torch
+
+        if task.learns:
+            content = task.game.content
+            sizes = content.space, content.vocab_size, content.word_length, task.hidden, task.representation
+            return {entry.qualified: model_behavior(Task(entry, *sizes, dict(task.options)), settings_for("default"))}
+        game = task.game_of(self.any_replicate.condition, 0)
+        with fixed_randomness():
+            trials = play(game, task.make_player(), game.seed).state.trials
+        numbers = sums_of(np.array([float(getattr(t, name)) for t in trials]) for name in ("correct", "cards"))
+        return {entry.qualified: {"tensors": short_hash(str([t.text for t in trials])), "numbers": numbers}}
 
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates (of a sender) or items; None if it is not known."""

@@ -4,20 +4,15 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from icy.config.protocols import BASELINE, decide, reached_at
-from icy.config.settings import TrainingSettings
 from icy.core.devices import make_current
 from icy.core.ends import UNCOUNTED, counted
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.representations import VOCABULARY, WITH_START, Representation, get_representation, without_start
-from icy.core.streams import stream_key
 from icy.core.types import State
-from icy.models.creation import create
 from icy.records.record import FAILURES
 
 from .batches import EQUALLY, Batches
@@ -29,49 +24,12 @@ from .lockstep import Lockstep, in_groups
 from .native import NativeLearner
 from .probabilities import warn_of_probabilities
 from .probe_job import ProbeJob
+from .task_models import make_model as make_model
+from .task_models import representation_of as representation_of
 from .tasks import Task
 from .weights import pack_weights
 
 RESUMED = ("curves", "seconds", "reached")  # attributes of `Run` by replicate, saved in checkpoints
-
-
-def make_model(
-    task: Task, seed: int, settings: TrainingSettings, representation: Representation | None = None
-) -> nn.Module:
-    """Make the model of a task with the initial weights of a seed, independent of earlier random numbers.
-
-    Args:
-        task: the task.
-        seed: seed of the weights.
-        settings: training settings.
-        representation: replaces the representation of the task.
-    """
-    published = task.entry.published if settings.published_models else {}
-    representation = representation_of(task, settings) if representation is None else representation
-    with torch.random.fork_rng(devices=[]):
-        names = ("weights", task.side) if task.paired else ("weights",)
-        torch.default_generator.manual_seed(stream_key(seed, *names))  # only the CPU's generator
-        model = create(
-            task.entry,
-            task.space,
-            task.message_length,
-            task.vocab_size,
-            task.hidden_size,
-            **{"representation": representation, **published, **task.options},
-        )
-    if task.side == "sender" and getattr(representation, "symbols", WITH_START) == VOCABULARY:
-        model.register_forward_hook(_without_start)
-    return model
-
-
-def _without_start(model: nn.Module, inputs: Any, scores: Tensor) -> Tensor:
-    """Restrict the scores of a sender to the vocabulary."""
-    return without_start(scores)
-
-
-def representation_of(task: Task, settings: TrainingSettings) -> Representation:
-    """Return the representation of a task with these settings."""
-    return get_representation(task.representation, **settings.under(task.representation))
 
 
 def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:

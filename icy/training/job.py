@@ -32,7 +32,7 @@ IDENTITY = ("model", "grammar", "seed", "settings", "options")  # names in a con
 # Fields of records that a configuration or the extra numbers of an outcome cannot overwrite.
 RESERVED = {
     *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
-    *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "git", "device"),
+    *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "made_by", "git", "device"),
     *("device_name", "finished", "measures", "points", "files", *CROSSINGS),
 }
 
@@ -156,7 +156,8 @@ def _record_of(job: Job, replicate: Replicate, extra: Fields | None = None, **re
         **({"measures": kind.own_measures} if kind.own_measures else {}),
         **points,
         "config": config,
-        "versions": {**software(), **job.versions(replicate)},
+        "versions": {**software(), **job.fixed_versions(replicate)},
+        **({"made_by": dict(job.made_by)} if job.made_by else {}),
         "git": git_revision(),
         "device": job.device,
         "device_name": device_name(job.device),

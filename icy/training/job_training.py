@@ -12,7 +12,7 @@ from icy.core import native
 from icy.core.entry import JOB, Entry
 from icy.core.errors import InvalidSettingError, require_known
 from icy.core.registry import registry
-from icy.core.types import Choices
+from icy.core.types import Choices, Fields
 from icy.records.kinds import RowKey, job_kind
 from icy.records.record import MODELS, Record, record_key
 
@@ -36,6 +36,9 @@ class JobTraining(ABC):
         keep_models: whether the weights of every replicate are saved next to its record.
         checkpoints: whether trainings save checkpoints in the results folder and resume from them, so that a killed
             run loses only seconds. The default is True for kinds that support this.
+        identity: versions of replicates with code of users, fixed when the job is planned, since the code may change
+            later.
+        made_by: the code of users and its behavior, for the record.
     """
 
     replicates: tuple[Replicate, ...] = ()
@@ -47,6 +50,8 @@ class JobTraining(ABC):
     preset: str = "default"
     keep_models: bool = False
     checkpoints: bool = False
+    identity: Mapping[Replicate, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    made_by: Mapping[str, Fields] = field(default_factory=dict, repr=False)
 
     kind: ClassVar[str]
 
@@ -68,7 +73,15 @@ class JobTraining(ABC):
 
     def key(self, replicate: Replicate) -> str:
         """Return the key of a replicate's record."""
-        return record_key(self.config(replicate), self.versions(replicate))
+        return record_key(self.config(replicate), self.fixed_versions(replicate))
+
+    def fixed_versions(self, replicate: Replicate) -> Mapping[str, str]:
+        """Return the versions of the parts that determine the results, for code of users as they were planned."""
+        return self.identity.get(replicate) or self.versions(replicate)
+
+    def behavior(self) -> dict[str, Fields]:
+        """Return the behavior of code of users for fixed inputs, by qualified name; see `icy.training.behavior`."""
+        return {}
 
     @property
     def row(self) -> RowKey:
@@ -94,7 +107,8 @@ class JobTraining(ABC):
 
     def joined(self, other: JobTraining) -> Self:
         """Return the job with the additional replicates of another job of the row."""
-        return replace(self, replicates=tuple(dict.fromkeys((*self.replicates, *other.replicates))))
+        replicates = tuple(dict.fromkeys((*self.replicates, *other.replicates)))
+        return replace(self, replicates=replicates, identity={**self.identity, **other.identity})
 
     def own_files(self, replicate: Replicate) -> Mapping[str, bytes]:
         """Return additional files to keep with a replicate's record, by path in the results folder."""

@@ -8,9 +8,9 @@ from typing import Self
 
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol, Protocol
 from icy.config.settings import TrainingSettings
-from icy.core.registry import Entry, registry
+from icy.core.registry import SIDES, Entry, registry
 from icy.core.text import counted
-from icy.core.types import Choices
+from icy.core.types import Choices, Fields
 from icy.grammars import shared_language
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
@@ -130,7 +130,27 @@ class LanguageJob(Job):
     def joined(self, other: JobTraining) -> Self:
         """Return the job with the additional replicates and languages of another job."""
         languages = {**self.languages, **getattr(other, "languages", {})}
-        return replace(self, replicates=super().joined(other).replicates, languages=languages)
+        return replace(super().joined(other), languages=languages)
+
+    @property
+    def side_tasks(self) -> list[Task]:
+        """The task of each model, by itself."""
+        task = self.task
+        return [task] if isinstance(task, Task) else [task.alone(side, task.representation) for side in SIDES]
+
+    def behavior(self) -> dict[str, Fields]:
+        """Return the behavior of models of users, with the initial weights of the first seed."""
+        from .behavior import model_behavior  # imports torch
+
+        of_users = [task for task in self.side_tasks if task.entry.is_users]
+        return {task.entry.qualified: model_behavior(task, self.settings) for task in of_users}
+
+    def language_version(self, replicate: Replicate) -> dict[str, str]:
+        """Return the digest of the language of a user's grammar; nothing for other languages."""
+        if replicate.condition == SCRATCH or is_language(replicate.condition):
+            return {}
+        of_users = [registry.get(name, "grammar").is_users for name in replicate.condition.split("+")]
+        return {"language": self.language(replicate).digest()} if any(of_users) else {}
 
     def task_config(self, replicate: Replicate) -> Choices:
         """Return the part of a configuration that describes the model, the grammar and the sizes."""

@@ -9,7 +9,7 @@ from icy.core.registry import Entry
 
 log = logging.getLogger(__name__)
 TOLERANCE = 1e-4  # error of a sum of probabilities in float16
-_warned: set[str] = set()  # versions of models with a warning, to warn only once
+_warned: set[str] = set()  # models with a warning, to warn only once
 
 
 def are_probabilities(scores: Tensor) -> bool:
@@ -31,7 +31,7 @@ def sentence_on(name: str) -> str:
 
 def warn_of_probabilities(entry: Entry, model: nn.Module, scores: Tensor) -> None:
     """Warn, once per model that learns by gradient, if its scores [..., choice] are probabilities."""
-    which = f"{entry.qualified} {entry.full_version}"
+    which = f"{entry.qualified} {id(entry.factory)}"
     learns = getattr(model, "learns_by_gradient", True)  # a memory model has no loss
     if learns and which not in _warned and are_probabilities(scores):
         _warned.add(which)

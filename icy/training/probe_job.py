@@ -37,6 +37,7 @@ class ModelJob(LanguageJob):
         return {
             "model": self.task.entry.full_version,
             "grammar": grammar_version(replicate.condition),
+            **self.language_version(replicate),
             "protocol": str(self.protocol.version),
         }
 

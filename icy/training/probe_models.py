@@ -15,6 +15,7 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.records.record import Record
 
+from .behavior import require_same_behavior
 from .engine import make_model
 from .tasks import Task
 from .weights import require_version, restore
@@ -25,7 +26,7 @@ AT_ONCE = 8192  # meanings per forward pass
 def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     """Return the trained model of a probe's record. Errors as for `restore`."""
     config, entry = record["config"], registry.get(record["model"])
-    require_version(record, "model", entry.full_version)
+    require_version(record, "model", entry.full_version, entry.file_version)
     task = Task(
         entry,
         MeaningSpace.of(config["meanings"]),
@@ -36,7 +37,9 @@ def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
         config["options"],
         word_lengths=config.get("word_lengths", ""),
     )
-    model = make_model(task, record["seed"], TrainingSettings(**config["settings"]))
+    settings = TrainingSettings(**config["settings"])
+    require_same_behavior(record, [task], settings)
+    model = make_model(task, record["seed"], settings)
     return restore(model, weights, record["model"])
 
 

@@ -13,6 +13,7 @@ from icy.cli.groups import command
 from icy.cli.options import plugin_option
 from icy.cli.output import format_option, print_rows
 from icy.core.choices import as_text
+from icy.core.code import digest_of
 from icy.core.errors import UnknownNameError, unknown
 from icy.core.listing import KINDS, kind_in
 from icy.core.registry import PLAYERS, SIDES, Entry, registry
@@ -85,7 +86,8 @@ def list_command(kind: str, pattern: str | None, format_: str) -> None:
 def _described(entry: Entry) -> str:
     also = f" Also called {' or '.join(entry.aliases)}." if entry.aliases else ""
     options = f" `icy list options {entry.qualified.partition('[')[0]}` shows its options." if entry.choices else ""
-    return entry.description + also + options
+    code = f" Its code has the digest {digest_of(parts)}." if (parts := entry.parts) else ""
+    return entry.description + also + options + code
 
 
 def _parts(pattern: str | None, kind: str) -> Lines:

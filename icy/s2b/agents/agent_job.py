@@ -7,7 +7,7 @@ from icy.core.entry import CORE, Entry
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted
-from icy.core.types import Choices
+from icy.core.types import Choices, Fields
 from icy.records.record import Record
 from icy.s2b.settings import GameSettings
 from icy.training.combinations import jobs_of_each
@@ -85,6 +85,12 @@ class AgentJob(Job):
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the core and the speaker."""
         return super().versions(replicate) | {e.kind: e.full_version for e in _registered(self.task)}
+
+    def behavior(self) -> dict[str, Fields]:
+        """Return the behavior of the core and of the speaker, if they are code of users."""
+        from .behaviors import behaviors  # imports torch
+
+        return behaviors(self.task)
 
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates of a training."""

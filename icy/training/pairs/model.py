@@ -17,6 +17,7 @@ from icy.core.types import Choices, Fields
 from icy.languages.meanings import MeaningSpace
 from icy.models.native.module import NativeModule
 from icy.records.record import Record
+from icy.training.behavior import require_same_behavior
 from icy.training.engine import make_model
 from icy.training.lengths import Lengths
 from icy.training.populations import Population
@@ -138,6 +139,7 @@ def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     )
     require_version(record, "model", task.entry.full_version)
     settings = TrainingSettings(**config["settings"])
+    require_same_behavior(record, [task.alone(side, task.representation) for side in SIDES], settings)
     pairs = [make_pair(task, record["seed"], settings) for _ in range(task.population.size)]
     return restore(pairs[0] if task.population.is_pair else nn.ModuleList(pairs), weights, record["model"])
 

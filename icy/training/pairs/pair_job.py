@@ -115,6 +115,7 @@ class PairJob(LanguageJob):
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of both models, of the grammar if there is one, and of the protocol."""
         grammar = {} if replicate.condition == SCRATCH else {"grammar": grammar_version(replicate.condition)}
+        grammar |= self.language_version(replicate)
         return {"model": self.task.entry.full_version, **grammar, "protocol": str(self.protocol.version)}
 
     def for_travel(self) -> PairJob:

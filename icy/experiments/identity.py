@@ -1,0 +1,105 @@
+"""The identity of code of users in a job: the versions in the keys of its records.
+
+A record is used again only for the same code and the same behavior. `icy.core.code` describes the code, and
+`icy.training.behavior` the behavior; both are stored in the record. The digest of the code and a name of the behavior
+are among the versions of the record, and so determine its key.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from icy.core.code import edited_modules
+from icy.core.entry import Entry
+from icy.core.provenance import SOFTWARE
+from icy.core.text import listed
+from icy.core.types import Fields
+from icy.records.record import Record
+from icy.records.store import Store
+from icy.training.job import Job
+from icy.training.outcomes import Replicate
+
+log = logging.getLogger(__name__)
+J = TypeVar("J", bound=Job)
+BEHAVIOR = "behavior"  # name of a version
+OF_REPLICATES = {*SOFTWARE, "grammar", "language", "protocol", BEHAVIOR}  # versions that are not of the code of a model
+MOST_NAMED = 4  # most changed parts in a warning
+_warned: set[str] = set()  # sentences, to warn only once
+
+
+def with_identity(job: J, store: Store) -> J:
+    """Return a job with the versions and the description of its code of users; other jobs are returned unchanged.
+
+    Args:
+        job: a job with all replicates of a row.
+        store: the results folder. Its records with the same code and the same behavior give the behavior its name.
+    """
+    users = [entry for entry in job.entries if entry.is_users]
+    if not users:
+        return job
+    from icy.training.behavior import behavior_name, same_behavior  # imports torch
+
+    for module in edited_modules():  # plug-in files are imported again
+        _warn(f"{module} was edited after it was imported; the imported code is used, until Python is restarted.")
+    parts = {entry.qualified: {"code": {n: digest[:8] for n, digest in entry.parts.items()}} for entry in users}
+    behaviors: Mapping[str, Fields] = job.behavior()
+    made_by = parts | {name: {**parts.get(name, {}), BEHAVIOR: one} for name, one in behaviors.items()}
+    own = {r: dict(job.versions(r)) for r in job.replicates}
+    known = store.of_users(job.name, job.row)
+    other = f"{job.name} counts as another model than the one of earlier results in {store.folder}"
+    for versions in (own, _file_versions(own, users)):
+        same_code = [one for one in known if _of_model(one["versions"]) in map(_of_model, versions.values())]
+        match = next((one for one in same_code if same_behavior(_behaviors(one) or behaviors, behaviors)), None)
+        if match is not None:
+            return _identified(job, versions, match["versions"].get(BEHAVIOR), made_by)
+        if same_code:
+            _warn(f"{other}, although its code is the same, since it behaves differently for a fixed input.")
+            break
+    else:
+        if known:
+            alike = "; for a fixed input it behaves the same" if same_behavior(_behaviors(known[-1]), behaviors) else ""
+            _warn(f"{other}, since its code has changed ({_changes(known[-1], made_by)}){alike}.")
+    return _identified(job, own, behavior_name(behaviors) if behaviors else None, made_by)
+
+
+def _identified(job: J, versions: Mapping[Replicate, Fields], behavior: str | None, made_by: Mapping[str, Fields]) -> J:
+    """Return a job with fixed versions, and with the name of its behavior if it has one."""
+    further = {} if behavior is None else {BEHAVIOR: behavior}
+    return replace(job, identity={r: {**one, **further} for r, one in versions.items()}, made_by=made_by)
+
+
+def _file_versions(versions: Mapping[Replicate, Fields], users: Iterable[Entry]) -> dict[Replicate, dict[str, str]]:
+    """Return the versions in records made before icy followed the code that a plug-in imports, if they are valid."""
+    named = {entry.full_version: entry.file_version for entry in users if entry.file_version}
+    found = {r: {n: named.get(v, v) for n, v in one.items()} for r, one in versions.items()}
+    return {r: one for r, one in found.items() if one != versions[r]}
+
+
+def _of_model(versions: Fields) -> Fields:
+    return {name: version for name, version in versions.items() if name not in OF_REPLICATES}
+
+
+def _behaviors(record: Record) -> dict[str, Fields]:
+    """Return the behaviors in a record; none in a record of an older version."""
+    return {name: one[BEHAVIOR] for name, one in record.get("made_by", {}).items() if BEHAVIOR in one}
+
+
+def _changes(record: Record, made_by: Mapping[str, Fields]) -> str:
+    """Return the names of the parts of the code that differ from those of a record, for a sentence."""
+    before = {part for of in record.get("made_by", {}).values() for part in of.get("code", {}).items()}
+    after = {part for of in made_by.values() for part in of.get("code", {}).items()}
+    names = sorted({name for name, _ in before ^ after})
+    if not before:
+        return "an older version of icy made the records"
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return listed([*names[:MOST_NAMED], *more])
+
+
+def _warn(sentence: str) -> None:
+    """Warn once."""
+    if sentence not in _warned:
+        _warned.add(sentence)
+        log.warning("%s", sentence)
