@@ -64,6 +64,8 @@ HOOKS = ("_forward", "_backward", "_state_dict", "_load_state", "_is_full", "_is
 LONGEST = 200  # characters of the text of a value; longer texts are hashed
 
 _cached: dict[Any, dict[str, str]] | None = None  # parts by root, within `same_code`
+_constants: set[str] = set()  # labels of values, not of functions, classes and files
+_changing: dict[str, str] = {}  # the first digests of constants that the code itself changes
 _texts: dict[int, tuple[ModuleSpec, bytes]] = {}  # the file of a module when it was first seen, by its spec
 
 
@@ -72,7 +74,9 @@ def digest_of(parts: Mapping[str, str]) -> str:
     return short_hash("\n".join(f"{label} {digest}" for label, digest in sorted(parts.items())))
 
 
-def parts_of(root: object, *more: object, module: str = "__main__", package: str = "") -> dict[str, str]:
+def parts_of(
+    root: object, *more: object, module: str = "__main__", package: str = "", again: bool = False
+) -> dict[str, str]:
     """Return the digests of all parts of user code that some objects refer to, by label.
 
     Args:
@@ -80,6 +84,7 @@ def parts_of(root: object, *more: object, module: str = "__main__", package: str
         *more: further values, such as default arguments.
         module: a module with files that are parts, too.
         package: an installed package that counts as user code.
+        again: whether to compute the digests again within `same_code`.
 
     Example:
         >>> def twice(x, factor=2):
@@ -89,12 +94,24 @@ def parts_of(root: object, *more: object, module: str = "__main__", package: str
         >>> digest_of(parts_of(lambda x: x + 1)) == digest_of(parts_of(lambda x: x + 2))
         False
     """
-    known = None if _cached is None else _cached.get(id(root))
+    known = None if _cached is None or again else _cached.get(id(root))
     if known is None:
         known = _Walk(package).parts(root, more, module)
-        if _cached is not None:
+        if _cached is not None and not again:
             _cached[id(root)] = known
     return known
+
+
+def note_changes(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Note the constants that running the code has changed, such as a cache: they keep their first digest.
+
+    Args:
+        before: the parts of some code before icy ran it.
+        after: its parts after that.
+    """
+    for label in before.keys() & after.keys() & _constants:
+        if before[label] != after[label]:
+            _changing.setdefault(label, before[label])
 
 
 @contextlib.contextmanager
@@ -251,7 +268,7 @@ class _Walk:
         return self._parts
 
     def _is_user(self, thing: Any) -> bool:
-        return is_user_module(_module_of(thing), self._package)
+        return is_user_module(_module_of(thing), self._package) or _is_made_by_call(thing)
 
     # -- values ------------------------------------------------------------------------------------------------------
 
@@ -388,8 +405,11 @@ class _Walk:
 
     def _reference(self, thing: Any) -> str:
         """Return the name of a class or function. Those of users become parts, and those that wrap code of users."""
-        if not self._is_user(thing) and not getattr(thing, "__closure__", None):
-            return f"name {_name(thing)}"
+        if not self._is_user(thing):
+            own = str(getattr(thing, "__module__", "")).partition(".")[0] == "icy"  # versions describe icy's code
+            captured = () if own else _closure(thing).values()
+            inside = [one for one in captured if callable(one) and self._is_user(_plain_class(one))]
+            return f"name {_name(thing)}" + (self._all("wraps", inside) if inside else "")
         if id(thing) not in self._labels:
             name, taken = _name(thing), set(self._labels.values())
             labels = (name if number == 1 else f"{name} ({number})" for number in itertools.count(1))
@@ -416,13 +436,11 @@ class _Walk:
 
     def _function(self, function: FunctionType, label: str) -> str:
         """Return the text of a function. The constants that it uses become parts."""
-        texts = [self.text(function.__defaults__), self.text(function.__kwdefaults__), self.text(vars(function))]
-        code = function.__code__
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            with contextlib.suppress(ValueError):  # a name that has no value yet
-                self._global(f"{name} of {label}", cell.cell_contents, _names(code))
-        if not self._is_user(function):
-            return "\n".join(["foreign", _name(function), *texts])
+        code, texts = function.__code__, [self.text(function.__defaults__), self.text(function.__kwdefaults__)]
+        for name, value in vars(function).items():
+            self._constant(f"{label}.{name}", value)
+        for name, value in _closure(function).items():
+            self._global(f"{name} of {label}", value, _names(code))
         around = function.__globals__
         if (module := around.get("__name__")) not in (None, "__main__"):
             self._files(module)
@@ -446,13 +464,37 @@ class _Walk:
     def _constant(self, label: str, value: Any) -> None:
         if label not in self._parts:
             self._parts[label] = ""  # a value that refers to itself ends here
-            self._parts[label] = _hashed(self.text(value))
+            self._parts[label] = _changing.get(label) or _hashed(self.text(value))
+            _constants.add(label)
 
 
 def _module_of(thing: Any) -> str | None:
-    if isinstance(thing, FunctionType):
+    module = getattr(thing, "__module__", None)
+    if isinstance(thing, FunctionType) and not str(module).startswith("icy."):
         return str(thing.__globals__.get("__name__") or "") or None  # decorators copy __module__
-    return getattr(thing, "__module__", None)
+    return module
+
+
+def _is_made_by_call(thing: Any) -> bool:
+    """Return whether a class is the result of a call of `type`, which may give it the module of its metaclass."""
+    name = getattr(thing, "__qualname__", "")
+    known = getattr(sys.modules.get(getattr(thing, "__module__", "")), name.partition(".")[0], None)
+    return isinstance(thing, type) and "<locals>" not in name and known is None and thing.__module__ != "builtins"
+
+
+def _plain_class(thing: Any) -> Any:
+    """Return a class or function as it is, and the class of an instance."""
+    return thing if isinstance(thing, FunctionType | type) else type(thing)
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    """Return the values that a function captures, by name, without names that have no value yet."""
+    found: dict[str, Any] = {}
+    if isinstance(function, FunctionType):
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            with contextlib.suppress(ValueError):
+                found[name] = cell.cell_contents
+    return found
 
 
 def _name(thing: Any) -> str:

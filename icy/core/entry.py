@@ -125,10 +125,18 @@ class Entry:
         Raises:
             PluginError: as for `load`.
         """
-        if self.factory is None or self.origin.partition(".")[0] == "icy":
+        return self._parts()
+
+    def note_changes(self, before: Mapping[str, str]) -> None:
+        """Note which parts have changed since they were `before`, because icy ran the code."""
+        code.note_changes(before, self._parts(again=True))
+
+    def _parts(self, again: bool = False) -> dict[str, str]:
+        package = self.origin.partition(".")[0]
+        if self.factory is None or package == "icy":
             return {}
         further = self.defaults, self.published, self.choices
-        return code.parts_of(self.load(), *further, module=self.origin, package=self.origin.partition(".")[0])
+        return code.parts_of(self.load(), *further, module=self.origin, package=package, again=again)
 
     @property
     def file_version(self) -> str:

@@ -103,7 +103,7 @@ class Registry:
         self._entries: dict[tuple[str, str], Entry] = {}
         self._loaded = False
         self.plugin_files: list[str] = []  # in the order of loading, also for worker processes
-        self._imported_by: dict[str, set[str]] = {}  # modules that plug-in files imported first
+        self._imported_before: dict[str, set[str]] = {}  # modules that were imported before a plug-in file
         self._importing: _Importing | None = None
 
     # -- registering ---------------------------------------------------------------------------------------------
@@ -401,10 +401,10 @@ class Registry:
         self.load_all()
         if not file.is_file():
             raise PluginError(f"The plug-in file '{path}' does not exist.")
-        before, modules = dict(self._entries), set(sys.modules)
+        before = dict(self._entries)
+        self._imported_before.setdefault(module_name(str(file)), set(sys.modules))
         with self._each_name_once(str(path)):
             import_file(file, str(file))
-        self._imported_by[module_name(str(file))] = set(sys.modules) - modules
         if not again:
             self.plugin_files.append(str(file))
         if self._entries == before:
@@ -415,7 +415,7 @@ class Registry:
         modules = files_of(plugin).keys()
         if plugin in sys.modules and not modules & {*edited_modules()}:
             return False
-        for name in modules & self._imported_by.get(plugin, set()):  # not the modules that the user's program imported
+        for name in modules - self._imported_before.get(plugin, set()):  # not modules that the user's program imported
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
         self._entries = {key: entry for key, entry in self._entries.items() if entry.origin != plugin}

@@ -24,6 +24,7 @@ from icy.training.outcomes import Replicate
 
 log = logging.getLogger(__name__)
 J = TypeVar("J", bound=Job)
+Versions = Mapping[str, str]
 BEHAVIOR = "behavior"  # name of a version
 OF_REPLICATES = {*SOFTWARE, "grammar", "language", "protocol", BEHAVIOR}  # versions that are not of the code of a model
 MOST_NAMED = 4  # most changed parts in a warning
@@ -46,8 +47,10 @@ def with_identity(job: J, store: Store) -> J:
         _warn(f"{module} was edited after it was imported; the imported code is used, until Python is restarted.")
     parts = {entry.qualified: {"code": {n: digest[:8] for n, digest in entry.parts.items()}} for entry in users}
     behaviors: Mapping[str, Fields] = job.behavior()
+    for entry in users:
+        entry.note_changes(entry.parts)
     made_by = parts | {name: {**parts.get(name, {}), BEHAVIOR: one} for name, one in behaviors.items()}
-    own = {r: dict(job.versions(r)) for r in job.replicates}
+    own: dict[Replicate, Versions] = {r: job.versions(r) for r in job.replicates}
     known = store.of_users(job.name, job.row)
     other = f"{job.name} counts as another model than the one of earlier results in {store.folder}"
     for versions in (own, _file_versions(own, users)):
@@ -65,13 +68,15 @@ def with_identity(job: J, store: Store) -> J:
     return _identified(job, own, behavior_name(behaviors) if behaviors else None, made_by)
 
 
-def _identified(job: J, versions: Mapping[Replicate, Fields], behavior: str | None, made_by: Mapping[str, Fields]) -> J:
+def _identified(
+    job: J, versions: Mapping[Replicate, Versions], behavior: str | None, made_by: Mapping[str, Fields]
+) -> J:
     """Return a job with fixed versions, and with the name of its behavior if it has one."""
     further = {} if behavior is None else {BEHAVIOR: behavior}
     return replace(job, identity={r: {**one, **further} for r, one in versions.items()}, made_by=made_by)
 
 
-def _file_versions(versions: Mapping[Replicate, Fields], users: Iterable[Entry]) -> dict[Replicate, dict[str, str]]:
+def _file_versions(versions: Mapping[Replicate, Versions], users: Iterable[Entry]) -> dict[Replicate, Versions]:
     """Return the versions in records made before icy followed the code that a plug-in imports, if they are valid."""
     named = {entry.full_version: entry.file_version for entry in users if entry.file_version}
     found = {r: {n: named.get(v, v) for n, v in one.items()} for r, one in versions.items()}

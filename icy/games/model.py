@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,7 @@ def behaviors(task: GameTask) -> dict[str, Behavior]:
             about = short_hash(f"{world.values} {world.shape} {seen.dtype}")
             found[entry.qualified] = {"tensors": about, "numbers": sums_of([seen])}
         elif entry.is_users:
-            found[entry.qualified] = behavior_of(lambda part=parts[kind]: part, *inputs[kind])
+            found[entry.qualified] = behavior_of(partial(parts.__getitem__, kind), *inputs[kind])
     return found
 
 

@@ -27,7 +27,7 @@ from .task_models import make_model
 from .tasks import Task
 
 M = TypeVar("M", bound=nn.Module)
-Behavior: TypeAlias = dict[str, Any]  # "tensors": hash of names and shapes; "numbers": sums over outputs
+Behavior: TypeAlias = Mapping[str, Any]  # "tensors": hash of names and shapes; "numbers": sums over outputs
 SEED = 1960
 ROWS = 4  # inputs
 SUMS = 3  # weighted sums of an output
@@ -66,7 +66,7 @@ def behavior_of(
         shapes = "\n".join(
             f"{name} {value.dtype} {tuple(value.shape)} {value.requires_grad}" for name, value in tensors
         )
-        found: Behavior = {"tensors": short_hash(shapes), "numbers": []}
+        found: dict[str, Any] = {"tensors": short_hash(shapes), "numbers": []}
         for given in inputs:
             with contextlib.suppress(Exception):  # the training will report the error
                 trained = _first(run(model.train(), given))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 import torch
 
@@ -13,7 +14,7 @@ from icy.s2b.evaluation import evaluate
 from icy.training.behavior import ROWS, Behavior, behavior_of, fixed_randomness, sums_of
 
 from .agent_task import AgentTask
-from .cores import made_of
+from .cores.core import made_of
 
 WIDTH, STEPS, EPISODES = 10, 3, 4
 
@@ -29,7 +30,9 @@ def behaviors(task: AgentTask) -> dict[str, Behavior]:
         if core is not None and core.is_users:
             xs = torch.linspace(-1, 1, STEPS * ROWS * WIDTH, device="cpu").view(STEPS, ROWS, WIDTH)
             found[core.qualified] = behavior_of(
-                lambda: made_of(core, WIDTH, **task.options), xs, run=lambda made, xs: made.unroll(xs, made.start(ROWS))
+                partial(made_of, core, WIDTH, **task.options),
+                xs,
+                run=lambda made, xs: made.unroll(xs, made.start(ROWS)),
             )
     with suppress(Exception), fixed_randomness():
         if speaker is not None and speaker.is_users:

@@ -1,0 +1,509 @@
+"""Two models of users that differ never share a record; equal ones do."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import icy
+from icy.cli import main
+from icy.config.specs import ProbeSpec, RunSpec
+from icy.core.code import digest_of, parts_of
+from icy.core.entry import Entry
+from icy.core.errors import StoreError
+from icy.core.registry import registry
+from icy.experiments import identity
+from icy.experiments.plan import make_plan
+from icy.experiments.user_models import with_model_names
+from icy.games.spec import GamesSpec
+from icy.records.record import own_key
+from icy.records.store import Store
+from icy.s2b.agents.spec import S2BSpec
+from icy.study.spec import StudySpec
+from icy.training.behavior import same_behavior
+from tests.helpers import TINY
+from tests.testing import test_cores, test_perceptions, test_study_players, test_worlds
+
+SIZES: dict[str, Any] = {**TINY, "seeds": 1, "workers": 1}
+cells = count()
+
+START = """
+import dataclasses, enum, functools, os, pathlib, types
+import numpy as np
+import torch
+from torch import nn
+
+WIDTH = 4
+CONFIG = {"width": 4}
+ACT = nn.ReLU
+
+def layers(space, length, vocab, width, act=nn.Identity):
+    first = nn.Sequential(nn.Embedding(space.values, width), nn.Flatten(), act())
+    return nn.Sequential(first, nn.Linear(space.attributes * width, length * (vocab + 1)),
+                         nn.Unflatten(1, (length, vocab + 1)))
+
+class Base(nn.Module):
+    scale = 1.0
+    def __init__(self, space, length, vocab, hidden):
+        super().__init__()
+        self.layers = layers(space, length, vocab, self.width())
+    def width(self):
+        return 4
+    def forward(self, meanings):
+        return self.scale * self.layers(meanings)
+
+class Net(Base):
+    pass
+
+def make(width):
+    class Net(Base):
+        def width(self):
+            return width
+    return Net
+
+def plain(space, length, vocab, hidden, *, width=4):
+    return layers(space, length, vocab, width)
+
+def of_module(**attributes):
+    net = Net(types.SimpleNamespace(values=3, attributes=2), 4, 4, 8)
+    for name, value in attributes.items():
+        setattr(net, name, value)
+    return net
+"""
+
+# Cells of a notebook, by kind of change. Both define `model`. The second changes the numbers.
+CHANGES: dict[str, tuple[str, str]] = {
+    "closure": ("model = make(4)", "model = make(64)"),
+    "partial": ("model = functools.partial(plain, width=4)", "model = functools.partial(plain, width=64)"),
+    "partial of a partial": (
+        "model = functools.partial(functools.partial(plain, width=4))",
+        "model = functools.partial(functools.partial(plain, width=64))",
+    ),
+    "lambda in a loop": (
+        "models = [lambda *sizes, w=w: plain(*sizes, width=w) for w in (4, 64)]\nmodel = models[0]",
+        "model = models[1]",
+    ),
+    "lambda with a late variable": ("w = 4\nmodel = lambda *sizes: plain(*sizes, width=w)", "w = 64"),
+    "global constant": (
+        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, WIDTH)",
+        "WIDTH = 64",
+    ),
+    "global dictionary": (
+        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, CONFIG['width'])",
+        "CONFIG['width'] = 64",
+    ),
+    "global alias of a class": (
+        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, 4, ACT)",
+        "ACT = nn.Tanh",
+    ),
+    "global function": (
+        "def size():\n    return 4\ndef model(space, length, vocab, hidden):\n"
+        "    return layers(space, length, vocab, size())",
+        "def size():\n    return 64",
+    ),
+    "attribute of a base class": ("model = Net", "Base.scale = 2.0"),
+    "method of a base class": ("model = Net", "Base.width = lambda self: 64"),
+    "replaced method": ("model = Net", "Net.forward = lambda self, meanings: -self.layers(meanings)"),
+    "default": ("model = plain", "plain.__kwdefaults__['width'] = 64"),
+    "definition again": (
+        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, 4)",
+        "def model(space, length, vocab, hidden):\n    return layers(space, length, vocab, 64)",
+    ),
+    "attribute of a module": ("model = of_module(scale=1.0)", "model = of_module(scale=2.0)"),
+    "buffer": (
+        "model = of_module()\nmodel.register_buffer('b', torch.zeros(2))",
+        "model = of_module()\nmodel.register_buffer('b', torch.ones(2))",
+    ),
+    "layer of a module": (
+        "model = nn.Sequential(of_module(), nn.Dropout(0.1))",
+        "model = nn.Sequential(of_module(), nn.Dropout(0.2))",
+    ),
+    "hook of a module": (
+        "model = of_module()",
+        "model = of_module()\nmodel.register_forward_hook(lambda module, inputs, scores: -scores)",
+    ),
+    "frozen parameters": (
+        "model = of_module()",
+        "model = of_module()\nfor weights in model.layers[1].parameters():\n    weights.requires_grad_(False)",
+    ),
+    "class made by type": (
+        "model = type('Made', (Base,), {'scale': 1.0})",
+        "model = type('Made', (Base,), {'scale': 2.0})",
+    ),
+    "decorator": (
+        "def scaled(by):\n    def wrap(method):\n        @functools.wraps(method)\n        def inner(self, meanings):\n"
+        "            return by * method(self, meanings)\n        return inner\n    return wrap\n"
+        "model = type('Made', (Base,), {'forward': scaled(1)(Base.forward)})",
+        "model = type('Made', (Base,), {'forward': scaled(2)(Base.forward)})",
+    ),
+    "decorator of PyTorch": (
+        "class model(Base):\n    @torch.enable_grad()\n    def forward(self, x):\n        return self.layers(x)",
+        "class model(Base):\n    @torch.enable_grad()\n    def forward(self, x):\n        return -self.layers(x)",
+    ),
+    "property": (
+        "class model(Base):\n    @property\n    def scale(self):\n        return 1.0",
+        "class model(Base):\n    @property\n    def scale(self):\n        return 2.0",
+    ),
+    "cached property": (
+        "class model(Base):\n    @functools.cached_property\n    def scale(self):\n        return 1.0",
+        "class model(Base):\n    @functools.cached_property\n    def scale(self):\n        return 2.0",
+    ),
+    "static method": (
+        "class model(Base):\n    @staticmethod\n    def width():\n        return 4",
+        "class model(Base):\n    @staticmethod\n    def width():\n        return 64",
+    ),
+    "cached function": (
+        "@functools.cache\ndef size():\n    return 4\ndef model(*sizes):\n    return plain(*sizes, width=size())",
+        "@functools.cache\ndef size():\n    return 64",
+    ),
+    "dataclass": (
+        "@dataclasses.dataclass\nclass Options:\n    width: int = 4\noptions = Options()\n"
+        "def model(*sizes):\n    return plain(*sizes, width=options.width)",
+        "options.width = 64",
+    ),
+    "enum": (
+        "class Width(enum.Enum):\n    SMALL = 4\ndef model(*sizes):\n    return plain(*sizes, width=Width.SMALL.value)",
+        "class Width(enum.Enum):\n    SMALL = 64",
+    ),
+    "array": (
+        "widths = np.array([4])\ndef model(*sizes):\n    return plain(*sizes, width=int(widths[0]))",
+        "widths[0] = 64",
+    ),
+    "tensor": (
+        "factor = torch.ones(1)\nclass model(Base):\n    def forward(self, meanings):\n"
+        "        return factor * self.layers(meanings)",
+        "factor.mul_(2)",
+    ),
+    "callable object": (
+        "class Maker:\n    def __init__(self, width):\n        self.width = width\n    def __call__(self, *sizes):\n"
+        "        return plain(*sizes, width=self.width)\nmodel = Maker(4)",
+        "model = Maker(64)",
+    ),
+    "method of an object": (
+        "class Maker:\n    def __init__(self, width):\n        self.width = width\n    def build(self, *sizes):\n"
+        "        return plain(*sizes, width=self.width)\nmodel = Maker(4).build",
+        "model = Maker(64).build",
+    ),
+    "code without source": (
+        "exec('def model(space, length, vocab, hidden):\\n    return layers(space, length, vocab, 4)')",
+        "exec('def model(space, length, vocab, hidden):\\n    return layers(space, length, vocab, 64)')",
+    ),
+    "file that the model reads": (
+        "pathlib.Path('width.txt').write_text('4')\n"
+        "def model(*sizes):\n    return plain(*sizes, width=int(pathlib.Path('width.txt').read_text()))",
+        "pathlib.Path('width.txt').write_text('64')",
+    ),
+    "environment": (
+        "os.environ['WIDTH'] = '4'\ndef model(*sizes):\n    return plain(*sizes, width=int(os.environ['WIDTH']))",
+        "os.environ['WIDTH'] = '64'",
+    ),
+    "function of an installed package": (
+        "def model(*sizes):\n    return Net(*sizes)",
+        "relu = nn.functional.relu\nnn.Flatten.forward = lambda self, x: 2 * x.flatten(1)",
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _alone(forgetting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test has a folder of its own, and leaves PyTorch and the modules as they were."""
+    from torch import nn
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WIDTH", "")
+    monkeypatch.setattr(nn.Flatten, "forward", nn.Flatten.forward)
+    monkeypatch.setattr(identity, "_warned", set())
+    monkeypatch.syspath_prepend(tmp_path)
+    before = {*sys.modules}
+    yield
+    for name in {*sys.modules} - before:
+        if name.startswith(("helper", "inner", "package_of_mine")):
+            del sys.modules[name]
+
+
+class Notebook:
+    """A notebook: its cells share their names, and `linecache` knows their source."""
+
+    def __init__(self, start: str = START) -> None:
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.run(start)
+
+    def run(self, source: str) -> Any:
+        """Run a cell and return `model`."""
+        name = f"<cell {next(cells)}>"
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        exec(compile(source, name, "exec"), self.names)
+        return self.names.get("model")
+
+
+def keys(model: Any, **given: Any) -> set[str]:
+    """Return the keys of a plan."""
+    spec = with_model_names(ProbeSpec.asked(model=model, **{"grammar": "perm", **SIZES, **given}), "model")
+    return {row.job.key(replicate) for row in make_plan(spec).rows for replicate in row.job.replicates}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_change_in_a_notebook_makes_another_model(kind: str) -> None:
+    notebook, (first, second) = Notebook(), CHANGES[kind]
+    one = keys(notebook.run(first))
+    assert keys(notebook.names["model"]) == one
+    other = keys(notebook.run(second))
+    assert len(one) == len(other) == 2
+    assert not one & other
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CHANGES if "late" not in kind])
+def test_the_same_cells_in_another_session_make_the_same_model(kind: str) -> None:
+    first = CHANGES[kind][0]
+    assert keys(Notebook().run(first)) == keys(Notebook().run(first))
+
+
+def test_new_random_weights_and_a_cache_do_not_make_another_model() -> None:
+    notebook = Notebook()
+    assert keys(notebook.run("model = of_module()")) == keys(notebook.run("model = of_module()"))
+    remembering = "known = {}\nclass model(Base):\n    def forward(self, meanings):\n" \
+        "        known[len(known)] = meanings\n        return self.layers(meanings)"  # fmt: skip
+    assert keys(notebook.run(remembering)) == keys(notebook.names["model"])
+
+
+# -- plug-in files and packages ----------------------------------------------------------------------------------------
+
+PLUGIN = """
+import icy
+from torch import nn
+{imports}
+
+@icy.register_sender("Filed")
+class Filed(nn.Sequential):
+    def __init__(self, space, L, V, E):
+        width = {width}
+        super().__init__(nn.Embedding(space.values, width), nn.Flatten(),
+                         nn.Linear(space.attributes * width, L * (V + 1)), nn.Unflatten(1, (L, V + 1)))
+"""
+
+# Files by name, with {} for the number that changes; how the plug-in imports them, and its width.
+FILES: dict[str, tuple[dict[str, str], str, str]] = {
+    "the plug-in": ({}, "WIDTH = {}", "WIDTH"),
+    "imported file": ({"helper.py": "WIDTH = {}"}, "import helper", "helper.WIDTH"),
+    "imported name": ({"helper.py": "WIDTH = {}"}, "from helper import WIDTH", "WIDTH"),
+    "imported function": ({"helper.py": "def width():\n    return {}"}, "from helper import width as w", "w()"),
+    "file of an imported file": (
+        {"helper.py": "from inner import WIDTH", "inner.py": "WIDTH = {}"}, "import helper", "helper.WIDTH"
+    ),
+    "lazy import": (
+        {"helper.py": "def width():\n    from inner import WIDTH\n    return WIDTH", "inner.py": "WIDTH = {}"},
+        "import helper", "helper.width()",
+    ),
+    "package": (
+        {"package_of_mine/__init__.py": "from .sizes import *", "package_of_mine/sizes.py": "WIDTH = {}"},
+        "import package_of_mine", "package_of_mine.WIDTH",
+    ),
+    "relative import of a package": (
+        {
+            "package_of_mine/__init__.py": "", "package_of_mine/sizes.py": "WIDTH = {}",
+            "package_of_mine/models.py": "from . import sizes\ndef width():\n    return sizes.WIDTH",
+        },
+        "from package_of_mine.models import width as w", "w()",
+    ),
+    "name by text": ({"helper.py": "WIDTH_0 = {}"}, "import helper", "getattr(helper, 'WIDTH' + '_0')"),
+}  # fmt: skip
+
+
+def write(kind: str, width: int) -> Path:
+    """Write the files of a kind, and return the plug-in."""
+    files, imports, expression = FILES[kind]
+    for name, text in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text.format(width) + f"\n# {width}\n")
+    Path("mine.py").write_text(PLUGIN.format(imports=imports.format(width), width=expression))
+    return Path("mine.py").absolute()
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_an_edited_file_makes_another_model_in_the_same_process(kind: str) -> None:
+    """The plug-in and the files that it imports are imported again."""
+    one = keys("Filed", plugin=write(kind, 4))
+    assert keys("Filed", plugin=write(kind, 4)) == one
+    other = keys("Filed", plugin=write(kind, 64))
+    assert not one & other
+    assert registry.get("Filed").create(icy.MeaningSpace(2, 3), 4, 4, 8)[0].embedding_dim == 64
+
+
+def test_a_plug_in_has_the_same_keys_in_another_folder(tmp_path: Path) -> None:
+    here = keys("Filed", plugin=write("the plug-in", 4))
+    there = tmp_path / "elsewhere" / "mine.py"
+    there.parent.mkdir()
+    there.write_bytes(Path("mine.py").read_bytes())
+    registry._entries.pop(("sender", "Filed"))
+    assert keys("Filed", plugin=there) == here
+
+
+def test_a_renamed_model_of_an_edited_plug_in_is_forgotten() -> None:
+    keys("Filed", plugin=write("the plug-in", 4))
+    text = Path("mine.py").read_text()
+    Path("mine.py").write_text(text.replace('"Filed"', '"Other"'))
+    keys("Other", plugin="mine.py")
+    assert registry.find("sender", "Filed") is None
+
+
+def test_a_module_of_the_users_program_is_not_imported_again(caplog: pytest.LogCaptureFixture) -> None:
+    plugin = write("imported file", 4)
+    import helper  # type: ignore[import-not-found]
+
+    one = keys("Filed", plugin=plugin)
+    write("imported file", 64)
+    assert keys("Filed", plugin=plugin) == one
+    assert sys.modules["helper"] is helper
+    assert "helper was edited after it was imported; the imported code is used" in caplog.text
+
+
+def test_a_users_registration_of_a_built_in_model_depends_on_its_defaults() -> None:
+    def version(**defaults: object) -> str:
+        icy.register_sender("Again", "icy.models.senders.fc:FC2L", defaults=defaults)
+        return registry.get("Again").full_version
+
+    assert version(bias=True) != version(bias=False)
+    assert registry.get("sender/FC2L").full_version.isdigit()
+
+
+def test_a_grammar_and_a_cell_depend_on_what_they_capture() -> None:
+    notebook = Notebook(
+        START + "import icy\nSHIFT = 1\n@icy.register_grammar('mine')\ndef mine(space, vocab, w, seed):\n"
+        "    return icy.make_language('rot', space, vocab, w, seed + SHIFT).messages\n"
+        "from icy.models.cells import GRUCell\n@icy.register_cell('own')\nclass Own(GRUCell):\n    gain = SHIFT\n"
+    )
+    one = keys("sender/FC1L", grammar="mine"), keys("HierZero:own")
+    notebook.run("SHIFT = 2\nOwn.gain = 2")
+    other = keys("sender/FC1L", grammar="mine"), keys("HierZero:own")
+    assert len(one[0] & other[0]) == 1  # of concat
+    assert not one[1] & other[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_kind", "spec"),
+    [
+        ("core", test_cores, lambda: S2BSpec(core="mine", quick=True, out="r")),
+        ("speaker", "posdis", lambda: S2BSpec(speaker="mine", quick=True, out="r")),
+        ("world", test_worlds, lambda: GamesSpec(world="mine", quick=True, out="r")),
+        ("perception", test_perceptions, lambda: GamesSpec(perception="mine", quick=True, out="r")),
+        ("study-player", test_study_players, lambda: StudySpec(player="mine", quick=True, out="r")),
+    ],
+)
+def test_other_parts_of_users_are_followed_too(kind: str, of_kind: Any, spec: Callable[[], RunSpec]) -> None:
+    plain = registry.get(of_kind, kind).load() if isinstance(of_kind, str) else of_kind.KIND.plain
+
+    def plan(number: int) -> tuple[set[str], set[bool]]:
+        entry = Entry(kind, "mine", type("Mine", (plain,), {"number": number}), "", "", origin="__main__")
+        with registry.holding(entry):
+            jobs = [row.job for row in make_plan(spec()).rows]
+        keys = {job.key(replicate) for job in jobs for replicate in job.replicates}
+        return keys, {"behavior" in job.made_by[f"{kind}/mine"] for job in jobs}
+
+    keys, described = plan(1)
+    assert plan(1)[0] == keys
+    assert not plan(2)[0] & keys
+    assert described == {True}
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+def probe(model: Any, **given: Any) -> icy.ProbeResult:
+    return icy.probe(model, "perm", **{**SIZES, "out": "r", "progress": False, **given})
+
+
+def test_the_second_model_trains_and_both_are_in_the_table(caplog: pytest.LogCaptureFixture) -> None:
+    make: Callable[[int], Any] = Notebook().names["make"]
+    small, large, again = probe(make(4)), probe(make(64)), probe(make(4))
+    assert {r["parameters"]["true"] for r in small.records} != {r["parameters"]["true"] for r in large.records}
+    assert [r["finished"] for r in again.records] == [r["finished"] for r in small.records]
+    assert all(own_key(r) == r["key"] for r in (*small.records, *large.records))
+    changed = "sender/Net counts as another model than the one of earlier results in r, since its code has changed ("
+    assert [m for m in caplog.messages if m.startswith(changed)] == [f"{changed}width of make.<locals>.Net.width)."]
+    both = icy.ProbeResult.load("r")
+    codes = [r["versions"]["model"].partition("-")[2] for r in (small.records[0], large.records[0])]
+    assert sorted(both.to_dataframe("long")["options"].unique()) == sorted(f"code={code}" for code in codes)
+    assert small.to_dataframe("long")["options"].unique().tolist() == [""]
+    shown = CliRunner().invoke(main, ["table", "r"]).output
+    assert all(f"code={code}" in shown for code in codes)
+
+
+def test_the_same_code_with_another_behavior_trains_again(caplog: pytest.LogCaptureFixture) -> None:
+    notebook, (first, second) = Notebook(), CHANGES["file that the model reads"]
+    one = probe(notebook.run(first)).records
+    other = probe(notebook.run(second)).records
+    assert one[0]["versions"]["model"] == other[0]["versions"]["model"]
+    assert one[0]["parameters"] != other[0]["parameters"]
+    assert "although its code is the same, since it behaves differently for a fixed input." in caplog.text
+    options = icy.ProbeResult.load("r").to_dataframe("long")["options"].unique()
+    assert sorted(options) == sorted(f"behavior={r[0]['versions']['behavior']}" for r in (one, other))
+
+
+def test_a_behavior_has_a_tolerance() -> None:
+    """The numbers of another processor differ in their last digits."""
+    model = Notebook().run("model = Net")
+    (record, *_) = records = probe(model).records
+    for one in records:
+        behavior = one["made_by"]["sender/Net"]["behavior"]
+        behavior["numbers"] = [x * (1 + 1e-5) for x in behavior["numbers"]]
+        one["versions"] |= {"behavior": "00000000"}
+        Store("r").put({**one, "key": own_key(one)})  # type: ignore[typeddict-item]
+    for path in Path("r/records").glob("*.json"):
+        if json.loads(path.read_text())["versions"]["behavior"] != "00000000":
+            path.unlink()
+    assert keys(model, out="r") == {own_key(one) for one in records}
+    assert not same_behavior(
+        {"": {"tensors": "", "numbers": [1.0, 2.0]}}, {"": {"tensors": "", "numbers": [1.0, 2.01]}}
+    )
+    assert record["versions"]["behavior"] == "00000000"
+
+
+def test_records_of_a_plug_in_file_from_before_remain_valid() -> None:
+    """Their version has the hash of the file; they have no behavior."""
+    plugin = write("the plug-in", 4)
+    records = probe("Filed", plugin=plugin).records
+    for one in records:
+        Path(f"r/records/{one['key']}.json").unlink()
+        one["versions"] = {n: v for n, v in one["versions"].items() if n != "behavior"}
+        one["versions"]["model"] = registry.get("Filed").file_version
+        one.pop("made_by")
+        one["key"] = own_key(one)
+        Store("r").put(one)
+    assert keys("Filed", plugin=plugin, out="r") == {r["key"] for r in records}
+    assert not keys("Filed", plugin=write("the plug-in", 64), out="r") & {r["key"] for r in records}
+
+
+def test_a_saved_model_is_loaded_only_into_the_same_model() -> None:
+    notebook = Notebook()
+    result = probe(notebook.run(CHANGES["environment"][0]), keep_models=True)
+    assert result.model("perm") is not None
+    notebook.run("os.environ['WIDTH'] = '5'")
+    with pytest.raises(StoreError, match="sender/model behaves differently than the model that was trained"):
+        result.model("perm")
+
+
+def test_icy_list_shows_the_digest_of_the_code() -> None:
+    plugin = write("the plug-in", 4)
+    shown = CliRunner().invoke(main, ["list", "models", "Filed", "--plugin", str(plugin), "--format", "csv"]).output
+    assert f"Its code has the digest {registry.get('Filed').full_version.partition('-')[2]}." in shown
+
+
+def test_values_that_refer_to_themselves_and_odd_values_have_a_digest() -> None:
+    notebook = Notebook()
+    notebook.run(
+        "import logging, threading, re\nodd = [threading.Lock(), logging.getLogger('x'), re.compile('a'), open,"
+        " print, (i for i in 'ab'), np.random.default_rng(1), object(), {1, 2}, np.array([{}]), slice(3), range(4)]\n"
+        "odd.append(odd)\ndef model():\n    return odd"
+    )
+    first = parts_of(notebook.names["model"])
+    assert first == parts_of(notebook.names["model"])
+    notebook.run("odd[8].add(3)")
+    assert digest_of(first) != digest_of(parts_of(notebook.names["model"]))
