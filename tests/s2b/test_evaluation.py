@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from icy.core.errors import IcyError
 from icy.analysis.tables.s2b import with_deaf
+from icy.core.errors import IcyError
 from icy.s2b import BatchedGame, GameSettings, evaluate, never_listening, play, record
 from icy.s2b.evaluation import Evaluation, episode_seeds
 from icy.s2b.scores import Scores

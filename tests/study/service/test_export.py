@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from icy.core.errors import UnknownNameError
 from icy.analysis.tables.study import report_table, study_report
+from icy.core.errors import UnknownNameError
 from icy.study.game import Event
 from icy.study.players.logs import read_logs
 from icy.study.rows import read_rows
