@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import scipy
 
-from icy.analysis.statistics import CONFIDENCE, LEAST_SPREAD, Interval, Values, student
+from icy.analysis.statistics import CONFIDENCE, LEAST_SPREAD, Interval, Values, known_runs, student
+from icy.core.checks import number_column
 from icy.core.errors import IncompatibleError
 
 if TYPE_CHECKING:
@@ -52,12 +53,16 @@ def rank_correlation(x: Sequence[float] | Values, y: Sequence[float] | Values) -
         x: first values of the pairs.
         y: second values of the pairs. Pairs with NaN are left out.
 
+    Raises:
+        InvalidSettingError: the two have different lengths, or text that is not a number.
+
     Example:
         >>> found = rank_correlation([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5])
         >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
         (0.829, -0.13, 0.99)
     """
-    a, b = np.asarray(x, float), np.asarray(y, float)
+    a = number_column("`x`", x)
+    b = number_column("`y`", y, len(a))
     known = np.isfinite(a) & np.isfinite(b)
     a, b, count = a[known], b[known], int(known.sum())
     if count < 4 or np.ptp(a) == 0 or np.ptp(b) == 0:
@@ -170,7 +175,8 @@ def median_interval(values: Sequence[float] | Values) -> tuple[float, float]:
         >>> [round(end, 2) for end in median_interval([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])]
         [2.66, 8.34]
     """
-    ordered = np.sort(np.asarray(values, float))
+    ((known,), _) = known_runs({"`values`": values})
+    ordered = np.sort(known)
     count = len(ordered)
     depths = np.arange(1, count // 2 + 1)
     coverage = 1 - 2 * scipy.stats.binom.cdf(depths - 1, count, 0.5)  # probability that depth d contains the median

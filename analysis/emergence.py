@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
+from icy.core.checks import boolean_column
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results, long_of
@@ -52,7 +53,8 @@ def sender_bias(probes: pd.DataFrame) -> pd.DataFrame:
     Raises:
         InvalidSettingError: the probes have no ratios.
     """
-    good = probes[probes["measure"].eq("ratio") & ~probes["failed"].astype(bool) & probes["grammar"].ne("concat")]
+    failed = boolean_column("Column failed", probes["failed"])
+    good = probes[probes["measure"].eq("ratio") & ~failed & probes["grammar"].ne("concat")]
     if good.empty:
         raise InvalidSettingError("The bias of senders needs ratios to concat: use results of the protocol acquire.")
     logs = good.assign(

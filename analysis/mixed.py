@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy
 
-from icy.analysis.statistics import CONFIDENCE, FEWEST_KNOWN, LEAST_RATIO, Mask, Values, student
+from icy.analysis.statistics import CONFIDENCE, FEWEST_KNOWN, LEAST_RATIO, Mask, Values, known_runs, student
+from icy.core.checks import number_column, require_names
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.text import listed
 
@@ -36,7 +37,7 @@ class MixedEffects:
             `low`).
         deviations: standard deviation of each random effect and of the residuals; for ratios, of logarithms.
         levels: number of levels of each random effect.
-        runs: number of runs.
+        runs: number of runs with a value.
         cut: number of runs that were cut.
         log: whether values are ratios.
         likelihood: the logarithm of the restricted likelihood.
@@ -50,6 +51,7 @@ class MixedEffects:
     log: bool
     likelihood: float
     _model: _Model = field(repr=False)
+    _names: dict[object, str] = field(default_factory=dict, repr=False)  # the text of each level of the fixed column
 
     @property
     def shares(self) -> pd.Series[float]:
@@ -57,12 +59,13 @@ class MixedEffects:
         variances = self.deviations**2
         return variances / variances.sum()
 
-    def contrast(self, weights: Mapping[str, float]) -> pd.Series[float]:
+    def contrast(self, weights: Mapping[Any, float]) -> pd.Series[float]:
         """Return a weighted sum of means with its 95 % interval and a test.
 
         Args:
-            weights: weights of levels of the fixed column, such as {"FC": 1, "RNN": -1} for a difference. For ratios,
-                logarithms are summed, so weights that add up to 0 give a quotient.
+            weights: weights of levels of the fixed column, such as {"FC": 1, "RNN": -1} for a difference. A level is
+                its value or its text, such as 32 or "32". For ratios, logarithms are summed, so weights that add up to
+                0 give a quotient.
 
         Returns:
             `value`, `low`, `high`, `error` and `freedom`, as in `means`, and `p` (two-sided test of a sum of 0).
@@ -73,10 +76,14 @@ class MixedEffects:
         import pandas as pd
 
         known = list(self.means.index[self.means["bound"].eq("")])
-        for name in weights:
+        of_level = dict.fromkeys(known, 0.0)
+        for level, weight in dict(weights).items():
+            name = self._names.get(level, str(level))
             if name not in known:
-                raise InvalidSettingError(f"The mean of {name} is not known; choose from {listed(known)}.")
-        value, error, freedom = self._model.estimate(np.array([weights.get(name, 0.0) for name in known]))
+                why = f"The mean of {name} is not known" if name in self.means.index else f"'{name}' is not a level"
+                raise InvalidSettingError(f"{why}; choose from {listed(known)}.")
+            of_level[name] += weight
+        value, error, freedom = self._model.estimate(np.array(list(of_level.values())))
         row = _mean_row(value, error, freedom, self.log)
         p = 2 * float(scipy.stats.t.sf(abs(value) / error, freedom))
         return pd.Series({"value": row["mean"], **{n: row[n] for n in ("low", "high", "error", "freedom")}, "p": p})
@@ -123,18 +130,19 @@ def mixed_effects(
 
     Args:
         results: a row per run, such as rows of one grammar of `result.to_dataframe()`. Rows without a value are left
-            out.
+            out, with a warning.
         random: columns, or several joined by colons (`"cell:architecture"`) for each combination of their values.
         fixed: column with a mean for each of its levels.
         value: column of values.
-        cut: column that says whether each run was cut, so that its true value is larger. If it is None or a missing
-            column, no run was cut.
+        cut: column that says whether each run was cut, so that its true value is larger; see
+            `icy.core.checks.boolean_column`. If it is None or a missing column, no run was cut.
         log: whether values are ratios, which are modeled by their logarithms (ratios below 0.01 are raised to 0.01).
 
     Raises:
         IncompatibleError: a random column has one level, or as many levels as runs; or fewer than three runs were not
             cut; or values do not vary.
-        InvalidSettingError: a column is missing, or a value is not finite.
+        InvalidSettingError: a column is missing, a run has no value in `random` or `fixed`, or values or `cut` are not
+            as for `icy.analysis.statistics.known_runs`.
 
     Example:
         >>> import pandas as pd
@@ -147,12 +155,11 @@ def mixed_effects(
     """
     import pandas as pd
 
-    _check_columns(results, [*(name for one in random for name in one.split(":")), value, *([fixed] if fixed else [])])
-    runs = results[results[value].notna()].reset_index(drop=True)
-    values = runs[value].to_numpy(float)
-    if not np.isfinite(values).all():
-        raise InvalidSettingError(f"The column {value} has values that are not finite.")
-    censored = runs[cut].eq(True).to_numpy(bool) if cut in runs else np.zeros(len(runs), bool)
+    columns = [*(name for one in random for name in one.split(":")), *([fixed] if fixed else [])]
+    _check_columns(results, [*columns, value])
+    (values,), (censored,) = known_runs({f"Column {value}": results[value]}, {f"Column {cut}": results.get(cut)})
+    runs = results[~np.isnan(number_column(f"Column {value}", results[value]))].reset_index(drop=True)
+    require_names(runs, columns)
     level = runs[fixed].astype(str) if fixed else pd.Series("mean", runs.index)
     cuts = pd.Series(censored).groupby(level.to_numpy()).all()
     bounded = level.map(cuts).to_numpy(bool)
@@ -173,7 +180,10 @@ def mixed_effects(
     means = pd.DataFrame([found[name] for name in order], index=order)
     deviations = pd.Series(np.sqrt(model.variances), [*random, RESIDUAL])
     levels = {name: int(effect.max()) + 1 for name, effect in effects.items()}
-    return MixedEffects(means, deviations, levels, len(runs), int(censored.sum()), log, model.likelihood, model)
+    names_of = dict(zip(runs[fixed], level, strict=True)) if fixed else {}
+    return MixedEffects(
+        means, deviations, levels, len(runs), int(censored.sum()), log, model.likelihood, model, names_of
+    )
 
 
 def _check_columns(results: pd.DataFrame, names: Sequence[str]) -> None:

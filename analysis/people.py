@@ -9,11 +9,11 @@ import numpy as np
 import scipy  # loads its parts on first use
 from numpy.typing import ArrayLike, NDArray
 
-from icy.core.checks import LARGEST_SEED, real_number, whole_number
+from icy.core.checks import LARGEST_SEED, MISSING_VALUES, number_column, real_number, whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.streams import stream
 
-from .statistics import CONFIDENCE, Interval, Values, holm
+from .statistics import CONFIDENCE, Interval, Values, holm, known_runs, require_probability
 
 RESAMPLES = 10_000
 POWER_RESAMPLES = 2000  # per test of a simulated study
@@ -30,21 +30,28 @@ def cluster_bootstrap(
     """Return the mean of values and its 95 % interval, by a percentile bootstrap of clusters.
 
     Args:
-        values: a value per game.
+        values: a value per game; games without a value (NaN) are left out with a warning, as in all functions here.
         clusters: cluster of each game, such as its person; by default every value is a separate cluster.
         resamples: number of resamples.
         seed: seed of the resampling.
+
+    Raises:
+        InvalidSettingError: a game without a cluster, or values as for `icy.analysis.statistics.known_runs`.
 
     Example:
         >>> found = cluster_bootstrap([0, 0, 1, 1])
         >>> found.value, found.low, found.high
         (0.5, 0.0, 1.0)
     """
-    array = np.asarray(values, float)
+    numbers = number_column("`values`", values)
+    names = [str(name) for name in (range(len(numbers)) if clusters is None else clusters)]
+    if len(names) != len(numbers) or any(name.lower() in MISSING_VALUES for name in names):
+        raise InvalidSettingError(f"`clusters` must name a cluster for each of the {len(numbers)} values.")
+    _, codes = np.unique(np.asarray(names, str), return_inverse=True)
+    (array, kept), _ = known_runs({"`values`": numbers, "`clusters`": codes})
     if not len(array):
         return Interval(math.nan)
-    names = range(len(array)) if clusters is None else clusters
-    _, places = np.unique(np.asarray(list(map(str, names))), return_inverse=True)
+    _, places = np.unique(kept, return_inverse=True)
     sums, counts = np.bincount(places, array).astype(float), np.bincount(places)
     mean = float(array.mean())
     if len(sums) < 2:
@@ -73,11 +80,24 @@ def exact_interval(right: int, count: int) -> Interval:
     """
     if not count:
         return Interval(math.nan)
+    whole_number("number of right answers", right, least=0, most=count)
     found = scipy.stats.binomtest(right, count).proportion_ci(CONFIDENCE, "exact")
     return Interval(right / count, float(found.low), float(found.high))
 
 
 # -- tests -------------------------------------------------------------------------------------------------------------
+
+
+def _two_sides(ours: ArrayLike, theirs: ArrayLike, paired: bool) -> list[Values]:
+    """Return the known values of two sides; if paired, only pairs with two values.
+
+    Raises:
+        InvalidSettingError: as for `icy.analysis.statistics.known_runs`.
+    """
+    sides = {"`ours`": ours, "`theirs`": theirs}
+    if paired:
+        return known_runs(sides)[0]
+    return [known_runs({name: values})[0][0] for name, values in sides.items()]
 
 
 def permutation_p(ours: ArrayLike, theirs: ArrayLike, paired: bool, resamples: int = RESAMPLES, seed: int = 0) -> float:
@@ -96,7 +116,7 @@ def permutation_p(ours: ArrayLike, theirs: ArrayLike, paired: bool, resamples: i
         >>> permutation_p([1, 1, 1], [0, 0, 0], paired=False), permutation_p([1, 1, 1], [0, 0, 0], paired=True)
         (0.1, 0.25)
     """
-    a, b = np.asarray(ours, float), np.asarray(theirs, float)
+    a, b = _two_sides(ours, theirs, paired)
     if min(len(a), len(b)) < 2:
         return math.nan
     if np.ptp(np.concatenate([a, b])) == 0:
@@ -126,7 +146,9 @@ def equivalence_p(ours: ArrayLike, theirs: ArrayLike, margin: float, paired: boo
         >>> equivalence_p([0.5, 0.6, 0.5, 0.6], [0.6, 0.5, 0.6, 0.5], margin=0.5, paired=False) < 0.001
         True
     """
-    a, b = np.asarray(ours, float), np.asarray(theirs, float)
+    a, b = _two_sides(ours, theirs, paired)
+    fractions = all((np.abs(side) <= 1).all() for side in (a, b))
+    margin = real_number("margin of an equivalence test", margin, above=True, **({"most": 1.0} if fractions else {}))
     if min(len(a), len(b)) < 2 or (np.ptp(a) == 0 and np.ptp(b) == 0):
         return math.nan
     if paired:
@@ -147,7 +169,11 @@ def chance_p(right: int, count: int, chance: float) -> float:
         >>> round(chance_p(2, 3, 0.5), 3)
         0.5
     """
-    return float(scipy.stats.binomtest(right, count, chance, alternative="greater").pvalue) if count else math.nan
+    if not count:
+        return math.nan
+    whole_number("number of right answers", right, least=0, most=count)
+    chance = real_number("probability of a right answer by chance", chance, most=1.0)
+    return float(scipy.stats.binomtest(right, count, chance, alternative="greater").pvalue)
 
 
 # -- as printed --------------------------------------------------------------------------------------------------------
@@ -155,7 +181,7 @@ def chance_p(right: int, count: int, chance: float) -> float:
 
 def half_width(values: ArrayLike) -> float:
     """Return the half-width of a mean as in Icy22: 1.96 s / sqrt(N), where s divides by N - 1 (spycodes-facts 7)."""
-    array = np.asarray(values, float)
+    ((array,), _) = known_runs({"`values`": values})
     return NORMAL * float(array.std(ddof=1)) / math.sqrt(len(array)) if len(array) > 1 else math.nan
 
 
@@ -189,7 +215,7 @@ def printed(values: ArrayLike) -> str:
         >>> printed([1 / 3, 1 / 3] + 15 * [0])
         '0.04±0.05'
     """
-    array = np.asarray(values, float)
+    ((array,), _) = known_runs({"`values`": values})
     return as_printed(float(array.mean()), half_width(array)) if len(array) else ""
 
 
@@ -252,7 +278,7 @@ def power_of_study(
         all differences are significant.
 
     Raises:
-        InvalidSettingError: an invalid accuracy, or a missing baseline.
+        InvalidSettingError: an invalid accuracy, spread, level or number, or a missing baseline.
 
     Example:
         >>> power_of_study({"concat": 0.9, "rot": 0.0}, persons=12, studies=50)["rot"]
@@ -262,6 +288,10 @@ def power_of_study(
         raise InvalidSettingError(f"`means` needs the accuracy of '{baseline}' and of at least one other grammar.")
     checked = {name: real_number(f"accuracy of {name}", value, most=1.0) for name, value in means.items()}
     whole_number("number of persons", persons, least=2)
+    whole_number("number of items", items)
+    whole_number("number of studies", studies)
+    real_number("spread over persons", spread, most=1.0)
+    require_probability("alpha", alpha)
     whole_number("seed", seed, -LARGEST_SEED - 1, LARGEST_SEED)
     rng = stream(seed, "power of a study")
     accuracies = {name: draw_accuracies(mean, spread, persons, items, rng, studies) for name, mean in checked.items()}

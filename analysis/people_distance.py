@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from icy.core.checks import boolean_column
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.streams import stream
+from icy.core.text import listed
 
 from .literature.people import published_draws, published_people
 from .statistics import CONFIDENCE, Interval, Values
 
+log = logging.getLogger(__name__)
 RESAMPLES = 4000
 HUMAN = "human"  # kind of agent in the rows of a study
 
@@ -96,6 +100,9 @@ def study_accuracies(rows: pd.DataFrame) -> PeopleAccuracies:
     numbers = pd.to_numeric(own["value"], errors="coerce")
     if len(wrong := own["value"][~numbers.between(0, 1)]):
         raise InvalidSettingError(f"An accuracy of people is a number from 0 to 1, not {quoted(wrong.iloc[0])}.")
+    agents = sorted(set(own["agent"].astype(str)))
+    if len(agents) > 1 or ("pilot" in own and boolean_column("Column pilot", own["pilot"]).any()):
+        log.warning("The people are %s: choose the games of one study, without its pilot.", listed(agents))
     # Sorted, so that the draws do not depend on the order of the rows.
     own = own.assign(value=numbers).sort_values("value")
     groups = {(str(d), str(g)): part["value"].to_numpy(float) for (d, g), part in own.groupby(["dataset", "grammar"])}

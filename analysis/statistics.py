@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import scipy  # loads its parts on first use; stats takes half a second
 from numpy.typing import NDArray
 
-from icy.core.errors import InvalidSettingError
+from icy.core.checks import boolean_column, number_column, real_number, whole_number
+from icy.core.errors import InvalidSettingError, quoted
+from icy.core.text import listed
 
+log_ = logging.getLogger(__name__)
 Values: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 CONFIDENCE = 0.95
@@ -28,6 +32,44 @@ LOG_SPREADS = {  # name of a spread: its counterpart on the log scale
     "sem": "geometric standard error",
     "ci95": "95 % interval (Student's t)",
 }
+
+
+def known_runs(values: Mapping[str, Any], cut: Mapping[str, Any] | None = None) -> tuple[list[Values], list[Mask]]:
+    """Read columns with a number per run, and leave out runs without a number in one of them, with a warning.
+
+    Args:
+        values: name and numbers of each column; a failed run is NaN or another missing value.
+        cut: name and values of columns that say whether each run was cut (`icy.core.checks.boolean_column`); None for
+            a column without cut runs.
+
+    Returns:
+        The numbers and the masks of cut runs, as arrays [run].
+
+    Raises:
+        InvalidSettingError: columns of different lengths, text that is not a number or not true or false, or infinity.
+    """
+    numbers: list[Values] = []
+    for name, column in values.items():
+        numbers.append(number_column(name, column, len(numbers[0]) if numbers else None))
+        if np.isinf(numbers[-1]).any():
+            raise InvalidSettingError(f"{name} has values that are not finite; leave them out.")
+    count = len(numbers[0])
+    masks = [
+        np.zeros(count, bool) if column is None else boolean_column(name, column, count)
+        for name, column in (cut or {}).items()
+    ]
+    known = ~np.isnan(numbers).any(0)
+    if not known.all():
+        log_.warning(
+            "Left out %d of %d runs without a value in %s.", count - known.sum(), count, listed([*values], "or")
+        )
+    return [one[known] for one in numbers], [one[known] for one in masks]
+
+
+def require_probability(name: str, value: float) -> None:
+    """Raise InvalidSettingError if a value is not between 0 and 1, such as a percentage."""
+    if not 0 < value < 1:
+        raise InvalidSettingError(f"{name} must be a probability between 0 and 1; not {quoted(value)}.")
 
 
 @overload
@@ -45,10 +87,14 @@ def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | 
         freedom: degrees of freedom, a number or an array of any shape.
         confidence: confidence level of the interval.
 
+    Raises:
+        InvalidSettingError: a confidence level that is not between 0 and 1.
+
     Example:
         >>> round(student(2), 2), round(student(4), 2)
         (4.3, 2.78)
     """
+    require_probability("confidence", confidence)
     found = np.asarray(scipy.special.stdtrit(freedom, (1 + confidence) / 2), float)  # NaN where freedom is 0
     return found if found.ndim else float(found)
 
@@ -123,11 +169,15 @@ def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) ->
         values: ratios; smaller values than LEAST_RATIO are raised to it.
         cut: for each run, whether it was cut.
 
+    Raises:
+        InvalidSettingError: as for `known_runs`, by which runs without a value are left out.
+
     Example:
         >>> log_summary([2.0, 8.0], [False, False]).text(2), log_summary([20.0, 20.0], [True, True]).text(2)
         ('4.00×/2.67', '> 20')
     """
-    raised, censored = np.maximum(np.asarray(values, float), LEAST_RATIO), np.asarray(cut, bool)
+    (ratios,), (censored,) = known_runs({"`values`": values}, {"`cut`": cut})
+    raised = np.maximum(ratios, LEAST_RATIO)
     logs = np.log(raised)
     known = logs[~censored]
     # Clipped to the extremes, so that the mean of equal values is exactly this value.
@@ -233,9 +283,12 @@ def paired(
             cut.
         their_cut: for each of `theirs`, whether it was cut.
         log: whether the values are ratios.
+
+    Raises:
+        InvalidSettingError: as for `known_runs`, by which pairs without a value are left out.
     """
-    a, b = np.asarray(ours, float), np.asarray(theirs, float)
-    above, below = (np.asarray(one, bool) & log for one in (cut, their_cut))
+    (a, b), masks = known_runs({"`ours`": ours, "`theirs`": theirs}, {"`cut`": cut, "`their_cut`": their_cut})
+    above, below = (one & log for one in masks)
     gaps = _logs(a) - _logs(b) if log else a - b
     both = above & below
     one = above ^ below
@@ -280,11 +333,16 @@ def holm(p: Sequence[float]) -> list[float]:
 
     Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
 
+    Raises:
+        InvalidSettingError: a p-value is not from 0 to 1.
+
     Example:
         >>> holm([0.01, 0.04, 0.03])
         [0.03, 0.06, 0.06]
     """
-    values = np.asarray(p, float)
+    values = number_column("`p`", p)
+    if ((values < 0) | (values > 1)).any():
+        raise InvalidSettingError("A p-value must be from 0 to 1, such as 0.03 for 3 %.")
     count = int(np.isfinite(values).sum())
     order = np.argsort(values)[:count]  # NaN are sorted last
     corrected = np.full(len(values), math.nan)
@@ -307,6 +365,7 @@ class Equivalence:
         p_different: p-value of Welch's t-test; small if the two differ.
         margin: the margin of the test.
         freedom: Welch's degrees of freedom.
+        runs: number of runs with a value, of each set.
     """
 
     effect: float
@@ -316,6 +375,7 @@ class Equivalence:
     p_different: float
     margin: float
     freedom: float
+    runs: tuple[int, int] = (0, 0)
 
     @property
     def verdict(self) -> str:
@@ -339,35 +399,40 @@ def equivalence(
     equivalent only if the data exclude every difference as large as the margin (Schuirmann 1987).
 
     Args:
-        ours: ratios, or accuracies.
+        ours: ratios, or accuracies. Runs without a value (NaN), such as failed runs, are left out with a warning.
         theirs: values to compare with; seeds that both have are not paired.
         margin: largest difference that does not matter. For ratios, 0.2 means a quotient between 1 / 1.2 and 1.2; for
-            accuracies, a difference between -0.2 and 0.2.
+            accuracies, a difference between -0.2 and 0.2. It is a fraction, not a percentage: at most 1 for ratios and
+            for values from -1 to 1.
         cut: for each of `ours`, whether it was cut, so that its ratio is larger; see `log_summary`.
         their_cut: for each of `theirs`, whether it was cut.
         log: whether the values are ratios, which are compared by their logarithms.
 
     Raises:
-        InvalidSettingError: the margin is not positive.
+        InvalidSettingError: the margin is not positive or too large; or as for `known_runs`.
 
     Example:
         >>> found = equivalence([2.0, 2.1, 2.2, 2.1, 2.0], [2.1, 2.0, 2.1, 2.2, 2.2])
         >>> round(found.effect, 2), round(found.p, 4), found.verdict
         (0.98, 0.0001, 'equivalent')
     """
-    if not margin > 0:
-        raise InvalidSettingError(f"The margin of an equivalence test must be above 0, such as 0.2; not {margin}.")
-    sides = [_mean_and_error(*side, log) for side in ((ours, cut), (theirs, their_cut))]
-    (one, error, freedom), (other, their_error, their_freedom) = sides
+    (one,), (cut_one,) = known_runs({"`ours`": ours}, {"`cut`": cut})
+    (other,), (cut_other,) = known_runs({"`theirs`": theirs}, {"`their_cut`": their_cut})
+    fractions = log or bool((np.abs(np.concatenate([one, other])) <= 1).all())
+    margin = real_number("margin of an equivalence test", margin, above=True, **({"most": 1.0} if fractions else {}))
+    mean, error, freedom = _mean_and_error(one, cut_one, log)
+    their_mean, their_error, their_freedom = _mean_and_error(other, cut_other, log)
     total = math.hypot(error, their_error)
     parts = error**4 / max(freedom, 1) + their_error**4 / max(their_freedom, 1)
     welch = total**4 / parts if parts > 0 else float(freedom + their_freedom)
-    gap, edge = one - other, math.log1p(margin) if log else margin
+    gap, edge = mean - their_mean, math.log1p(margin) if log else margin
     p = float(tost(gap, total, welch, edge))
     apart = float(2 * _upper_tail(abs(gap), total, welch)) if math.isfinite(total) else math.nan
     ends = [gap - student(welch) * total, gap, gap + student(welch) * total]
     low, effect, high = np.exp(np.clip(ends, -700, 700)) if log else ends
-    return Equivalence(float(effect), float(low), float(high), p, min(apart, 1.0), margin, welch)
+    return Equivalence(
+        float(effect), float(low), float(high), p, min(apart, 1.0), margin, welch, (len(one), len(other))
+    )
 
 
 @overload
@@ -408,16 +473,13 @@ def _upper_tail(distance: float | Values, error: float | Values, freedom: float 
     return np.asarray(scipy.stats.t.sf(t, freedom), float)
 
 
-def _mean_and_error(
-    values: Sequence[float] | Values, cut: Sequence[bool] | Mask | None, log: bool
-) -> tuple[float, float, int]:
+def _mean_and_error(values: Values, cut: Mask, log: bool) -> tuple[float, float, int]:
     """Return the mean of values or of logarithms, its standard error and degrees of freedom; NaN if unknown."""
-    array = np.asarray(values, float)
     if log:
-        found = log_summary(array, np.zeros(len(array), bool) if cut is None else cut)
+        found = log_summary(values, cut)
         return (math.nan if found.bound else math.log(found.centre)), found.error, found.freedom
-    error = float(array.std(ddof=1)) / math.sqrt(len(array)) if len(array) > 1 else math.nan
-    return float(array.mean()) if len(array) else math.nan, error, len(array) - 1
+    error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return float(values.mean()) if len(values) else math.nan, error, len(values) - 1
 
 
 # -- seeds needed ------------------------------------------------------------------------------------------------------
@@ -431,10 +493,15 @@ def power_of(seeds: int, effect: float, alpha: float) -> float:
         effect: the mean difference, in standard deviations of the differences.
         alpha: significance level.
 
+    Raises:
+        InvalidSettingError: fewer than two pairs, or a level that is not between 0 and 1.
+
     Example:
         >>> round(power_of(34, 0.5, 0.05), 3)
         0.808
     """
+    require_probability("alpha", alpha)
+    whole_number("number of pairs", seeds, least=2)
     edge, away = scipy.stats.t.ppf(1 - alpha / 2, seeds - 1), abs(effect) * math.sqrt(seeds)
     other = float(scipy.stats.nct.cdf(-edge, seeds - 1, away))
     return float(scipy.stats.nct.sf(edge, seeds - 1, away)) + (other if math.isfinite(other) else 0.0)
@@ -449,10 +516,15 @@ def pairs_needed(effect: float, spread: float, power: float = 0.8, alpha: float 
         power: probability of finding the effect.
         alpha: significance level.
 
+    Raises:
+        InvalidSettingError: a power or a level that is not between 0 and 1.
+
     Example:
         >>> pairs_needed(0.5, 1.0), pairs_needed(1.0, 1.0)
         (34, 10)
     """
+    require_probability("power", power)
+    require_probability("alpha", alpha)
     if not (math.isfinite(effect) and math.isfinite(spread)) or effect == 0:
         return None
     size = min(abs(effect) / max(spread, LEAST_SPREAD), LARGEST_EFFECT)
@@ -468,10 +540,14 @@ def pairs_needed(effect: float, spread: float, power: float = 0.8, alpha: float 
 def signs_needed(alpha: float = 0.05) -> int:
     """Return the least number of pairs, all with the same sign, for a significant exact two-sided sign test.
 
+    Raises:
+        InvalidSettingError: a level that is not between 0 and 1.
+
     Example:
         >>> signs_needed(0.05)
         6
     """
+    require_probability("alpha", alpha)
     return max(1, math.ceil(1 - math.log2(alpha)))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis.row_types import Facts
+from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.core.text import listed
 
@@ -18,6 +19,7 @@ from .statistics import LEAST_RATIO as LEAST_RATIO
 from .statistics import LogSummary, Values, log_summary, student
 
 CUT = "†"  # marks a mean over runs if some were cut at the cap
+CI95 = "ci95"  # spread with which ratios are on the log scale
 CAP_SLACK = 0.05  # a ratio up to this much below a cut ratio also counts as cut
 NOTED = "‡"  # marks a value that the size of its table determines or bounds
 COARSE = "~"  # marks a mean of ratios with a larger uncertainty from evaluations than from seeds
@@ -42,6 +44,7 @@ class Reference:
             cut.
         cut: whether any run of the reference was cut at the cap.
         source: name of the published table; "" for other results.
+        log: for ratios with 95 % intervals, their summary on the log scale, which is shown.
         differs_in: training settings (columns of the long table) that differ from the cell's.
     """
 
@@ -51,10 +54,12 @@ class Reference:
     cut: bool = False
     source: str = ""
     differs_in: tuple[str, ...] = ()
+    log: LogSummary | None = None
 
     def text(self, decimals: int) -> str:
         """Return the value as text, with the distance in brackets."""
-        shown = number(self.mean, self.error, decimals) + (CUT if self.cut else "")
+        shown = number(self.mean, self.error, decimals) if self.log is None else self.log.text(decimals, CI95)
+        shown += CUT if self.cut else ""
         return f"{shown} ({round(self.distance, 1) + 0.0:+.1f})" if math.isfinite(self.distance) else shown
 
 
@@ -79,6 +84,8 @@ class TableCell:
         row_seeds: number of seeds of the row in a table, if this cell has fewer; else 0.
         updates: for ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
             that the true mean is larger.
+        log_scale: whether the cell is shown as `log`, with its 95 % interval: an interval of the arithmetic mean of
+            ratios may be below 0.
         why: for metrics, the reasons for undefined values; empty if all are defined, None for other measures.
         note: for metrics, the reasons why the size of the language table determines or bounds the value.
     """
@@ -96,6 +103,7 @@ class TableCell:
     coarse: bool = False
     row_seeds: int = 0
     updates: float = math.nan
+    log_scale: bool = False
     why: str | None = None
     note: str = ""
 
@@ -104,13 +112,19 @@ class TableCell:
         """Whether the cell has fewer seeds than its row, such as during training."""
         return 0 < self.seeds < self.row_seeds
 
+    @property
+    def centre(self) -> float:
+        """The number that tables and figures show: the mean, or for a cell on the log scale its geometric mean."""
+        return self.log.centre if self.log_scale and self.log is not None else self.mean
+
     def to_dict(self) -> Facts:
         """Return the cell as a dictionary for csv and json.
 
-        It has mean, spread (None if undefined) and seeds; the numbers of cut and failed runs, unless 0; and if known,
-        the summary on the log scale, p, the resolution, the reference value, and for metrics `why` and `note`.
+        It has mean, spread (None if undefined, or on the log scale: such a cell has low and high) and seeds; the
+        numbers of cut and failed runs, unless 0; and if known, the summary on the log scale, p, the resolution, the
+        reference value, and for metrics `why` and `note`.
         """
-        numbers = {"mean": self.mean, "spread": self.spread}
+        numbers = {"mean": self.mean, "spread": math.nan if self.log_scale else self.spread}
         rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
         shown: Facts = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
         more: dict[str, float] = {}
@@ -139,6 +153,8 @@ class TableCell:
         if not self.seeds:
             return "failed" if self.failed else "-"
         shown = number(self.mean, self.spread, decimals, "+" if signed else "")
+        if self.log_scale and self.log is not None:
+            shown = self.log.text(decimals, CI95)
         shown = (COARSE if self.coarse else "") + shown + (CUT if self.cut else "") + (NOTED if self.note else "")
         if self.unfinished:
             return f"{shown} ({self.seeds} of {self.row_seeds})"
@@ -168,6 +184,8 @@ def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
 def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
     """Summarize ratios as a table cell, with a summary on the log scale and a check for coarse evaluations.
 
+    With 95 % intervals, the cell is on the log scale.
+
     Args:
         part: as for `cell_of`; a column `resolution` has the relative uncertainty of a ratio from its evaluations.
         spread: a name of SPREADS.
@@ -183,7 +201,23 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
     known = checks[~np.isnan(checks)]
     resolution = math.sqrt(float((known**2).mean())) if len(known) else math.nan
     variation = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
-    return replace(cell, log=log, resolution=resolution, coarse=bool(resolution > variation))
+    coarse = bool(resolution > variation)
+    return replace(cell, log=log, resolution=resolution, coarse=coarse, log_scale=spread == CI95)
+
+
+def cell_in_row(part: pd.DataFrame, spread: str, log: bool = False) -> TableCell:
+    """Summarize replicates as a table cell; ratios get their updates and a check for coarse evaluations.
+
+    Args:
+        part: replicates of one row and grammar, in long form.
+        spread: a name of SPREADS.
+        log: whether to add the summary of ratios on the log scale, and their updates. With 95 % intervals, ratios
+            always have the summary, which is shown in place of the arithmetic mean.
+    """
+    if part["measure"].iat[0] != "ratio":
+        return cell_of(part, spread)
+    cell = (cell_of if part["grammar"].iat[0] == BASELINE else ratio_cell)(part, spread)
+    return with_updates(cell, part) if log else replace(cell, log=cell.log if cell.log_scale else None)
 
 
 def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:

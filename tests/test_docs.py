@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import importlib.util
 import inspect
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -60,6 +61,23 @@ def block_of(page: str, first_line: str) -> str:
     """Return the Python block of a page that begins with a line."""
     (block,) = [block for block in code(page) if block.startswith(first_line)]
     return block
+
+
+def dotted_names(found: str) -> list[str]:
+    """Return the full names in a dotted name or in an import."""
+    if not found.startswith("from"):
+        return [found]
+    module, _, names = found.removeprefix("from ").partition(" import ")
+    return [f"{module}.{name.strip().partition(' ')[0]}" for name in names.split(",") if name.strip()]
+
+
+def name_exists(name: str) -> bool:
+    """Return whether a dotted name is a module, or an attribute of one."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 # -- everything has its place ------------------------------------------------------------------------------------------
@@ -341,6 +359,16 @@ def test_the_checks_of_the_plug_in_page_run() -> None:
     names: dict[str, object] = {}
     exec(compile(block, "plug-ins-checks.md", "exec"), names)
     assert callable(names["test_contract"])
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # old names
+def test_names_of_icy_exist() -> None:
+    """Also in comments and in sentences; `icy.plugins` is a group of entry points."""
+    pattern = re.compile(r"(?<![\w./@-])icy(?:\.(?!md\b)[A-Za-z_]\w*)+|from icy[\w.]* import [\w, ]+")
+    names = {(page, name) for page in PAGES for found in pattern.findall(text(page)) for name in dotted_names(found)}
+    wrong = [f"{page}: {name}" for page, name in sorted(names) if name != "icy.plugins" and not name_exists(name)]
+    assert not wrong, "\n".join(wrong)
+    assert len(names) > 200
 
 
 def test_python_parses_and_its_calls_fit() -> None:

@@ -17,7 +17,7 @@ PUBLISHED = "published"
 PEOPLE = "people (Icy22)"
 STUDY_COLUMNS = (
     *("agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person", "metric", "split"),
-    *("value", "items", "persons", "low", "high", "printed", "version"),
+    *("value", "items", "persons", "low", "high", "printed", "version", "pilot", "settings"),
 )
 
 

@@ -188,7 +188,7 @@ def _bars(
     base = 1.0 if part.is_ratio else 0.0
     found = [(at, line, cell) for at, (line, cell) in zip(places, cells, strict=True) if cell and cell.seeds]
     at = [place for place, _, _ in found]
-    means = np.array([cell.mean for _, _, cell in found])
+    means = np.array([cell.centre for _, _, cell in found])
     errors = np.array([line.bar(cell) for _, line, cell in found]).reshape(-1, 2).T
     if along == "y":
         ax.bar(at, means - base, thick, bottom=base, yerr=errors, error_kw=ERROR, **fill)
@@ -196,7 +196,7 @@ def _bars(
         ax.barh(at, means - base, thick, left=base, xerr=errors, error_kw=ERROR, **fill)
     for place, (line, cell) in zip(places, cells, strict=True):
         if text := _remark(cell):
-            end = base if cell is None or not cell.seeds else cell.mean + line.bar(cell)[1]
+            end = base if cell is None or not cell.seeds else cell.centre + line.bar(cell)[1]
             _write(ax, along, float(place), end, text)
 
 

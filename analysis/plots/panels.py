@@ -12,8 +12,9 @@ import pandas as pd
 
 from icy.analysis.order import ORDERED, in_order, place_of, place_of_model, without_hashes
 from icy.analysis.row_types import Series, SortKey
-from icy.analysis.table_cells import LEAST_RATIO, SPREADS, TableCell
-from icy.analysis.tables.bias import bias_table, cell_in_row
+from icy.analysis.table_cells import LEAST_RATIO, TableCell, cell_in_row
+from icy.analysis.tables.bias import bias_table
+from icy.analysis.tables.bias_notes import GEOMETRIC
 from icy.analysis.wording import LETTERS, heading
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, natural
@@ -52,7 +53,7 @@ class Line:
         """Return the mean and spread on a grammar; None if it was not measured."""
         if (grammar, spread) not in self._cells:
             part = self.long[self.long["grammar"] == grammar]
-            self._cells[grammar, spread] = cell_in_row(part, spread, log=spread == "ci95") if len(part) else None
+            self._cells[grammar, spread] = cell_in_row(part, spread, log=False) if len(part) else None
         return self._cells[grammar, spread]
 
     @property
@@ -63,12 +64,11 @@ class Line:
 
     def bar(self, cell: TableCell) -> tuple[float, float]:
         """Return the lengths of the error bar of a cell, down and up."""
-        ratio = bool(self.long["measure"].iloc[0] == "ratio")
-        if ratio and cell.log is not None and not any(map(math.isnan, cell.log.interval)):
-            # The interval is of the geometric mean, but the bar starts at the arithmetic mean.
+        if cell.log_scale and cell.log is not None:
             low, high = cell.log.interval
-            return max(0.0, cell.mean - low), max(0.0, min(high, self.cap) - cell.mean)
-        return error_lengths(cell.mean, cell.spread, ratio, self.cap)
+            known = not (math.isnan(low) or math.isnan(high))
+            return (cell.centre - low, max(0.0, min(high, self.cap) - cell.centre)) if known else (0.0, 0.0)
+        return error_lengths(cell.mean, cell.spread, bool(self.long["measure"].iloc[0] == "ratio"), self.cap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,10 +194,8 @@ def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str,
     """
     table = bias_table(long, spread or "sd", log=False)
     notes = [note for note in table.notes if spread or not note.startswith("mean ±")]
-    if spread == "ci95" and long["measure"].eq("ratio").any():
-        on_log_scale = f"{SPREADS[spread][0]}, of ratios on the log scale"
-        notes = [note.replace(SPREADS[spread][0], on_log_scale) for note in notes]
-    if notes and notes[0].startswith("mean ±") and (long["cut"].astype(bool) & long["measure"].eq("ratio")).any():
+    has_bars = bool(notes) and notes[0].startswith(("mean ±", GEOMETRIC))
+    if has_bars and (long["cut"].astype(bool) & long["measure"].eq("ratio")).any():
         notes[0] += "; error bars end at the cap" if long["cap"].notna().any() else ""
     return table.title, notes
 
@@ -229,7 +227,7 @@ def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: b
     """Return axis limits that include all lines and error bars and, for ratios, 1 (the ratio of concat)."""
     names = list(grammars)
     cells = [(line, line.cell(grammar, spread)) for line in lines for grammar in names]
-    found = [(cell.mean, *line.bar(cell)) for line, cell in cells if cell is not None and cell.seeds]
+    found = [(cell.centre, *line.bar(cell)) for line, cell in cells if cell is not None and cell.seeds]
     high = max([mean + up for mean, _, up in found], default=1.0)
     if not ratio:
         lowest = min([mean for mean, _, _ in found], default=0.0)

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from icy.analysis import style
 from icy.analysis.order import place_of_model
-from icy.analysis.table_cells import COARSE, CUT, TableCell, cell_of, checked_spread
+from icy.analysis.table_cells import COARSE, CUT, TableCell, cell_in_row, checked_spread
 from icy.analysis.tables.bias import parameter_counts
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
@@ -159,7 +159,8 @@ def _models(ax: Axes, part: ResultBlock, grammar: str, looks: dict[str, style.Lo
     found: list[tuple[Line, list[Point]]] = []
     for line in part.lines_over("hidden_size"):
         rows = line.long[line.long["grammar"] == grammar]
-        points = [(size, cell_of(rows[rows["size"] == size], spread)) for size in sorted(set(map(int, rows["size"])))]
+        parts = {size: rows[rows["size"] == size] for size in sorted(set(map(int, rows["size"])))}
+        points = [(size, cell_in_row(part, spread, log=False)) for size, part in parts.items()]
         found.append((line, [point for point in points if point[1].seeds]))
     aside = _move_apart(ax, [point for _, points in found for point in points]) if len(looks) > style.PER_MODEL else {}
     for line, points in found:
@@ -171,8 +172,8 @@ def _move_apart(ax: Axes, points: Sequence[Point]) -> dict[Point, float]:
     scale = 72 / style.figure_of(ax).dpi
     found: dict[Point, float] = {}
     occupied = np.empty((0, 2))
-    for size, cell in sorted(points, key=lambda point: (point[0], point[1].mean)):
-        own = scale * ax.transData.transform((size, cell.mean))
+    for size, cell in sorted(points, key=lambda point: (point[0], point[1].centre)):
+        own = scale * ax.transData.transform((size, cell.centre))
         steps = np.arange(0, FARTHEST + STEP, STEP)
         places = own + np.column_stack([np.column_stack([steps, -steps]).ravel(), np.zeros(2 * len(steps))])
         nearest = np.min(np.hypot(*(places[:, None] - occupied[None]).T).T, axis=1, initial=math.inf)
@@ -187,7 +188,7 @@ def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, asi
     """Draw a line through the sizes of a model, with errors, and an arrow upward if runs were cut."""
     if not points:
         return
-    sizes, means = [aside.get(point, point[0]) for point in points], [cell.mean for _, cell in points]
+    sizes, means = [aside.get(point, point[0]) for point in points], [cell.centre for _, cell in points]
     errors = [line.bar(cell) for _, cell in points]
     _, _, (bars,) = ax.errorbar(
         sizes,

@@ -117,10 +117,10 @@ def _row(ax: Axes, y: int, line: Line, part: ResultBlock, looks: dict[str, style
 
 def _dot(ax: Axes, y: float, cell: TableCell, error: tuple[float, float], look: style.Look) -> None:
     down, up = error
-    ax.errorbar([cell.mean], [y], xerr=[[down], [up]], fmt="none", ecolor=look.colour, elinewidth=0.9)
+    ax.errorbar([cell.centre], [y], xerr=[[down], [up]], fmt="none", ecolor=look.colour, elinewidth=0.9)
     face = "white" if cell.cut else look.colour
-    ax.plot([cell.mean], [y], look.marker, markersize=MARK, markerfacecolor=face, markeredgecolor=look.colour,
+    ax.plot([cell.centre], [y], look.marker, markersize=MARK, markerfacecolor=face, markeredgecolor=look.colour,
             markeredgewidth=0.9, clip_on=False, zorder=3)  # fmt: skip
     if cell.cut:
-        start = cell.mean + up
+        start = cell.centre + up
         ax.annotate("", (start * 1.16, y), (start, y), arrowprops={**style.ARROW, "color": look.colour})

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.table_cells import LEAST_RATIO, SPREADS, cell_of_values, checked_spread
+from icy.analysis.table_cells import CI95, LEAST_RATIO, SPREADS, cell_in_row, checked_spread
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results
@@ -181,9 +181,19 @@ def _point(line: Line, easy: Sequence[str], spread: str) -> Point | None:
     values = values.dropna(subset=[*easy, *NOISE])
     if not len(values):
         return None
-    noise, both = (cell_of_values(values[list(names)].mean(axis=1), spread) for names in (NOISE, easy))
+    cuts = good.assign(cut=good["cut"].astype(float)).pivot_table(index="seed", columns="grammar", values="cut")
+    noise, both = (
+        cell_in_row(
+            pd.DataFrame(
+                {"value": values[names].mean(axis=1), "cut": cuts.loc[values.index, names].gt(0).any(axis=1)}
+            ).assign(failed=False, measure=good["measure"].iloc[0], grammar=names[0]),
+            spread,
+            log=False,
+        )
+        for names in (list(NOISE), list(easy))
+    )
     cut = bool(good.loc[good["grammar"].isin([*easy, *NOISE]), "cut"].any())
-    return Point(line, noise.mean, both.mean, (line.bar(noise), line.bar(both)), cut)
+    return Point(line, noise.centre, both.centre, (line.bar(noise), line.bar(both)), cut)
 
 
 def _score(point: Point, part: ResultBlock) -> float:
@@ -279,7 +289,8 @@ def _notes(
     by = "how many times longer noise takes" if ratio else "the difference of the two"
     if ratio and not all(part.is_ratio for part in parts):
         by = "the difference of the two, and of ratios by their quotient"
-    several = f"; bars: {SPREADS[spread][0]}" if long["seed"].nunique() > 1 else ""
+    of_ratios = ", of ratios on the log scale" if ratio and spread == CI95 else ""
+    several = f"; bars: {SPREADS[spread][0]}{of_ratios}" if long["seed"].nunique() > 1 else ""
     notes = [f"noise: mean of {', '.join(NOISE)}; ranked by {by}{several}"]
     notes += [BETTER] if len(parts) > 1 else []
     if any(point.cut for found in points for point in found):

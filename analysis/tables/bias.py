@@ -19,10 +19,9 @@ from icy.analysis.table_cells import (
     Reference,
     TableCell,
     both_cut,
+    cell_in_row,
     cell_of,
     checked_spread,
-    ratio_cell,
-    with_updates,
 )
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.protocols import BASELINE
@@ -44,6 +43,7 @@ from .bias_notes import (
     log_cells,
     notes_on_cells,
     notes_on_runs,
+    on_log_scale,
     training_note,
 )
 from .marking import TableRow, mark_ends
@@ -82,6 +82,7 @@ def bias_table(
 
     Ratios are positive, skewed and often cut. So each row of several seeds has a second line with their summary on the
     log scale: the geometric mean, to be multiplied or divided by its spread (`icy.analysis.statistics.log_summary`).
+    With 95 % intervals, this summary is the only one: an interval of the arithmetic mean may be below 0.
     Another line has the mean updates to the target, since a ratio may be large only because concat is learned fast.
 
     Args:
@@ -148,7 +149,7 @@ def _bias_table(
         grammars,
         [(names, cells) for _, names, cells in rows],
         [
-            *notes_on_runs(long, spread),
+            *notes_on_runs(long, spread, rows),
             *notes_on_cells(rows, spread),
             *([] if len(long) and long["failed"].all() else compared_notes(other, references.values(), spread)),
             *training_note(reference.differs_in for reference in references.values()),
@@ -157,7 +158,8 @@ def _bias_table(
         arrows,
         [heading(name) for name in grouped],
         compared or called,
-        below=({LOG: "log"} if log_cells(rows) else {}) | ({UPDATES: "updates"} if counted_cells(rows) else {}),
+        below=({LOG: "log"} if log_cells(rows) and not on_log_scale(rows) else {})
+        | ({UPDATES: "updates"} if counted_cells(rows) else {}),
         spread=spread,
     )
 
@@ -266,20 +268,6 @@ def _rows(
     return found
 
 
-def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> TableCell:
-    """Summarize replicates as a table cell; ratios get their updates and a check for coarse evaluations.
-
-    Args:
-        part: replicates of one row and grammar, in long form.
-        spread: a name of `icy.analysis.table_cells.SPREADS`.
-        log: whether to add the summary of ratios on the log scale, and their updates.
-    """
-    if part["measure"].iat[0] != "ratio":
-        return cell_of(part, spread)
-    cell = (cell_of if part["grammar"].iat[0] == BASELINE else ratio_cell)(part, spread)
-    return with_updates(cell, part) if log else replace(cell, log=None)
-
-
 def _with_reference(cell: TableCell, reference: Reference | None, ratio: bool) -> TableCell:
     """Add a reference value to a cell; its distance becomes NaN if both are cut ratios."""
     if reference is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, reference.mean):
@@ -323,7 +311,7 @@ def _sorted(rows: list[TableRow], grouped: Sequence[str], sort: str, grammars: S
         first, labels, cells = row
         if key == "model":
             return (first["model"],)
-        value = _count(labels[PARAMETERS]) if key == "parameters" else cells.get(key, EMPTY).mean
+        value = _count(labels[PARAMETERS]) if key == "parameters" else cells.get(key, EMPTY).centre
         return (pd.isna(value), -value if down else value)
 
     ordered = rows if key == "given" else sorted(rows, key=rank, reverse=down and key == "model")

@@ -25,12 +25,14 @@ CUT_NOTES = {  # meaning of the dagger, by measure
     "train_accuracy in the long table has the accuracy reached",
 }
 UNFINISHED = "(n of m): on n of the row's m seeds"
+GEOMETRIC = "geometric mean"
 LOG, QUOTIENT, P, UPDATES = "log scale", "quotient", "p (Holm)", "updates"  # labels of lines below a row
 
 
-def notes_on_runs(long: pd.DataFrame, spread: str) -> list[str]:
+def notes_on_runs(long: pd.DataFrame, spread: str, rows: Sequence[TableRow]) -> list[str]:
     """Return notes on the spread, daggers and failed runs."""
-    notes = spread_note(long, spread)
+    notes = _log_notes(rows, spread) if on_log_scale(rows) else []
+    notes += [] if notes and long["measure"].eq("ratio").all() else spread_note(long, spread)
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
             numbers = (sorted(part[name].dropna().unique()) for name in ("cap", "max_updates"))
@@ -64,7 +66,8 @@ def _chance(shares: Sequence[float], otherwise: str) -> str:
 
 def notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
     """Return notes on lines below rows and on marks of cells."""
-    return [*_log_notes(rows, spread), *_updates_note(rows), *_coarse(rows), *_unfinished(rows)]
+    log = [] if on_log_scale(rows) else _log_notes(rows, spread)
+    return [*log, *_updates_note(rows), *_coarse(rows), *_unfinished(rows)]
 
 
 def log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
@@ -75,12 +78,18 @@ def log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
 
 
 def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
-    """Return a note on the lines "log scale" and their treatment of cut runs; empty without these lines."""
+    """Return a note on summaries on the log scale and their treatment of cut runs; empty without them."""
     cells = log_cells(rows)
     if not cells:
         return []
     cut = "; cut runs count as larger (Tobit: maximum likelihood)" if any(cell.cut for cell in cells) else ""
-    return [f"{LOG}: geometric mean, times or divided by its {LOG_SPREADS[spread]}{cut}"]
+    of = "" if on_log_scale(rows) else f"{LOG}: "
+    return [f"{of}{GEOMETRIC}, times or divided by its {LOG_SPREADS[spread]}{cut}"]
+
+
+def on_log_scale(rows: Sequence[TableRow]) -> bool:
+    """Return whether the table shows ratios on the log scale, in place of their arithmetic means."""
+    return any(cell.log_scale for _, _, cells in rows for cell in cells.values())
 
 
 def counted_cells(rows: Sequence[TableRow]) -> list[TableCell]:

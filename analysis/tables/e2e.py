@@ -196,7 +196,7 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     if "worst_accuracy" in long and long["worst_accuracy"].notna().any():
         notes.append("end-to-end accuracy of populations: mean over all pairings of a sender and a receiver")
     if "sender_agreement" in long and long["sender_agreement"].notna().any():
-        notes.append("sender agreement: mean share of equal words in the messages of two senders")
+        notes.append("sender agreement: mean share of equal tokens in the messages of two senders")
     notes += _length_notes(long)
     if long["topsim"].notna().any():
         notes += _topsim_notes(long)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from icy.analysis.order import in_order
 from icy.analysis.row_types import Facts
-from icy.analysis.statistics import Paired, holm, paired, pairs_needed, signs_needed, spread_limit
+from icy.analysis.statistics import Paired, holm, paired, pairs_needed, require_probability, signs_needed, spread_limit
 from icy.config.protocols import BASELINE
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
 from icy.core.text import listed
@@ -323,8 +323,7 @@ def _effect(effect: float, kinds: set[bool]) -> float:
 
 def _check(power: float, alpha: float) -> None:
     for name, value in (("power", power), ("alpha", alpha)):
-        if not 0 < value < 1:
-            raise InvalidSettingError(f"{name} must be a probability between 0 and 1; not {value}.")
+        require_probability(name, value)
     if power <= alpha:
         raise InvalidSettingError(f"The power must be larger than alpha ({alpha}); not {power}.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from icy.analysis.literature.agreement import agreement, end_to_end_agreement, with_distance
 from icy.analysis.literature.catalogue import find_table
 from icy.analysis.row_types import Series
-from icy.analysis.table_cells import Reference, TableCell, both_cut, cell_of
+from icy.analysis.table_cells import Reference, TableCell, both_cut, cell_in_row, cell_of
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.records.load import ATLAS, Results, long_of, read_long
 from icy.records.long_table import ROW
@@ -143,7 +143,7 @@ def _reference(cell: Series) -> Reference:
 def _references(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[CellKey, Reference]:
     """Return the values of other results."""
     other = numbered(other)
-    ours, theirs, shown = _cells(long, "sem"), _cells(other, "sem"), _cells(other, spread)
+    ours, theirs, shown = _cells(long, "sem"), _cells(other, "sem"), _cells(other, spread, cell_in_row)
     partners = matched_rows(long, other)  # several rows may have the same one
     differences = training_differences(long, other, partners)
     pairs = [((row, grammar), (partners.get(row, -1), grammar)) for row, grammar in ours]
@@ -157,7 +157,9 @@ def _references(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Ce
         cell = theirs[their]
         if their[0] in ratios and both_cut(cell.mean, cell.seeds, cell.cut, ours[own].mean):
             distance = math.nan
-        found[own] = Reference(cell.mean, shown[their].spread, distance, cell.cut > 0, differs_in=differences[own[0]])
+        log = shown[their].log if shown[their].log_scale else None
+        error = math.nan if log else shown[their].spread
+        found[own] = Reference(cell.mean, error, distance, cell.cut > 0, "", differences[own[0]], log)
     return found
 
 
@@ -165,12 +167,12 @@ def _numbers(cell: TableCell) -> tuple[float, float, int]:
     return cell.mean, cell.spread, cell.seeds
 
 
-def _cells(long: pd.DataFrame, spread: str) -> dict[CellKey, TableCell]:
+def _cells(long: pd.DataFrame, spread: str, cell: Callable[..., TableCell] = cell_of) -> dict[CellKey, TableCell]:
     """Return the cells of a table, by row and grammar."""
     found = {}
     for key, part in long.groupby(["row", "grammar"]):
         row, grammar = key  # type: ignore[misc]
-        found[int(str(row)), str(grammar)] = cell_of(part, spread)
+        found[int(str(row)), str(grammar)] = cell(part, spread)
     return found
 
 

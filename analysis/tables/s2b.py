@@ -143,6 +143,7 @@ def training_table(results: Results, spread: str = "sd", *, compare: object = No
         InvalidSettingError: an unknown spread, or `compare` is not None.
     """
     long = results_in(results, spread, compare, "Trained agents have no reference values yet")
+    long = long.assign(floor=long.reindex(columns=["floor", "constant_floor"]).max(axis=1))  # older records lack one
     shown = {name: heading for name, heading in GAME.items() if name == "values" or long[name].notna().any()}
     long = with_options(long.assign(preset=long["preset"].replace(dict(OLD_PRESETS))), ["values"], GAME)
     labels = {"model": "agent", "grammar": "speaker", **shown, **setting_labels(long)}

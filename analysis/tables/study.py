@@ -15,7 +15,8 @@ from icy.analysis.statistics import Values, holm
 from icy.analysis.table_cells import TableCell, cell_of, finite, p_text
 from icy.analysis.wording import range_text, text_of
 from icy.config.protocols import BASELINE
-from icy.core.text import counted
+from icy.core.checks import boolean_column
+from icy.core.text import counted, listed
 from icy.records.load import Results
 
 from .by_setting import FURTHER, failures, results_in, with_options
@@ -35,6 +36,7 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
     """Return the statistics of the study: one row per agent, protocol, preset, dataset and grammar.
 
     Columns:
+        - `pilot`, whether the games are of a pilot;
         - `games`, `persons`;
         - `right` of `items` held-out items;
         - `accuracy` with `low` and `high`, by bootstrap of persons; `printed`, by the published rule;
@@ -48,6 +50,8 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
         - `letters`, `distance`, `score`, `views`, `added`, `minutes`;
         - `agreement` of yoked players with their partners (the players whose games they repeat), on held-out items.
 
+    Games of a pilot, and of people with changed settings of the game, have rows of their own.
+
     Args:
         rows: rows in long form, from `icy.study.rows` and `published_people`.
         seed: seed of resampling.
@@ -58,6 +62,7 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
         about = dict(zip(AGENT, key, strict=True))
         cells = {str(grammar): _cell(part, seed) for grammar, part in of_agent.groupby("grammar", sort=False)}
         contrasts = {} if about["agent_kind"] == PUBLISHED else _contrasts(of_agent, seed, margin)
+        about["pilot"] = "pilot" in rows and bool(boolean_column("Column pilot", of_agent["pilot"]).any())
         found += [{**about, "grammar": g, **cells[g], **contrasts.get(g, {})} for g in in_order(cells)]
     report = pd.DataFrame(found)
     order = pd.DataFrame({"kind": report["agent_kind"].map(KINDS.index)})
@@ -212,9 +217,11 @@ def _report_cell(row: Row, value: str) -> TableCell:
 
 def _report_notes(report: pd.DataFrame, value: str) -> list[str]:
     """Return notes on the numbers of the report."""
+    pilots = sorted(set(report["agent"][report["pilot"]])) if "pilot" in report else []
+    warning = [f"{listed(pilots)}: games of a pilot, which are not data of the study"] if pilots else []
     if value != "accuracy":
-        return []
-    notes = ["mean over persons ± half the 95 % interval, by bootstrap of persons"]
+        return warning
+    notes = [*warning, "mean over persons ± half the 95 % interval, by bootstrap of persons"]
     if (report["agent_kind"] == PUBLISHED).any():
         notes.append("people (Icy22): counts derived from the printed means ± half the range of counts that fit them")
     return notes

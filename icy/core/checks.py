@@ -6,9 +6,14 @@ import math
 import operator
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import InvalidSettingError, quoted
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
 
 MOST_SEEDS = 10_000
 FIRST_SEED = 123  # the papers' first seed
@@ -22,6 +27,12 @@ NUMBER = f"[0-9]{{1,{MOST_DIGITS}}}"
 SEED = "[0-9]{1,40}"
 SEEDS = re.compile(rf"({SEED}(-{SEED})?)(,{SEED}(-{SEED})?)*,?")
 SIZES = re.compile(rf"{NUMBER}(,{NUMBER})*,?")
+
+MISSING_VALUES = ("", "na", "n/a", "nan", "<na>", "nat", "null", "none")  # in columns, in lower case
+BOOLEANS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "0"), False),
+}
 
 
 def parse_whole(text: str) -> int | None:
@@ -194,3 +205,77 @@ def real_number(
         return number
     accepted = f" above {least:g}" if above else f", at least {least:g}"
     raise InvalidSettingError(f"The {what} must be a number{accepted} and at most {most:g}, not {quoted(given)}.")
+
+
+def boolean_column(what: str, given: Any, length: int | None = None) -> NDArray[np.bool_]:
+    """Read a column that says true or false for each row: booleans, the numbers 1 and 0, or their text.
+
+    A missing value is False, as in a table without this column.
+
+    Args:
+        what: name of the column, the first words of an error.
+        given: values, such as a list, an array or a pandas column of any type.
+        length: number of rows.
+
+    Raises:
+        InvalidSettingError: a value is not true or false, or the number of values is not `length`.
+
+    Example:
+        >>> boolean_column("Column cut", ["TRUE", "no", 1.0, None]).tolist()
+        [True, False, True, False]
+    """
+    import numpy as np
+
+    array = _column(what, given, length)
+    if array.dtype == bool:
+        return array
+    known = BOOLEANS | dict.fromkeys(MISSING_VALUES, False)
+    found = [known.get(re.sub(r"\.0*$", "", str(value).strip().lower())) for value in array.tolist()]
+    if None in found:
+        wrong = array.tolist()[found.index(None)]
+        raise InvalidSettingError(f"{what} must hold yes or no, such as True or FALSE, not {quoted(wrong)}.")
+    return np.array(found, bool)
+
+
+def number_column(what: str, given: Any, length: int | None = None) -> NDArray[np.float64]:
+    """Read a column of numbers; a missing value is NaN. Arguments as for `boolean_column`.
+
+    Raises:
+        InvalidSettingError: a value is not a number, or the number of values is not `length`.
+
+    Example:
+        >>> number_column("Column value", ["1.5", None, "NA"]).tolist()
+        [1.5, nan, nan]
+    """
+    import numpy as np
+
+    array = _column(what, given, length)
+    if array.dtype.kind in "biuf":
+        return array.astype(float)
+    found = np.full(len(array), math.nan)
+    for i, value in enumerate(array.tolist()):
+        if str(value).strip().lower() not in MISSING_VALUES:
+            try:
+                found[i] = float(value)
+            except (TypeError, ValueError):
+                raise InvalidSettingError(f"{what} must hold numbers, not {quoted(value)}.") from None
+    return found
+
+
+def _column(what: str, given: Any, length: int | None) -> NDArray[Any]:
+    """Return values as an array with one dimension; raise InvalidSettingError for another length."""
+    import numpy as np
+
+    array = np.asarray(given).reshape(-1)
+    if length is not None and len(array) != length:
+        raise InvalidSettingError(f"{what} needs a value for each of {length} runs; its length is {len(array)}.")
+    return array
+
+
+def require_names(table: pd.DataFrame, columns: Iterable[str]) -> None:
+    """Raise InvalidSettingError if a row has a missing value in a column that names its group."""
+    for name in columns:
+        if missing := int(table[name].isna().sum()):
+            raise InvalidSettingError(
+                f"Column {name} is empty in {missing} of {len(table)} rows; fill it in, or leave these rows out."
+            )

@@ -148,7 +148,8 @@ class ProbeResult:
 
         Args:
             format: "text", "markdown", "latex", "csv", "json" or "html".
-            spread: "sd" over seeds, "sem" the standard error, or "ci95", half the 95 % interval (Student's t).
+            spread: "sd" over seeds, "sem" the standard error, or "ci95", half the 95 % interval (Student's t; of
+                ratios, its factor around the geometric mean).
             **options: by, sort, compare and others, as for `icy.analysis.bias_table`.
 
         Raises:
@@ -173,7 +174,8 @@ class ProbeResult:
         """Return the table as an object; options as for `icy.analysis.bias_table`.
 
         Args:
-            spread: "sd" over seeds, "sem" the standard error, or "ci95", half the 95 % interval (Student's t).
+            spread: "sd" over seeds, "sem" the standard error, or "ci95", half the 95 % interval (Student's t; of
+                ratios, its factor around the geometric mean).
             **options: by, sort, compare and others, as for `icy.analysis.bias_table`.
 
         Raises:

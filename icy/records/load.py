@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.config.protocols import PROTOCOLS, EndToEndProtocol
-from icy.core.checks import LARGEST_RATIO, LARGEST_SEED
+from icy.core.checks import LARGEST_RATIO, LARGEST_SEED, boolean_column, require_names
 from icy.core.csv_files import read_csv_table
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.escapes import in_a_line
@@ -38,7 +38,6 @@ MEASURES = ("ratio", "accuracy", "held_out")  # steps relative to concat; accura
 NEEDED = ("model", "grammar", "seed", "value")
 REPLICATE = [*ROW, "grammar", "seed"]  # columns that identify a row of a long table
 SAME = 1e-9  # largest difference between two copies of one number
-WORDS = {**dict.fromkeys(("true", "yes", "1", "1.0"), True), **dict.fromkeys(("false", "no", "0", "0.0", ""), False)}
 NONE = "No results found; `icy probe` makes some."
 MOST_NAMED = 5  # most results named in a warning
 
@@ -160,18 +159,16 @@ def _complete_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Complete a table from a file or an older version to the columns and types of `to_long`.
 
     Raises:
-        InvalidSettingError: a column for numbers or for yes and no has other text.
+        InvalidSettingError: a column for numbers or for yes and no has other text, or a model or grammar is missing.
     """
+    require_names(table[["model", "grammar"]].replace("", None), ["model", "grammar"])
     whole = table.reindex(columns=list(dict.fromkeys([*LONG, *table.columns])))
     for name in ("settings", "options", "conventions"):
         whole[name] = whole[name].astype(object).where(whole[name].notna(), "")
     for name in ("split", "pretrain_representation", "error"):  # pandas reads an empty column as numbers
         whole[name] = whole[name].astype(object).where(whole[name].notna(), None)
     for name in ("cut", "failed"):
-        if whole[name].dtype == bool:
-            continue
-        text = whole[name].astype(object).where(whole[name].notna(), "").astype(str)
-        whole[name] = _checked(whole[name], text.str.strip().str.lower().map(WORDS))
+        whole[name] = boolean_column(f"The column {name}", whole[name])
     for name in NUMBERS:
         whole[name] = _numeric(whole[name])
     for name in WHOLE:
@@ -269,8 +266,7 @@ def _checked(column: Column, read: Column) -> Column:
     """Return a parsed column; raise if a value could not be parsed."""
     wrong = column[read.isna() & column.notna()]
     if len(wrong):
-        kind = "yes or no" if column.name in ("cut", "failed") else "numbers"
-        raise InvalidSettingError(f"The column {column.name} must hold {kind}; this table has '{wrong.iloc[0]}'.")
+        raise InvalidSettingError(f"The column {column.name} must hold numbers; this table has '{wrong.iloc[0]}'.")
     return read
 
 

@@ -81,8 +81,8 @@ class Record(TypedDict, total=False):
         pairings: accuracy of each pairing of a population, a list per sender (since 0.2). In records of populations
             end_to_end_accuracy and end_to_end_loss are means over all pairings, and topsim is a mean over all senders.
         worst_accuracy: the smallest accuracy in `pairings` (since 0.2).
-        sender_agreement: mean share of equal words, over all pairs of senders and the meanings of the last evaluation;
-            None for a single sender (since 0.2).
+        sender_agreement: mean share of equal tokens (not words), over all pairs of senders, the meanings of the last
+            evaluation and the places of a message; None for a single sender (since 0.2).
         sender_topsims: topographic similarity of the language of each sender (since 0.2).
         population_curve: points of updates, worst_accuracy and sender_agreement, one per evaluation (since 0.2).
         max_length: largest length of messages that the sender may end early; missing for messages of a fixed length

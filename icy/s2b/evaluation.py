@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 AT_ONCE = 1024  # episodes in one batch at most
 MOST_AT_ONCE = 10_000_000  # stimuli in the spaces of one batch at most
 MOST_EPISODES = 1_000_000  # episodes per seed at most
-NEVER_LISTENING = ("novelty", "novelty-meaning", "order")  # listeners
+NEVER_LISTENING = ("novelty", "novelty-meaning", "order")  # listeners, for games with feedback
+CONSTANT = ("always-yes", "always-no")  # listeners with one answer; the second is for descriptive games
 SCORE_NAMES = ("zsct", "support", "yes", "kept")
 ProgressCallback = Callable[[int, int], None]  # called with the number of episodes played, and their total
 # Called before each step with the game, its turn, and the actions of the speaker and the listener.
@@ -172,7 +173,7 @@ def never_listening(
     """Return the query accuracy of listeners that ignore messages: a baseline for scores, like chance.
 
     The schedule of a game (`query_of`) may reveal answers without any message. A listener that ignores messages but
-    remembers its stimuli then scores above chance.
+    remembers its stimuli then scores above chance. So may a constant answer, in the episodes of a small evaluation.
 
     Args:
         settings: settings of the game; or give them by name.
@@ -181,19 +182,20 @@ def never_listening(
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per seed, with the column `seed` and one for each of NEVER_LISTENING; NaN in games without feedback.
+        A row per seed, with the column `seed` and one for each of NEVER_LISTENING and CONSTANT; NaN for listeners that
+        cannot play the game.
 
     Example:
         >>> from icy.s2b import never_listening
         >>> never_listening(query_of="speaker", seeds=1).round(2).to_dict("records")
-        [{'seed': 123, 'novelty': 0.86, 'novelty-meaning': 0.86, 'order': 0.55}]
+        [{'seed': 123, 'novelty': 0.86, 'novelty-meaning': 0.86, 'order': 0.55, 'always-yes': 0.53, 'always-no': 0.47}]
     """
     import pandas as pd
 
     chosen = GameSettings.of(settings, **given)
     rows: dict[str, Any] = {"seed": seed_list(seeds)}
-    for name in NEVER_LISTENING:
-        if chosen.feedback:
+    for name in (*NEVER_LISTENING, *CONSTANT):
+        if chosen.descriptive if name == "always-no" else chosen.feedback or name in CONSTANT:
             rows[name] = evaluate("random", name, chosen, episodes=episodes, seeds=rows["seed"]).table()["zsct"]
         else:
             rows[name] = np.nan

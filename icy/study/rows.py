@@ -24,31 +24,35 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HUMAN, SIMULATED, MODEL = "human", "simulated", "model"
+ADDED = ("pilot", "settings")  # columns that files of older versions of icy lack
 COLUMNS = (
     *("agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person", "metric", "split"),
-    *("value", "items", "persons", "low", "high", "printed", "version"),
+    *("value", "items", "persons", "low", "high", "printed", "version", *ADDED),
 )
 """Columns of the study table. A row is one measure of one game. `icy.study.service.codebook` describes the columns.
 
 agent_kind is "human", "simulated", "model", or "published" for a summary of `persons` games. protocol is "played",
-"converged" or "yoked". For machines, `person` is the number of the instance.
+"converged" or "yoked". For machines, `person` is the number of the instance. `pilot` is 1 for people of the pilot of a
+study; `settings` has the settings of a person's game that differ from the preset, as in "examples=12". Both are also in
+`agent`, as in "people (pilot) examples=12".
 """
 
 Row = dict[str, object]
 
 SENDER_COLUMNS = ("hidden_size", "representation", "most")  # long-table columns that distinguish settings of a sender
 MISSING = ("nan", "<NA>", "None", "")
-TEXTS = tuple(name for name in COLUMNS if name not in ("instance", "value", "items", "persons", "low", "high"))
+TEXTS = tuple(name for name in COLUMNS if name not in ("instance", "value", "items", "persons", "low", "high", "pilot"))
 
 
-def rows_of_game(game: StudyGame, state: GameState, identity: Mapping[str, str], **measures: float) -> list[Row]:
+def rows_of_game(game: StudyGame, state: GameState, identity: Mapping[str, object], **measures: float) -> list[Row]:
     """Return the rows of one game, one per measure.
 
     Args:
         game: the rules of the game.
         state: the state of the game.
-        identity: values of the columns agent_kind, agent and person, and optionally protocol (by default "played") and
-            preset (by default "clean").
+        identity: values of the columns agent_kind, agent and person, and optionally protocol (by default "played"),
+            preset (by default "clean") and pilot. Settings that differ from the preset, and the pilot, are added to
+            `agent`.
         **measures: further measures of the game, such as `minutes`.
     """
     about = {
@@ -59,6 +63,11 @@ def rows_of_game(game: StudyGame, state: GameState, identity: Mapping[str, str],
         "instance": game.instance.number,
         **identity,
     }
+    changed = game.settings.departures(str(about["preset"]))
+    about["settings"] = ", ".join(f"{name}={value}" for name, value in changed.items())
+    # Separate names, so that no table mixes their games with others.
+    parts = [about["agent"], "(pilot)" if about.get("pilot") else "", about["settings"]]
+    about["agent"] = " ".join(str(part) for part in parts if part)
     return list(_melted(about, {**game_measures(game, state), **measures}))
 
 
@@ -136,12 +145,12 @@ def read_rows(path: str | Path) -> pd.DataFrame:
     with reading(f"The rows in '{path}' cannot be read"):
         of_parquet = Path(path).suffix.lower() == ".parquet"
         found = pd.read_parquet(path) if of_parquet else read_csv_table(Path(path), TEXTS)
-    missing = [name for name in COLUMNS if name not in found]
+    missing = [name for name in COLUMNS if name not in found and name not in ADDED]
     if missing:
         raise InvalidSettingError(
             f"'{path}' is not a table of rows of a study: it lacks the columns {listed(missing)}."
         )
-    return found[list(COLUMNS)]
+    return found.reindex(columns=list(COLUMNS))
 
 
 def items_of_records(records: Iterable[Record]) -> pd.DataFrame:

@@ -89,9 +89,8 @@ class StudyJob(Job):
 
     def _changed_settings(self) -> Choices:
         """Return the settings for tables: game settings that differ from the preset, and training settings."""
-        task, game = self.task, self.task.game
-        usual = StudyGameSettings.of(self.preset, dataset=game.dataset).to_json()
-        changed = {f"game.{n}": v for n, v in game.to_json().items() if n != "grammar" and usual[n] != v}
+        task = self.task
+        changed = {f"game.{name}": value for name, value in task.game.departures(self.preset).items()}
         yoked = {"yoked_to": Path(task.yoked_to).name} if task.protocol == YOKED else {}
         seed = {"list_seed": task.list_seed} if task.list_seed else {}
         return changed | yoked | seed | (dict(task.training) if task.learns else {})

@@ -27,7 +27,7 @@ import pandas as pd
 
 import icy
 from icy.analysis.atlas.atlas import FILE
-from icy.analysis.tables.bias import cell_in_row
+from icy.analysis.table_cells import cell_in_row
 from icy.cli import main as command
 from icy.core.provenance import circumstances
 from icy.core.text import listed, markdown_table

@@ -181,6 +181,47 @@ def test_intervals_and_tests_of_variances_are_by_profiles() -> None:
     assert (alike.p("batch"), alike.profile("batch")[0]) == (1, 0)
 
 
+RUNS = pd.DataFrame(
+    {"value": [2.0, 2.2, 1.9, 3.0, 3.3, 4.0, 4.0, 3.6, 3.5], "cut": [False] * 5 + [True] * 2 + [False] * 2,
+     "model": list("aaabbbccc"), "hidden": [16, 16, 32] * 3}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "column", [RUNS["cut"].astype(str), RUNS["cut"].map({True: "T", False: None}), RUNS["cut"].astype(float)]
+)
+def test_cut_runs_may_be_text(column: pd.Series) -> None:
+    expected, found = (mixed_effects(table, ["model"]) for table in (RUNS, RUNS.assign(cut=column)))
+    assert found.cut == 2
+    assert found.means.equals(expected.means)
+    with pytest.raises(InvalidSettingError, match="Column cut must hold yes or no"):
+        mixed_effects(RUNS.assign(cut="maybe"), ["model"])
+
+
+def test_runs_without_a_value_are_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    found = mixed_effects(
+        RUNS.assign(value=[math.nan, *RUNS["value"][1:]], hidden=[None, *RUNS["hidden"][1:]]), ["model"], "hidden"
+    )
+    assert found.runs == 8
+    assert "Left out 1 of 9 runs without a value in Column value" in caplog.text
+
+
+@pytest.mark.parametrize(("random", "fixed"), [(["model"], "family"), (["family"], None), (["model:family"], None)])
+@pytest.mark.parametrize("missing", [None, math.nan, pd.NA])
+def test_missing_names_of_groups_are_errors(random: list[str], fixed: str | None, missing: object) -> None:
+    with pytest.raises(InvalidSettingError, match="Column family is empty in 4 of 9 rows"):
+        mixed_effects(RUNS.assign(family=["x", "x", missing, "y", missing, "x", "y", missing, missing]), random, fixed)
+
+
+def test_contrasts_of_levels_that_are_numbers() -> None:
+    found = mixed_effects(RUNS, ["model"], "hidden")
+    expected = found.contrast({"32": 1, "16": -1})
+    for weights in ({32: 1, 16: -1}, {32.0: 1, 16.0: -1}, {np.int64(32): 1, "16": -1}, pd.Series({32: 1, 16: -1})):
+        assert found.contrast(weights).equals(expected)
+    with pytest.raises(InvalidSettingError, match="'8' is not a level; choose from 16 and 32"):
+        found.contrast({8: 1})
+
+
 @pytest.mark.parametrize(
     ("runs", "random", "match"),
     [

@@ -22,8 +22,8 @@ from icy.core.errors import InvalidSettingError
 def rows(persons: int, rate: float = 0.5) -> pd.DataFrame:
     """Return rows of a study: `persons` people per grammar, with accuracy 0 or 1."""
     found = [
-        {"agent_kind": kind, "dataset": "synth", "grammar": grammar, "metric": "exact", "split": split,
-         "person": str(person), "value": float(person < rate * persons)}
+        {"agent_kind": kind, "agent": "people", "dataset": "synth", "grammar": grammar, "metric": "exact",
+         "split": split, "person": str(person), "value": float(person < rate * persons)}
         for kind in ("human", "simulated") for split in ("held-out", "trained")
         for grammar in ("concat", "rot") for person in range(persons)
     ]  # fmt: skip
@@ -90,3 +90,17 @@ def test_the_order_of_rows_does_not_matter() -> None:
     assert forward.conditions == backward.conditions
     assert np.array_equal(forward.draws, backward.draws)
     assert np.array_equal(forward.halves, backward.halves)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"pilot": 1}, "people"), ({"pilot": "TRUE"}, "people"), ({"agent": "people x=1"}, "people and people x=1")],
+)
+def test_pilots_and_mixed_settings_are_reported(
+    change: dict[str, object], named: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    study_accuracies(rows(20).assign(pilot=[0, None] * 80))
+    assert not caplog.text
+    mixed = pd.concat([rows(20), rows(20).assign(**change)], ignore_index=True)
+    study_accuracies(mixed)
+    assert f"The people are {named}: choose the games of one study, without its pilot." in caplog.text

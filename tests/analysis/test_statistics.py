@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+from icy.analysis.correlations import median_interval, rank_correlation
 from icy.analysis.statistics import (
     LogSummary,
     equivalence,
@@ -261,3 +265,61 @@ def test_equivalence_without_spread_or_with_cut_runs() -> None:
 def test_tost_of_arrays() -> None:
     found = tost(np.array([0.0, 0.1, -0.1, 0.2]), np.array([0.05, 0.05, 0.05, 0.0]), np.array([4.0, 8, 8, 4]), 0.2)
     assert found == pytest.approx([stats.t.sf(4, 4), stats.t.sf(2, 8), stats.t.sf(2, 8), 0.5])
+
+
+# -- input -------------------------------------------------------------------------------------------------------------
+
+RATIOS = [2.0, 2.1, 2.2, 2.1, 2.0]
+
+
+@pytest.mark.parametrize("missing", [math.nan, None, "NA", pd.NA])
+def test_failed_runs_are_left_out_with_a_warning(missing: Any, caplog: pytest.LogCaptureFixture) -> None:
+    found = equivalence(RATIOS, [2.1, missing, *RATIOS[2:]], their_cut=[0, 1, 0, 0, 0])
+    assert found.runs == (5, 4)
+    assert found == equivalence(RATIOS, [2.1, *RATIOS[2:]])
+    assert caplog.text.count("Left out 1 of 5 runs without a value in `theirs`.") == 1
+    assert log_summary([2.0, 8.0, missing], [0, 0, 1]) == log_summary([2.0, 8.0], [0, 0])
+    assert paired([1, 2, missing, 4], [2, 2, 3, missing], [0] * 4, [1] * 4, True).pairs == 2
+    assert median_interval([1, 2, 3, 4, 5, 6, missing]) == median_interval([1, 2, 3, 4, 5, 6])
+
+
+@pytest.mark.parametrize("cut", [["FALSE"] * 5, ["F", "no", "0", "0.0", "NA"], [None] * 5, np.full(5, np.nan), None])
+def test_runs_that_were_not_cut_may_be_text(cut: Any) -> None:
+    assert equivalence(RATIOS, RATIOS, cut=cut) == equivalence(RATIOS, RATIOS)
+    cuts = ["TRUE", False, 1.0, "f", 0], [True, False, True, False, False]
+    assert equivalence(RATIOS, RATIOS, cut=cuts[0]) == equivalence(RATIOS, RATIOS, cut=cuts[1])
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: equivalence(RATIOS, RATIOS, cut=[True]), "`cut` needs a value for each of 5 runs; its length is 1"),
+        (lambda: equivalence(RATIOS, RATIOS, cut=["maybe"] * 5), "`cut` must hold yes or no"),
+        (lambda: equivalence(RATIOS, ["2.1", "failed"]), "`theirs` must hold numbers, not 'failed'"),
+        (lambda: equivalence(RATIOS, [math.inf, 2.0]), "`theirs` has values that are not finite"),
+        (
+            lambda: equivalence(RATIOS, RATIOS, 20),
+            "margin of an equivalence test must be a number above 0 and at most 1",
+        ),
+        (lambda: equivalence(RATIOS, RATIOS, "20%"), "margin of an equivalence test must be a number"),  # type: ignore
+        (lambda: equivalence([0.5, 0.6], [0.5, 0.7], 20, log=False), "at most 1, not 20"),
+        (lambda: log_summary(RATIOS, [False] * 4), "`cut` needs a value for each of 5 runs"),
+        (lambda: paired([1.0, 2.0], [1.0], [0, 0], [0], False), "`theirs` needs a value for each of 2 runs"),
+        (lambda: paired([1.0], [1.0], [0], [0, 0], True), "`their_cut` needs a value for each of 1 runs"),
+        (lambda: rank_correlation([1, 2, 3, 4], [1, 2]), "`y` needs a value for each of 4 runs"),
+        (lambda: holm([0.01, 5]), "A p-value must be from 0 to 1"),
+        (lambda: power_of(30, 0.5, 5), "alpha must be a probability between 0 and 1; not 5"),
+        (lambda: power_of(1, 0.5, 0.05), "number of pairs must be a whole number, at least 2"),
+        (lambda: pairs_needed(0.5, 1.0, power=80), "power must be a probability between 0 and 1; not 80"),
+        (lambda: pairs_needed(0.5, 1.0, alpha=5), "alpha must be a probability"),
+        (lambda: signs_needed(5), "alpha must be a probability"),
+        (lambda: student(3, 95), "confidence must be a probability"),
+    ],
+)
+def test_wrong_lengths_percentages_and_text_are_errors(call: Callable[[], object], match: str) -> None:
+    with pytest.raises(InvalidSettingError, match=match):
+        call()
+
+
+def test_margins_of_other_units_are_not_limited() -> None:
+    assert equivalence([850, 840, 845], [840, 850, 846], 100, log=False).verdict == "equivalent"

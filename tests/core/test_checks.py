@@ -6,9 +6,19 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from icy.core.checks import hidden_list, number_or_text, parse_whole, real_number, seed_list, whole_number
+from icy.core.checks import (
+    boolean_column,
+    hidden_list,
+    number_column,
+    number_or_text,
+    parse_whole,
+    real_number,
+    seed_list,
+    whole_number,
+)
 from icy.core.errors import InvalidSettingError, quoted, unknown
 
 
@@ -142,3 +152,59 @@ def test_messages_cut_long_numbers() -> None:
         assert len(str(unknown("thing", str(quoted(value)), ["a"]))) < 150
     assert quoted("half") == "'half'"
     assert quoted("\x1b[31m\n") == r"'\x1b[31m\n'"
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [True, False, False],
+        ["True", "False", "False"],
+        ["TRUE", "FALSE", "NA"],
+        (" T", "F ", ""),
+        ["yes", "No", None],
+        ["y", "n", "n"],
+        [1, 0, 0],
+        [1.0, 0.0, math.nan],
+        ["1.0", "0", "0.00"],
+        [True, math.nan, None],
+        [True, "False", 0],
+        np.array([[1], [0], [0]]),
+        pd.Series([True, False, None], index=[5, 6, 7]),
+        pd.Series([True, False, pd.NA], dtype="boolean"),
+        pd.Series(["TRUE", "FALSE", None], dtype="category"),
+        pd.Series(["true", "false", None], dtype="string"),
+        pd.Series([1, 0, None], dtype="Int64"),
+    ],
+)
+def test_columns_that_say_true_or_false(given: Any) -> None:
+    assert boolean_column("Column cut", given, 3).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("wrong", ["maybe", 2, 0.5, -1, "cut", [True], "TRUE;"])
+def test_other_values_of_a_column_are_errors(wrong: Any) -> None:
+    with pytest.raises(InvalidSettingError, match="Column cut must hold yes or no") as error:
+        boolean_column("Column cut", pd.Series([True, wrong], dtype=object))
+    assert quoted(wrong) in str(error.value)
+
+
+@pytest.mark.parametrize("given", [[True], True, "TRUE", [True, False, False]])
+def test_a_column_has_a_value_for_each_run(given: Any) -> None:
+    with pytest.raises(InvalidSettingError, match=r"`cut` needs a value for each of 2 runs; its length is [13]"):
+        boolean_column("`cut`", given, 2)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[1.5, None], ["1.5", "NA"], [1.5, math.nan], pd.Series([1.5, pd.NA], dtype="Float64"), [np.float32(1.5), pd.NaT]],
+)
+def test_columns_of_numbers(given: Any) -> None:
+    np.testing.assert_array_equal(number_column("Column value", given), [1.5, math.nan])
+
+
+@pytest.mark.parametrize("wrong", ["failed", "1,5", [1.5, 2.0]])
+def test_text_is_not_a_number(wrong: Any) -> None:
+    with pytest.raises(InvalidSettingError, match="Column value must hold numbers, not"):
+        number_column("Column value", pd.Series([1.5, wrong], dtype=object))

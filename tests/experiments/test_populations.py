@@ -73,7 +73,13 @@ def test_records_tables_and_languages_of_populations(result: EndToEndResult) -> 
         assert len(record["sender_topsims"]) == record["senders"]
         assert [point[0] for point in record["population_curve"]] == [0, 10, 20]
     text = result.table()
-    for label in ("worst pairing", "sender agreement", "receivers=2, senders=1", "receivers=2, senders=2"):
+    for label in (
+        "share of equal tokens",
+        "worst pairing",
+        "sender agreement",
+        "receivers=2, senders=1",
+        "receivers=2, senders=2",
+    ):
         assert label in text
     assert "mean over all pairings" in text
     long = to_long(result.records)

@@ -77,7 +77,16 @@ def test_text_in_columns_of_numbers_is_an_error(column: str, word: str, sentence
         long_of(table)
 
 
-@pytest.mark.parametrize("word", ["yes", " TRUE", "1", True])
+@pytest.mark.parametrize("name", [None, "", math.nan])
+@pytest.mark.parametrize("column", ["model", "grammar"])
+def test_rows_without_a_model_or_a_grammar_are_errors(column: str, name: Any) -> None:
+    table = long({"A": {"rot": [0.4, 0.6]}}).astype({column: object})
+    table.loc[1, column] = name
+    with pytest.raises(InvalidSettingError, match=f"Column {column} is empty in 1 of 2 rows"):
+        long_of(table)
+
+
+@pytest.mark.parametrize("word", ["yes", " TRUE", "1", True, "T", "y", 1.0])
 def test_a_failure_may_be_written_in_several_ways(word: Any) -> None:
     table = long({"A": {"rot": [0.4, 0.6]}}).astype({"failed": object})
     table.loc[0, "failed"] = word

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from icy.analysis.tables.s2b import with_deaf
 from icy.core.errors import IcyError
 from icy.s2b import BatchedGame, GameSettings, evaluate, never_listening, play, record
 from icy.s2b.evaluation import Evaluation, episode_seeds
@@ -77,6 +78,18 @@ def test_floors_are_of_the_episodes_that_others_are_evaluated_in() -> None:
     given: dict[str, Any] = {"episodes": 6, "seeds": [3, 5], "compat": "near32", "most": 3}
     floors = never_listening(**given)
     assert floors["seed"].tolist() == [3, 5]
-    for name in ("novelty", "novelty-meaning", "order"):
+    for name in ("novelty", "novelty-meaning", "order", "always-yes", "always-no"):
         assert floors[name].tolist() == evaluate("posdis", name, **given).table()["zsct"].tolist()
-    assert not never_listening(feedback=False, episodes=1, seeds=1).notna()["novelty"].any()
+    known = never_listening(feedback=False, descriptive=False, distractors=1, episodes=1, seeds=1).notna().all()
+    assert known[known].index.tolist() == ["seed", "always-yes"]
+
+
+def test_constant_answers_belong_to_the_floor() -> None:
+    """In few games, one of them is often right by chance."""
+    given: dict[str, Any] = {"episodes": 4, "seeds": [1, 2]}
+    table = evaluate("posdis", "random", **given).table()
+    floors = never_listening(**given)
+    assert floors["always-yes"].tolist() == pytest.approx(table["kept"].tolist())
+    assert (floors["always-yes"] + floors["always-no"]).tolist() == pytest.approx([1, 1])
+    found = with_deaf(table, floors)["deaf"].mean()
+    assert found >= max(floors["always-yes"].mean(), floors["always-no"].mean())

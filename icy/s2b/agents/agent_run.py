@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any, cast
 
 from icy.core.errors import IncompatibleError
-from icy.s2b.evaluation import NEVER_LISTENING, never_listening
+from icy.s2b.evaluation import CONSTANT, NEVER_LISTENING, never_listening
 from icy.s2b.settings import GameSettings
 from icy.training.checkpoints import Checkpoint, sweep_checkpoints
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
@@ -100,7 +100,8 @@ class AgentRun:
 
     def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
         """Return the other results of the final evaluation, by key of the record."""
-        extra = {"support": scores["support"], "floor": deaf_floor(self.training.game, self.job.episodes)}
+        floor, constant = deaf_floors(self.training.game, self.job.episodes)
+        extra = {"support": scores["support"], "floor": floor, "constant_floor": constant}
         return extra | {name: scores[name] for name in ("reconstructed",) if name in scores}
 
     def _acquired(self) -> dict[str, float]:
@@ -150,16 +151,19 @@ class AgentRun:
 # -- floors and times --------------------------------------------------------------------------------------------------
 
 
-def deaf_floor(game: GameSettings, episodes: int) -> float:
-    """Return the best query accuracy of listeners that ignore messages, in up to 250 final evaluation episodes."""
+def deaf_floors(game: GameSettings, episodes: int) -> tuple[float, float]:
+    """Return two query accuracies without messages, in up to 250 final evaluation episodes.
+
+    The first is the best of listeners that remember stimuli, the second the best of constant answers.
+    """
     return _floor(tuple(sorted(asdict(game).items())), min(episodes, FLOOR_EPISODES))
 
 
 @functools.cache
-def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
+def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> tuple[float, float]:
     table = never_listening(GameSettings(**dict(game)), episodes=episodes, seeds=[FINAL_SEED])
-    scores = [float(table[name].iloc[0]) for name in NEVER_LISTENING]
-    return max((score for score in scores if math.isfinite(score)), default=math.nan)
+    floor, constant = (float(table[list(names)].iloc[0].max()) for names in (NEVER_LISTENING, CONSTANT))
+    return floor, constant
 
 
 def seconds_per_update(job: AgentJob, updates: int) -> float:

@@ -33,7 +33,17 @@ register_job_kind(
         source="MetaRG22; MetaRG24; icy",
         table="icy.analysis.tables.s2b:training_table",
         measures=(
-            *("support", "floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis", "distinct"),
+            *(
+                "support",
+                "floor",
+                "constant_floor",
+                "observations",
+                "cpu_seconds",
+                "topsim",
+                "posdis",
+                "bosdis",
+                "distinct",
+            ),
             *("ease_of_acquisition", "reconstructed", "shots", "samples", "distractors"),
         ),
         curve=("steps", "accuracy", "support", "observations", "reconstructed"),

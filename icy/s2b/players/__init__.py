@@ -32,6 +32,7 @@ _LISTENERS = {
         "MetaRG22",
     ),
     "always-no": ("listeners:AlwaysNo", "Always decides none: no stimulus has the target's meaning.", "icy"),
+    "always-yes": ("listeners:AlwaysYes", "Always decides that the first stimulus has the target's meaning.", "icy"),
     "novelty": ("deaf:NoveltyListener", "Ignores messages: decides no for a stimulus that it has seen before.", "icy"),
     "novelty-meaning": (
         "deaf:MeaningNoveltyListener",

@@ -91,6 +91,14 @@ class RandomListener(Decider):
         return self.seat.streams.integers("decide", self.seat.settings.decisions, (1,), self.steps)[:, 0]
 
 
+class AlwaysYes(Decider):
+    """Always decides that the first stimulus has the target's meaning."""
+
+    def decide(self, seen: Seen) -> Decisions:
+        """Return the decision 0, the first stimulus."""
+        return np.zeros(self.seat.episodes, dtype=np.int64)
+
+
 class AlwaysNo(Decider):
     """Always decides "none": no stimulus has the target's meaning."""
 

@@ -108,7 +108,7 @@ REMARKS: Descriptions = {
 }
 ROWS: Descriptions = {
     "agent_kind": "human",
-    "agent": "people",
+    "agent": "people, people (pilot), or a name with the changed settings, as in people examples=12",
     "protocol": "played",
     "preset": "clean or published",
     "dataset": "as in games",
@@ -124,6 +124,8 @@ ROWS: Descriptions = {
     "high": "empty; only published rows have it",
     "printed": "empty; only published rows have it",
     "version": "version of icy",
+    "pilot": "1 if the person came while the study was a pilot",
+    "settings": "settings of the game that differ from the preset, as in examples=12; empty if none do",
 }
 METRICS: Descriptions = {
     "accuracy": "share of held-out items with an exactly right answer: the main result of the study",

@@ -137,7 +137,8 @@ def _rows(study: Study, persons: Iterable[Row], trials: Iterable[Row]) -> pd.Dat
     rows = []
     for row in _finished(persons):
         game, state = _load_game(row)
-        about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": study.plan.conditions.preset}
+        about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": study.plan.conditions.preset,
+                 "pilot": row["pilot"]}  # fmt: skip
         answers = [trial.text for trial in state.trials if trial.graded]
         measures = {
             "minutes": minutes_between(row["first_seen"], row["finished"]),

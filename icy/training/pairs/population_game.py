@@ -322,10 +322,12 @@ class PopulationStack(PairStack):
 
 
 def agreement(words: Tensor) -> float | None:
-    """Return the agreement of senders: the mean share of equal words, over all pairs of senders and all meanings.
+    """Return the agreement of senders: the mean share of equal tokens, over all pairs of senders and all meanings.
+
+    Tokens are compared place by place, also within words of several tokens.
 
     Args:
-        words: words of each sender for the same meanings, [sender, meaning, place].
+        words: tokens of each sender for the same meanings, [sender, meaning, place].
 
     Returns:
         The share, from 0 to 1; None for a single sender.

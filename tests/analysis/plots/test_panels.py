@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 
 from icy.analysis import plots
 from icy.analysis.plots.panels import blocks, error_lengths, lines_of, title_and_notes
+from icy.analysis.statistics import student
+from icy.analysis.tables.bias import bias_table
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
 from icy.records.load import long_of
@@ -45,36 +47,45 @@ def test_lines_are_sorted_by_model_then_in_the_order_of_tables() -> None:
 RATIO = {"protocol": "acquire", "measure": "ratio", "cap": 20.0}
 
 
-def test_intervals_of_ratios_are_students_on_the_log_scale() -> None:
-    table = long_table({"A": {"rot": [2.0, 4.0, 3.0]}}, **RATIO)
+@pytest.mark.parametrize("values", [[2.0, 4.0, 3.0], [2.0, 3.0, 14.0], [1.0] * 30 + [20.0]])
+def test_a_table_and_a_figure_have_the_same_interval_of_a_ratio(values: list[float]) -> None:
+    """By Student's t on the log scale, around the geometric mean; error bars end at the cap."""
+    table = long_table({"A": {"rot": values}}, **RATIO)
     ((line,),) = [block.lines for block in blocks(table)]
     cell = line.cell("rot", "ci95")
     assert cell is not None
     down, up = line.bar(cell)
-    logs = pd.Series([math.log(v) for v in (2.0, 4.0, 3.0)])
-    middle, factor = math.exp(logs.mean()), math.exp(4.302653 * logs.std() / math.sqrt(3))
-    assert (3 + up, 3 - down) == pytest.approx((middle * factor, middle / factor))
-    assert "mean ± 95 % interval (Student's t), of ratios on the log scale" in title_and_notes(table, "ci95")[1]
-    assert not any("log scale:" in note for note in title_and_notes(table, "sd")[1])
+    logs = pd.Series([math.log(v) for v in values])
+    wide = student(len(logs) - 1) * logs.std() / math.sqrt(len(logs))
+    middle, factor = math.exp(logs.mean()), math.exp(wide)
+    assert (cell.centre, cell.centre - down) == pytest.approx((middle, middle / factor))
+    assert cell.centre + up == pytest.approx(min(middle * factor, 20))
+    shown = bias_table(table, "ci95")
+    text = f"{middle:.2f}×/{factor:.2f}"
+    for name in ("text", "markdown", "html", "latex"):
+        assert text.replace("×", r"$\times$" if name == "latex" else "×") in shown.render(name)
+    facts = cell.to_dict()
+    assert (facts["spread"], facts["low"]) == (None, pytest.approx(middle / factor))
+    note = "geometric mean, times or divided by its 95 % interval (Student's t)"
+    assert note in shown.notes
+    assert note in title_and_notes(table, "ci95")[1]
+    assert not any("geometric" in note for note in title_and_notes(table, "sd")[1])
 
 
-def test_an_interval_is_drawn_from_the_arithmetic_mean_to_its_ends() -> None:
-    """Of the geometric mean of 2, 3 and 14, which is 4.4, it is 0.34 to 56."""
-    ((line,),) = [block.lines for block in blocks(long_table({"A": {"rot": [2.0, 3.0, 14.0]}}, **RATIO))]
-    cell = line.cell("rot", "ci95")
-    assert cell is not None
-    down, up = line.bar(cell)
-    assert round(19 / 3 - down, 2) == 0.34
-    assert 19 / 3 + up == pytest.approx(20)  # the cap
+@pytest.mark.parametrize("kind", ["bars", "ratios"])
+def test_figures_show_the_centre_of_the_table(kind: str) -> None:
+    table = long_table({"A": {"rot": [2.0, 3.0, 14.0], "hol": [20.0, 20.0, 20.0]}}, **RATIO)
+    table["cut"] = table["grammar"].eq("hol")
+    axes = getattr(plots, kind)(table, spread="ci95").axes[0]
+    tops = [bar.get_y() + bar.get_height() for bar in axes.patches]
+    ends = {round(float(end), 3) for end in [*tops, *(x for line in axes.lines for x in line.get_xdata())]}
+    assert {round(84 ** (1 / 3), 3), 20.0} <= ends
+    assert bias_table(table, "ci95").texts()[1][-2:] == ["4.38×/12.81", "> 20†"]
 
 
-def test_an_interval_below_the_mean_has_no_length_upwards() -> None:
-    ((line,),) = [block.lines for block in blocks(long_table({"A": {"rot": [1.0] * 30 + [20.0]}}, **RATIO))]
-    cell = line.cell("rot", "ci95")
-    assert cell is not None
-    assert cell.log is not None
-    assert cell.log.interval[1] < cell.mean
-    assert line.bar(cell) == (cell.mean - cell.log.interval[0], 0.0)
+def test_other_results_have_the_same_interval_of_a_ratio() -> None:
+    table = long_table({"A": {"rot": [2.0, 3.0, 14.0]}}, **RATIO)
+    assert bias_table(table, "ci95", compare=table).texts()[1][-2:] == ["4.38×/12.81", "4.38×/12.81 (+0.0)"]
 
 
 @pytest.mark.slow

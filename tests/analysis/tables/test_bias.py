@@ -86,8 +86,9 @@ def test_log_scale_is_below_rows_of_ratios() -> None:
     assert frame[("rot", "geometric_mean")].item() == pytest.approx(4)
     assert frame[("hol", "low")].item() == pytest.approx(20)
     assert math.isnan(frame[("hol", "geometric_mean")].item())
-    interval = bias_table(results, "ci95").groups()[0][1][1][-2]
-    assert interval == f"4.00×/{math.exp(12.7062 * math.log(2)):.0e}"
+    whole = bias_table(results, "ci95")
+    assert whole.groups()[0][1][0][-3:] == ["1.00±0.00", f"4.00×/{math.exp(12.7062 * math.log(2)):.0e}", "> 20†"]
+    assert whole.below == {"updates": "updates"}  # no second summary
     latex = table.render("latex")
     assert r"4.00$\times$/2.67" in latex
     assert latex.partition(r"\end{tabular}")[0].count(r"\\") == 4

@@ -62,3 +62,11 @@ def test_reconstruction_accuracy_is_a_column_where_there_is_the_loss() -> None:
     assert table.rows[0][1]["reconstructed"].mean == pytest.approx(60.0)
     assert "reconstructed: stimulus components" in table.render("text")
     assert "reconstructed" not in training_table(long()).grammars
+
+
+@pytest.mark.parametrize(
+    ("more", "deaf"), [({}, "50.0±0.0"), ({"constant_floor": 0.55}, "55.0±0.0"), ({"constant_floor": 0.4}, "50.0±0.0")]
+)
+def test_the_floor_of_trained_agents_includes_constant_answers(more: dict[str, float], deaf: str) -> None:
+    ((_, cells),) = training_table(long(**more)).rows
+    assert cells["deaf"].text(1) == deaf

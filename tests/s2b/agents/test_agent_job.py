@@ -115,7 +115,8 @@ def test_a_record_has_the_configuration_and_the_results(tmp_path: Path) -> None:
     assert (record["kind"], record["seed"], record["config"]["values"]) == ("s2b", 123, "2-2")
     assert record["config"]["options"] == {"game.query": "tss", "heads": 1, "updates": 4, "episodes": 4}
     floors = never_listening(GameSettings(most=2, samples=2, query="tss"), episodes=20, seeds=1)
-    assert record["floor"] == pytest.approx(float(floors.drop(columns="seed").iloc[0].max()))
+    assert record["floor"] == pytest.approx(float(floors[["novelty", "novelty-meaning", "order"]].iloc[0].max()))
+    assert record["constant_floor"] == pytest.approx(float(floors[["always-yes", "always-no"]].iloc[0].max()))
     updates, _, _, observations, reconstructed = zip(*record["curve"], strict=True)
     assert set(reconstructed) == {None}  # trained without the reconstruction loss
     assert updates == (0, 2, 4)

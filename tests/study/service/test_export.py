@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from icy.analysis.tables.study import report_table, study_report
 from icy.core.errors import UnknownNameError
 from icy.study.game import Event
 from icy.study.players.logs import read_logs
@@ -124,6 +125,30 @@ def test_a_zip_holds_the_whole_study(of: Study, tmp_path: Path) -> None:
     assert saved == about(of)
     assert list(saved["consents"].values()) == [INFORMATION]
     assert saved["settings"]["conditions"]["grammar"] == ["concat", "perm"]
+
+
+def test_rows_have_the_pilot_and_changed_settings(of: Study, tmp_path: Path) -> None:
+    found = tables(of)["rows"]
+    assert set(found["pilot"]) == {1}
+    changed = "examples=6, held_out_at=[2, 3, 5], interval=2"
+    assert set(found["settings"]) == {changed}
+    assert set(found["agent"]) == {f"people (pilot) {changed}"}
+
+
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+def test_pilots_are_reported_apart_and_with_a_warning(format_: str, of: Study, tmp_path: Path) -> None:
+    export(of, tmp_path / "out", format_)
+    pilot = read_rows(tmp_path / "out" / f"rows.{format_}")
+    both = pd.concat([pilot, pilot.assign(pilot=0, agent="people", person="z")], ignore_index=True)
+    report = study_report(both)
+    assert sorted(report["games"]) == [1, 1]
+    assert report.set_index("agent")["pilot"].to_dict() == {pilot["agent"].iloc[0]: True, "people": False}
+    for value in ("accuracy", "score"):
+        note = f"{pilot['agent'].iloc[0]}: games of a pilot, which are not data of the study"
+        assert note in report_table(report, value).notes
+    older = pilot.drop(columns=["pilot", "settings"]).assign(agent="people")  # of an older version
+    older.to_csv(tmp_path / "older.csv", index=False)
+    assert not report_table(study_report(read_rows(tmp_path / "older.csv"))).notes[0].startswith("people")
 
 
 def test_pilot_and_study_are_separate(of: Study, tmp_path: Path) -> None:

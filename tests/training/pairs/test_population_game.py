@@ -241,7 +241,7 @@ def test_measures_of_a_population(outcome: Outcome) -> None:
     assert [point[0] for point in outcome.extra["population_curve"]] == [row[0] for row in outcome.curve]
 
 
-def test_agreement_is_the_mean_share_of_equal_words_over_pairs_of_senders() -> None:
+def test_agreement_is_the_mean_share_of_equal_tokens_over_pairs_of_senders() -> None:
     words = torch.tensor([[[0, 1], [2, 3]], [[0, 1], [2, 0]], [[1, 1], [0, 0]]])
     assert agreement(words) == pytest.approx((3 / 4 + 1 / 4 + 2 / 4) / 3)
     assert agreement(words[:1]) is None
