@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -155,11 +156,38 @@ def test_the_server_says_how_long_to_wait(form: str) -> None:
     assert time.monotonic() - started >= 0.3
 
 
-@pytest.mark.parametrize("slow", [said(YES, seconds=0.6), said(YES, drip=0.02)], ids=["silent", "byte by byte"])
+SLOW = {
+    "silent": said(YES, seconds=0.6),
+    "byte by byte": said(YES, drip=0.02),
+    "headers": said(YES, slow_headers=0.05),
+    "headers of a refusal": replace(failed(404), slow_headers=0.05),
+    "body of a refusal": replace(failed(404), drip=0.05),
+}
+
+
+@pytest.mark.parametrize("slow", SLOW.values(), ids=SLOW)
 def test_an_answer_that_takes_too_long_is_asked_for_again(slow: Answer) -> None:
     with serving(in_turn(slow)) as server:
         assert ask(server, timeout=0.25, retries=50).decision == 0  # a busy machine answers late more than once
     assert len(server.asked) >= 2
+
+
+@pytest.mark.parametrize("slow", ["host name", "headers", "proxy", "redirect"])
+def test_the_timeout_holds_for_the_whole_request(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drip = {"slow_headers": 0.05}
+    moved = replace(failed(302), headers={"Location": "/v1/other"}, **drip)
+    with serving(lambda asked: moved if slow == "redirect" else said(YES, **drip)) as server:
+        url = server.url
+        if slow == "host name":
+            monkeypatch.setattr("socket.getaddrinfo", lambda *given, **more: time.sleep(5))
+        if slow == "proxy":
+            monkeypatch.delenv("no_proxy")
+            monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
+            url = "http://nowhere.example/v1"
+        started = time.monotonic()
+        with pytest.raises(ServerError, match=r"gives no answer within 0\.3 s"):
+            text_model(f"{url}#m", TextSettings(timeout=0.3, retries=0)).reply(TextRequest("?", DECIDE))
+        assert time.monotonic() - started < 3
 
 
 def test_a_server_that_is_not_there_is_said_at_once() -> None:
@@ -229,7 +257,8 @@ def test_a_run_that_failed_goes_on_where_it_ended(tmp_path: Path) -> None:
         moved._identity = cached(server, tmp_path)._identity  # which stands at another port now
         rest = evaluate_text(moved, **game)
         again = evaluate_text(moved, **game)
-    assert len(second.asked) == rest.counts["requests"].sum() - answered
+    batches = 2  # each first asks the server for its model
+    assert len(second.asked) == rest.counts["requests"].sum() - answered + batches
     assert rest.counts["cached"].sum() == answered
     assert again.counts["cached"].sum() == again.counts["requests"].sum()
     assert again.cost(1, 1) == (again.counts["requests"].sum() * 105 / 1e6, 0.0)
@@ -270,7 +299,7 @@ def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
         thought = '<think>maybe {"decision": 1} or'
         model.path(request).write_text(json.dumps(before | {"raw": thought}))
         assert model.reply(request) == TextReply(None, None, thought, usage=Usage(100, 5), cached=True)
-    assert server.asked == []
+    assert len(server.asked) == 1  # which asks for the model
 
 
 def test_the_name_of_a_file_is_that_of_earlier_versions(tmp_path: Path) -> None:
