@@ -58,6 +58,7 @@ NO_MODEL = re.compile(  # words of servers about models that they do not have
     r"model_?not_?found|deployment_?not_?found|no models? (is |are )?loaded|no endpoints found|unable to access model",
     re.IGNORECASE,
 )
+CODE = re.compile(r'"(?:code|type)"\s*:\s*"(\w+)"')
 MODEL = re.compile(r"(?<![/\w])model\b", re.IGNORECASE)
 API_KEY, COMPLETION_TOKENS = "api-key", "max_completion_tokens"  # request fields that some servers require
 
@@ -306,13 +307,13 @@ class HttpModel(TextModel):
             return _Differently()
         said = self._without_key(words_of(self._without_key(text))).rstrip(".")
         what = f"answers with status {status}{f' ({said})' if said else ''}"
-        is_long = status in (400, 413, 422, 500) and LONG.search(text)
+        is_long = status in (400, 413, 422, 500) and LONG.search(said)
         if status in BUSY or (status >= 500 and not is_long):
             return _Busy(what, _retry_after(headers.get("Retry-After")))
-        advice = TOO_LONG if is_long else self._advice(status, text, body)
+        advice = TOO_LONG if is_long else self._advice(status, f"{said} {' '.join(CODE.findall(text))}", body)
         return ServerError(f"{self._subject()} {what}.{advice}")
 
-    def _advice(self, status: int, text: str, body: dict[str, object]) -> str:
+    def _advice(self, status: int, said: str, body: dict[str, object]) -> str:
         """Return a sentence of advice for a status and the server's own words, or ""."""
         if status == 407 and self._proxy is not None:
             return f" The proxy asks for a password: {self._proxy.source}=http://NAME:PASSWORD@HOST:PORT."
@@ -321,7 +322,7 @@ class HttpModel(TextModel):
             return f" The key comes from {where}." if where else " Name the variable with its key by --key-variable."
         if 300 <= status < 400:
             return " Use the URL that it redirects to."
-        if status in (400, 404, 422) and (NO_MODEL.search(text) or (status == 404 and MODEL.search(text))):
+        if status in (400, 404, 422) and (NO_MODEL.search(said) or (status == 404 and MODEL.search(said))):
             return self._models()
         if status == 404:
             return " The URL ends before /chat/completions, as in http://localhost:8000/v1#MODEL."
@@ -329,7 +330,7 @@ class HttpModel(TextModel):
             return ""
         constrain = self.settings.constrain
         own = constraint(constrain, {"decision": ["0"]})
-        named = [name for name in body if name not in own and re.search(rf"\b{re.escape(name)}\b", text)]
+        named = [name for name in body if name not in own and re.search(rf"\b{re.escape(name)}\b", said)]
         if named := [name for name in named if name not in ("model", "messages")]:
             return f" --body {named[0]}=null removes this field, and --body {named[0]}=VALUE changes it."
         if constrain != "none":

@@ -92,6 +92,7 @@ class TextModel:
         reads_text: whether `icy.s2b.text.prompt.parse` reads decision and message from the text of an answer; saved
             answers are then parsed again.
         remote: whether a server answers, which may change its model while its address and name remain.
+        cuts_prompts: whether the model was seen to read far fewer tokens than a prompt has.
         registration: name, version and settings of a model that user code registered. It is part of the cache's keys.
     """
 
@@ -101,6 +102,7 @@ class TextModel:
     retried = 0
     reads_text = False
     remote = False
+    cuts_prompts = False
     registration: Mapping[str, object] = MappingProxyType({})
 
     def begin(self, seat: Seat) -> None:
