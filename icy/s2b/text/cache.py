@@ -6,16 +6,18 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
+from icy.core.plugins import source_digest
 from icy.s2b.players.interface import Seat
 
 from .completion import is_count
 from .http import ServerError
 from .prompt import parse
 from .requests import CUT, TextReply, TextRequest, Usage
-from .text_model import TextModel
+from .text_model import FunctionModel, TextModel
 
 FORM = 1  # version of the files
 log = logging.getLogger(__name__)
@@ -54,6 +56,7 @@ class CachedModel(TextModel):
         with _by_its_option():
             require_room(self.folder)
         self._identity = model.identity()
+        self._code = dict(model.registration) or _code(model)
         self._served: list[dict[str, object]] = []  # reports of the server's present model, the last one last
         self._asks, self._warned = model.remote, False
         self._description: dict[str, object] = {}
@@ -106,7 +109,7 @@ class CachedModel(TextModel):
         asked = {"prompt": request.prompt, "choices": request.choices, "max_tokens": request.max_tokens}
         whole = {"form": FORM, **self._identity, "request": {**asked, "seed": request.seed}}
         last = self._served[-1] if self._served else self._description
-        facts = {"served": last if served is None else served, "registration": dict(self.model.registration)}
+        facts = {"served": last if served is None else served, "registration": self._code}
         whole |= {name: fact for name, fact in facts.items() if fact}
         key = hashlib.blake2b(json.dumps(whole, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
         return self.folder / key[:2] / f"{key}.json"
@@ -170,6 +173,20 @@ class CachedModel(TextModel):
         data |= {} if reply.finish is None else {"finish": reply.finish}
         with _by_its_option():
             write_atomically(self.path(request), json.dumps(data).encode())
+
+
+def _code(model: TextModel) -> dict[str, object]:
+    """Return the source and the public settings of a user's model that is not registered; {} for icy's models."""
+    code: Any = model.function if isinstance(model, FunctionModel) else type(model)
+    if str(getattr(code, "__module__", "")).partition(".")[0] == "icy":
+        return {}
+    own = {} if type(model).identity is not TextModel.identity else vars(model)
+    plain = {name: value for name, value in own.items() if name[0] != "_" and isinstance(value, str | float | int)}
+    return {
+        "code": getattr(code, "__qualname__", repr(type(code))),
+        "source": source_digest(code, "__main__"),
+        "settings": plain,
+    }
 
 
 @contextlib.contextmanager

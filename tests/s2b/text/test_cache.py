@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import time
@@ -13,10 +14,11 @@ import pytest
 
 from icy.core.register import register_text_model
 from icy.core.registry import registry
-from icy.s2b import TextReply, TextRequest, TextSettings, evaluate_text, text_model
+from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_text, text_model
 from icy.s2b.text.cache import CachedModel, keeping
 from icy.s2b.text.completion import described
 from icy.s2b.text.requests import Choices
+from icy.s2b.text.text_model import FunctionModel
 from tests.s2b.text.server import Answer, failed, serving
 from tests.s2b.text.test_http import QUICK
 
@@ -226,3 +228,36 @@ def test_a_plain_function_answers_without_being_asked_for_its_model(
         registry._entries.pop(("text-model", "mine"))
     assert len(calls) == 4
     assert caplog.text == ""
+
+
+class Constant(TextModel):
+    """A model of a user that is not registered."""
+
+    def __init__(self, decision: int) -> None:
+        self.decision = decision
+
+    def reply(self, request: TextRequest) -> TextReply:
+        return TextReply(self.decision)
+
+
+class Negated(Constant):
+    def reply(self, request: TextRequest) -> TextReply:
+        return TextReply(1 - self.decision)
+
+
+def test_models_of_user_code_that_are_not_registered_have_own_files(tmp_path: Path) -> None:
+    for _ in range(2):
+        found = [decisions(CachedModel(model, tmp_path))[0][0] for model in (Constant(0), Constant(1), Negated(0))]
+        assert found == [0, 1, 1]
+    assert decisions(CachedModel(Constant(0), tmp_path)) == [(0, True)] * 4
+
+
+def test_functions_have_own_files(tmp_path: Path) -> None:
+    def zero(request: TextRequest) -> TextReply:
+        return TextReply(0)
+
+    def one(request: TextRequest) -> TextReply:
+        return TextReply(1)
+
+    models = [FunctionModel(function, "f") for function in (zero, one, functools.partial(one))]
+    assert [decisions(CachedModel(model, tmp_path))[0][0] for model in models] == [0, 1, 1]
