@@ -34,7 +34,7 @@ class CachedModel(TextModel):
     Files contain the answer and its count of tokens, but not the prompt or a key. Invalid answers are saved too, and
     not requested again.
 
-    A server may change its model while its address remains. So each batch of episodes first sends one request, whose
+    A server may change its model while its address remains. So each batch of episodes first sends one request. Its
     reply names the model, and saved answers are used only if the same model (and fingerprint) gave them.
 
     Args:
@@ -58,7 +58,7 @@ class CachedModel(TextModel):
         self._identity = model.identity()
         self._code = dict(model.registration) or _code(model)
         self._served: list[dict[str, object]] = []  # reports of the server's present model, the last one last
-        self._asks, self._warned = model.remote, False
+        self._asks, self._warned = model.remote, set[str]()
         self._description: dict[str, object] = {}
 
     def begin(self, seat: Seat) -> None:
@@ -131,21 +131,21 @@ class CachedModel(TextModel):
         if not any(facts.values()) and (self._served or not reply.raw):  # such as a refusal by a content filter
             return
         if self._served and served.get("model") != self._served[-1].get("model"):
-            log.warning(
-                "%s answered first as the model %s and then as %s, so one table mixes their answers.",
-                self.name,
-                self._served[-1].get("model", self.name),
-                served.get("model", self.name),
-            )
+            before, now = (one.get("model", self.name) for one in (self._served[-1], served))
+            self._warn("%s answered first as the model %s and then as %s, so tables mix their answers.", before, now)
             self._served.clear()
-        if not served and not self._warned:
-            self._warned = True
-            log.warning(
+        if not served:
+            self._warn(
                 "%s does not report which model answers: choose another --cache, or --no-cache, after you change its "
-                "model, because icy cannot distinguish saved answers of the two models.",
-                self.name,
+                "model, because icy cannot distinguish saved answers of the two models."
             )
         self._served = [one for one in self._served if one != served] + [served]
+
+    def _warn(self, sentence: str, *names: object) -> None:
+        """Warn once about the model."""
+        if sentence not in self._warned:
+            self._warned.add(sentence)
+            log.warning(sentence, self.name, *names)
 
     def _found(self, request: TextRequest) -> TextReply | None:
         """Return the saved answer of the present model; None if it does not exist or cannot be read."""
@@ -181,12 +181,10 @@ def _code(model: TextModel) -> dict[str, object]:
     if str(getattr(code, "__module__", "")).partition(".")[0] == "icy":
         return {}
     own = {} if type(model).identity is not TextModel.identity else vars(model)
-    plain = {name: value for name, value in own.items() if name[0] != "_" and isinstance(value, str | float | int)}
-    return {
-        "code": getattr(code, "__qualname__", repr(type(code))),
-        "source": source_digest(code, "__main__"),
-        "settings": plain,
-    }
+    plain = {name: own[name] for name in own if name[0] != "_" and isinstance(own[name], str | float | int)}
+    settings = {name: value for name, value in plain.items() if not hasattr(TextModel, name)}
+    name = getattr(code, "__qualname__", repr(type(code)))
+    return {"code": name, "source": source_digest(code, "__main__"), "settings": settings}
 
 
 @contextlib.contextmanager

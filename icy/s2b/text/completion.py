@@ -111,7 +111,7 @@ def _assembled(text: str) -> dict[str, object]:
         ValueError: an event is not JSON or reports an error, or the stream ends early.
     """
     pieces, finish, usage, whole = [], None, None, False
-    reported: dict[str, object] = {}
+    names: dict[str, object] = {}
     for line in re.split(r"\r\n|\r|\n", text):
         field, _, value = line.partition(":")
         if field != "data":
@@ -123,18 +123,14 @@ def _assembled(text: str) -> dict[str, object]:
         if not isinstance(data, dict) or data.get("error"):
             raise ValueError("an event holds no piece of text")
         usage = data.get("usage") or usage
-        reported |= {name: data[name] for name in REPORTED if data.get(name)}
+        names |= {name: data[name] for name in REPORTED if data.get(name)}
         choice = _choice(data)
         if choice is not None and choice.get("index", 0) == 0:
             pieces.append(_content(choice))
             finish = choice.get("finish_reason") or finish
     if not pieces or not (whole or finish):
         raise ValueError("the stream ends early")
-    return {
-        "choices": [{"message": {"content": "".join(pieces)}, "finish_reason": finish}],
-        "usage": usage,
-        **reported,
-    }
+    return {"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": finish}], "usage": usage, **names}
 
 
 def described(text: str, name: str) -> tuple[dict[str, object], list[str]]:
@@ -154,14 +150,11 @@ def described(text: str, name: str) -> tuple[dict[str, object], list[str]]:
     models = [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
     ids = [str(one.get("id") or one.get("name") or "") for one in models]
     same = [one for one, id_ in zip(models, ids, strict=True) if id_ in (name, f"{name}:latest")] or models
-    fresh = time.time() - NEW  # some servers report the present time as the time of creation
-    facts = {
-        field: same[0].get(field)
-        for field in DESCRIBING
-        if len(same) == 1 and same[0].get(field) not in (None, "", name)
-    }
-    made = facts.pop("created", None)
-    return facts | ({"created": made} if is_count(made) and 0 < made < fresh else {}), list(filter(None, ids))
+    facts = {field: same[0].get(field) for field in DESCRIBING} if len(same) == 1 else {}
+    made = facts.get("created")
+    if not is_count(made) or made > time.time() - NEW:  # some servers report the present time
+        facts["created"] = None
+    return {field: fact for field, fact in facts.items() if fact and fact != name}, list(filter(None, ids))
 
 
 def _usage(usage: object) -> Usage | None:

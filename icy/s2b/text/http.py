@@ -19,6 +19,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from email.message import Message
 from typing import Any
 from urllib.parse import urlsplit
@@ -38,7 +39,7 @@ BUSY = (408, 409, 425, 429)  # HTTP statuses to retry, in addition to all from 5
 LONGEST_WAIT = 300.0  # largest number of seconds between two tries, even if a server requests more
 MOST_ANSWERS = 10_000  # largest number of answers that a request lists
 FILTERED = "content_filter"  # the finish reason, and Azure's code for a refusal
-LISTING = 10.0  # largest number of seconds to wait for the list of models
+LISTING = 5.0  # largest number of seconds to wait for the list of models
 MOST_NAMES = 8  # number of models that an error lists
 LONG = re.compile(  # words of servers about prompts that exceed the model's context
     r"context.{0,20}(length|size|window|limit|overflow)|max_model_len|reduce the length|"
@@ -152,7 +153,7 @@ class HttpModel(TextModel):
             return ""
         if status in BUSY or (status >= 500 and status != 501):  # not implemented
             raise _Busy(f"answers with status {status}")
-        return text if status < 300 else ""
+        return self._without_key(text) if status < 300 else ""
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
         """Yield replies as they arrive, with `concurrency` requests at once."""
@@ -223,16 +224,15 @@ class HttpModel(TextModel):
         if not 200 <= status < 300:
             raise self._refusal(status, headers, text, required_fields, body)
         try:
-            content, finish, usage, model, fingerprint = read_completion(text)
+            content, finish, usage, *names = read_completion(text)
         except ValueError as fault:
             kind = _Empty if isinstance(fault, NoChoice) else _Busy
             raise kind(
                 f"does not answer with a completion but with {quoted(self._without_key(text)[:MOST_QUOTED])}"
             ) from None
         read = parse(self._without_key(content), cut=finish == CUT)
-        return TextReply(
-            read.decision, read.message, read.raw, usage=usage, finish=finish, model=model, fingerprint=fingerprint
-        )
+        model, fingerprint = (name and self._without_key(name) for name in names)
+        return replace(read, usage=usage, finish=finish, model=model, fingerprint=fingerprint)
 
     def _headers(self, required_fields: frozenset[str]) -> dict[str, str]:
         """Return the headers of a request."""
