@@ -119,6 +119,8 @@ class CachedModel(TextModel):
         if self.model.remote:
             self._note_model(reply)
             if (before := self._found(request)) is not None:
+                if not any(self._served) and before.raw != reply.raw:
+                    self._warn("%s answers a saved request differently now, so its model may have changed.")
                 return before
         self._keep(request, reply)
         return reply

@@ -169,6 +169,11 @@ def test_a_server_that_cannot_report_its_model_is_named_once(tmp_path: Path, cap
             model.begin(None)  # type: ignore[arg-type]
             decisions(model)
         assert caplog.text.count(UNKNOWN) == 1
+        assert "differently now" not in caplog.text
+        server.decision = 1
+        model.begin(None)  # type: ignore[arg-type]
+        decisions(model)
+    assert "answers a saved request differently now, so its model may have changed" in caplog.text
 
 
 @pytest.mark.parametrize(
