@@ -8,21 +8,22 @@ lists markers of other forms.
 import re
 
 WORD = (  # words for thinking, at the end of a word: antThinking, but not thinker
-    r"(?:think(?:ing|s)?|thoughts?|reason(?:ing|s)?|reflect(?:ions?|ing|s)?|analy[sz](?:is|es|e|ing)|scratch[_ -]?pad|"
-    r"rationale|monologue|deliberat(?:ions?|e|ing)|ponder(?:ing)?|contemplat(?:ions?|e|ing)|introspection|"
-    r"brainstorm(?:ing)?|ruminat(?:ions?|e|ing)|cogitat(?:ions?|e|ing)|musings?|planning|(?<![^\W\d_])cot)"
-    r"(?:(?![^\W\d_])|(?-i:(?<=[a-z])(?=[A-Z])))"
+    r"(?:(?:think(?:ing|s)?|thoughts?|reason(?:ing|s)?|reflect(?:ions?|ing|s)?|analy[sz](?:is|es|e|ing)|"
+    r"scratch[_ -]?pad|rationale|monologue|inner[_ -]?(?:voice|dialogue|speech)|plan(?:ning)?|critiques?|"
+    r"deliberat(?:ions?|e|ing)|ponder(?:ing)?|contemplat(?:ions?|e|ing)|introspection|brainstorm(?:ing)?|"
+    r"ruminat(?:ions?|e|ing)|cogitat(?:ions?|e|ing)|musings?|(?<![^\W\d_])cot)"
+    r"(?:(?![^\W\d_])|(?-i:(?<=[a-z])(?=[A-Z])))|思考|思维|思維|推理|생각)"
 )
 NAME = re.compile(rf"(?=[\w▁.:-]*?{WORD})[\w▁.:-]*\w", re.IGNORECASE)
 HAS_WORD = re.compile(WORD, re.IGNORECASE)
 FRAME = re.compile(r"(?:begin|start|open|of|end|stop|close|finish)(?=[\W_▁]|$)|[\W_▁]+", re.IGNORECASE)
 LAST = re.compile(r"(?:^|[\W_▁])(?:end|stop|close|finish)(?:[\W_▁]|$)", re.IGNORECASE)
 ENTITIES = {"<": "lt|#0*60|#x0*3c", ">": "gt|#0*62|#x0*3e"}
-OPENS = rf"[<＜‹〈⟨«❮]|&(?:amp;)?(?:{ENTITIES['<']});|\\u003c"
-CLOSES = rf"[>＞›〉⟩»❯]|&(?:amp;)?(?:{ENTITIES['>']});|\\u003e"
+OPENS = rf"[<＜‹〈⟨«❮《]|&(?:amp;)?(?:{ENTITIES['<']});|\\u003c"
+CLOSES = rf"[>＞›〉⟩»❯》]|&(?:amp;)?(?:{ENTITIES['>']});|\\u003e"
 TAG = (
     rf"(?:{OPENS}){{1,2}}\s*(?P<pipe>[|｜])?(?P<tag>[^<>＜＞‹›|｜]{{1,200}}?)[|｜]?\s*(?:{CLOSES}){{1,2}}|"
-    r"(?P<mark>[\[［【◁{]){1,2}(?P<word>\s*/?\s*[\w▁.:-]{1,80}\s*)[\]］】▷}]{1,2}"
+    r"(?P<mark>[\[［【◁{]){1,2}(?P<word>\s*/?\s*(?:(?:begin|start|end|stop) )?[\w▁.:-]{1,80}\s*)[\]］】▷}]{1,2}"
 )
 # Markers of other kinds: the opening and the closing one. Every channel except the final one is a thought.
 SPECIAL = {
@@ -53,12 +54,12 @@ MARK = re.compile(
 )
 NEVER_FIRST = ("fence", "attribute")  # their closing markers have other uses
 
-# A first line like "## Thinking" or "Thinking..." opens a thought too. It ends at a line that says so, or that begins
-# with "Answer".
+# A first line like "## Thinking", "**Thinking:**" or "Thinking..." opens a thought too. It ends at a line that says so,
+# or that begins with "Answer".
 HEADING = re.compile(
-    rf"\A[\W_]*(?:(?:my|the|internal|inner|deep|chain[ -]of|step[ -]by[ -]step)[ -]){{0,2}}{WORD}"
-    r"(?:[ -](?:process|steps?|aloud|out loud|through|log|mode|for [\w. ]{1,20}))?"
-    r"(?:(?P<dots>\W*(?:\.\.\.|…))|(?:_|[^\w\n{])*(?:\n|\Z))",
+    rf"\A(?:_|[^\w{{])*(?:(?:my|the|internal|inner|deep|chain[ -]of|step[ -]by[ -]step)[ -]){{0,2}}{WORD}"
+    r"(?:[ -](?:process|steps?|aloud|out loud|through|log|mode|for [\w. ]{1,20})|过程|過程)?"
+    r"(?:(?P<dots>\W*(?:\.\.\.|…))|(?:_|[^\w\n{])*(?:\n|\Z)|(?P<inline>:?[)*_\]]+:?\s*|(?<=thinking)\s?:|(?<=thought)\s?:|：))",
     re.IGNORECASE,
 )
 HEADING_END = re.compile(
@@ -66,7 +67,8 @@ HEADING_END = re.compile(
     r"(?:the |my )?(?:final )?(?:answer|response|output|decision|result|conclusion|solution)\b(?![\"']))[^\w\n{\[]*",
     re.IGNORECASE | re.MULTILINE,
 )
-ALONE = re.compile(r"(?:\A|\n)[^\S\n]*(\{[^{}]*\}[\W_]*)\Z")  # a JSON object that is the end of a text
+LAST_OBJECT = re.compile(r"\{[^{}]*\}[\W_]*\Z")
+LAST_LINE = re.compile(rf"(?:\A|\n)[^\S\n]*{LAST_OBJECT.pattern}")
 
 
 def without_thoughts(text: str) -> str | None:
@@ -95,8 +97,10 @@ def without_thoughts(text: str) -> str | None:
     if heading is None:
         return rest
     ends = [end.end() for end in HEADING_END.finditer(rest, heading.end())]
-    alone = None if heading["dots"] else ALONE.search(rest)
-    return rest[ends[-1] :] if ends else alone and alone[1]
+    if ends or heading["dots"]:
+        return rest[ends[-1] :] if ends else None
+    last = (LAST_OBJECT if heading["inline"] else LAST_LINE).search(rest)
+    return last and last[0]
 
 
 def _read(mark: re.Match[str]) -> tuple[bool, str]:
@@ -104,10 +108,11 @@ def _read(mark: re.Match[str]) -> tuple[bool, str]:
     group = str(mark.lastgroup)
     if group[:2] in ("o_", "c_"):
         return group[0] == "o", group[2:]
-    inside = (mark["tag"] or mark["word"]).replace("\\", "").strip()
+    inside = (mark["tag"] or mark["word"]).replace("\\", "").strip(" \n!-")
     closes = inside.startswith("/")
     inside = inside.removeprefix("/").strip()
-    tag, _, attributes = (inside.replace(" ", "_"), "", "") if mark["pipe"] else inside.partition(" ")
+    is_whole = mark["pipe"] or mark["word"]  # the name may have spaces
+    tag, _, attributes = (inside.replace(" ", "_"), "", "") if is_whole else inside.partition(" ")
     if inside.endswith("/"):  # a tag without content
         return False, ""
     if NAME.fullmatch(tag):

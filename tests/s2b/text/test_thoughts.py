@@ -60,6 +60,13 @@ MARKERS = [  # of a thought: what opens and what closes it
     ("<| begin of thought |>", "<| end of thought |>"),
     ("<|think_open|>", "<|think_close|>"),
     ("<deliberation>", "</deliberation>"),
+    ("<!-- thinking -->", "<!-- /thinking -->"),
+    ("\u300athink\u300b", "\u300a/think\u300b"),
+    ("[BEGIN THOUGHT]", "[END THOUGHT]"),
+    ("[Start thinking]", "[End thinking]"),
+    ("<\u601d\u8003>", "</\u601d\u8003>"),
+    ("<inner_voice>", "</inner_voice>"),
+    ("<plan>", "</plan>"),
     ("<brainstorm>", "</brainstorm>"),
     ('<details type="reasoning">', "</details>"),
     ('<details type="reasoning" done="true" duration="3">\n<summary>Thought</summary>', "</details>"),
@@ -138,6 +145,15 @@ def test_text_after_thoughts_is_found(text: str, rest: str | None) -> None:
     assert without_thoughts(text) == rest
 
 
+@pytest.mark.parametrize(
+    "heading", ["**Thinking:** ", "(Thinking) ", "Thought: ", "Thinking: ", "\u601d\u8003\uff1a", "*thinks* "]
+)
+def test_a_heading_in_a_line_opens_a_thought(heading: str) -> None:
+    assert parse(f"{heading}{MAYBE}").decision is None
+    assert parse(f"{heading}{MAYBE}\nAnswer: {FINAL}").decision == 0
+    assert parse(f"{heading}they match. {FINAL}").decision == 0
+
+
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_a_heading_opens_a_thought(heading: str) -> None:
     def decision(text: str) -> int | None:
@@ -160,9 +176,13 @@ def test_a_heading_opens_a_thought(heading: str) -> None:
         'I think so: {"decision": 0}',
         'I think it is yes.\n{"decision": 0}\nThanks for the game!',
         'Reasoning: they match. {"decision": 0}',
+        '**Reasoning:** they match. {"decision": 0}',
+        '**Analysis**: they match.\n\n{"decision": 0}',
         'Analysis: they match. {"decision": 0} is right.',
         '{"reasoning": "maybe 1", "decision": 0}',
         '{reasoning: 1} {"decision": 0}',
+        '{"thinking":\n "maybe 1",\n "decision": 0}\nDone.',
+        'Reasoning: they match. {"decision": 0} is right.',
         '{"thought": "<b>", "decision": 0, "message": [1, 2]}',
         'The thinker <b>says</b> [1] {"decision": 0}',
         'They see <details>numbers</details> {"decision": 0}',
