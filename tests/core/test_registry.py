@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 import re
+import sys
 import types
 from collections.abc import Callable
 from pathlib import Path

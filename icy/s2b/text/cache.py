@@ -3,9 +3,12 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from icy.core.code import digest_of, parts_of
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
 from icy.s2b.players.interface import Seat
@@ -14,9 +17,10 @@ from .completion import is_count
 from .http import ServerError
 from .prompt import parse
 from .requests import CUT, TextReply, TextRequest, Usage
-from .text_model import TextModel
+from .text_model import FunctionModel, TextModel
 
 FORM = 1  # version of the files
+log = logging.getLogger(__name__)
 
 
 def keeping(model: TextModel, folder: str | Path | None) -> TextModel:
@@ -29,6 +33,9 @@ class CachedModel(TextModel):
 
     Files contain the answer and its count of tokens, but not the prompt or a key. Invalid answers are saved too, and
     not requested again.
+
+    A server may change its model while its address remains. So each batch of episodes first sends one request. Its
+    reply names the model, and saved answers are used only if the same model (and fingerprint) gave them.
 
     Args:
         model: the model that answers.
@@ -49,10 +56,15 @@ class CachedModel(TextModel):
         with _by_its_option():
             require_room(self.folder)
         self._identity = model.identity()
+        self._code = dict(model.registration) or _code(model)
+        self._served: list[dict[str, object]] = []  # reports of the server's present model, the last one last
+        self._asks, self._warned = model.remote, set[str]()
+        self._description: dict[str, object] = {}
 
     def begin(self, seat: Seat) -> None:
         """Begin a batch of episodes; see TextModel."""
         self.model.begin(seat)
+        self._asks = self.model.remote
 
     @property
     def retried(self) -> int:  # type: ignore[override]
@@ -71,30 +83,82 @@ class CachedModel(TextModel):
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
         """Yield the saved replies, then the model's replies, which are saved first."""
         missing: list[int] = []
-        for place, request in enumerate(requests):
-            if (found := self._found(request)) is None:
-                missing.append(place)
-            else:
-                yield place, found
         try:
+            if asks := self._asks and bool(requests):
+                self._description, self._served, self._asks = self.model.description(), [], False
+                for _, reply in self.model.answer(requests[:1]):
+                    yield 0, self._taken(requests[0], reply)
+            for place, request in list(enumerate(requests))[asks:]:
+                if (found := self._found(request)) is None:
+                    missing.append(place)
+                else:
+                    yield place, found
             for which, reply in self.model.answer([requests[place] for place in missing]):
-                self._keep(requests[missing[which]], reply)
-                yield missing[which], reply
+                yield missing[which], self._taken(requests[missing[which]], reply)
+            self.model.note_answers()
         except ServerError as error:
             rest = f"Earlier answers are saved in {self.folder}: run the same command again to continue."
             raise ServerError(f"{error} {rest}") from None
 
-    def path(self, request: TextRequest) -> Path:
-        """Return the file of the answer to a request."""
+    def path(self, request: TextRequest, served: Mapping[str, object] | None = None) -> Path:
+        """Return the file of the answer to a request.
+
+        Args:
+            request: the request.
+            served: the server's report of its model; by default the last report.
+        """
         asked = {"prompt": request.prompt, "choices": request.choices, "max_tokens": request.max_tokens}
         whole = {"form": FORM, **self._identity, "request": {**asked, "seed": request.seed}}
+        last = self._served[-1] if self._served else self._description
+        facts = {"served": last if served is None else served, "registration": self._code}
+        whole |= {name: fact for name, fact in facts.items() if fact}
         key = hashlib.blake2b(json.dumps(whole, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
         return self.folder / key[:2] / f"{key}.json"
 
+    def _taken(self, request: TextRequest, reply: TextReply) -> TextReply:
+        """Save a reply of the model, and return it; but prefer an answer that the same model gave before."""
+        if self.model.remote:
+            self._note_model(reply)
+            if (before := self._found(request)) is not None:
+                if not any(self._served) and before.raw != reply.raw:
+                    self._warn("%s answers a saved request differently now, so its model may have changed.")
+                return before
+        self._keep(request, reply)
+        return reply
+
+    def _note_model(self, reply: TextReply) -> None:
+        """Note which model answered, and warn if it is unknown or another model than before."""
+        facts = {"model": reply.model, "fingerprint": reply.fingerprint}
+        report = {name: fact for name, fact in facts.items() if fact and fact != self._identity.get("model")}
+        served = self._description | report
+        if not any(facts.values()) and (self._served or not reply.raw):  # such as a refusal by a content filter
+            return
+        if self._served and served.get("model") != self._served[-1].get("model"):
+            before, now = (one.get("model", self.name) for one in (self._served[-1], served))
+            self._warn("%s answered first as the model %s and then as %s, so tables mix their answers.", before, now)
+            self._served.clear()
+        if not served:
+            self._warn(
+                "%s does not report which model answers: choose another --cache, or --no-cache, after you change its "
+                "model, because icy cannot distinguish saved answers of the two models."
+            )
+        self._served = [one for one in self._served if one != served] + [served]
+
+    def _warn(self, sentence: str, *names: object) -> None:
+        """Warn once about the model."""
+        if sentence not in self._warned:
+            self._warned.add(sentence)
+            log.warning(sentence, self.name, *names)
+
     def _found(self, request: TextRequest) -> TextReply | None:
-        """Return the saved answer; None if it does not exist or cannot be read."""
+        """Return the saved answer of the present model; None if it does not exist or cannot be read."""
+        found = (self._read(self.path(request, served)) for served in self._served[::-1] or [self._description])
+        return next((one for one in found if one is not None), None)
+
+    def _read(self, path: Path) -> TextReply | None:
+        """Return the answer in a file; None if it does not exist or cannot be read."""
         try:
-            data = json.loads(self.path(request).read_bytes())
+            data = json.loads(path.read_bytes())
             usage = None if data["usage"] is None else Usage(*data["usage"])
             raw, decision, message = str(data["raw"]), data["decision"], data["message"]
             finish = None if data.get("finish") is None else str(data["finish"])
@@ -112,6 +176,15 @@ class CachedModel(TextModel):
         data |= {} if reply.finish is None else {"finish": reply.finish}
         with _by_its_option():
             write_atomically(self.path(request), json.dumps(data).encode())
+
+
+def _code(model: TextModel) -> dict[str, object]:
+    """Return the digest of a user's model that is not registered; {} for icy's models."""
+    code: Any = model.function if isinstance(model, FunctionModel) else type(model)
+    if str(getattr(code, "__module__", "")).partition(".")[0] == "icy":
+        return {}
+    own = type(model).identity is not TextModel.identity  # it names the settings that matter
+    return {"code": digest_of(parts_of(code if own or isinstance(model, FunctionModel) else model))}
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+import time
 import zlib
 from typing import NamedTuple, TypeGuard
 
@@ -21,6 +22,9 @@ REASONS = {  # standard names of finish reasons, by servers' names
 }
 EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")  # the start of a stream of server-sent events
 TAG = re.compile(r"<(style|script)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+REPORTED = ("model", "system_fingerprint")  # fields of a completion that identify the model
+DESCRIBING = ("id", "root", "parent", "canonical_slug", "digest", "sha", "revision", "version", "meta", "created")
+NEW = 3600  # seconds for which a model is new
 MOST_QUOTED = 300  # number of letters of a server's own words in an error
 
 
@@ -35,11 +39,15 @@ class Completion(NamedTuple):
         content: the text; "" if the message has no text, for example after a refusal or with tool calls.
         finish: the reason why the text ends ("stop", "length", ...), if the server reports it.
         usage: numbers of tokens read and written, if the server reports them.
+        model: name of the model that answered, if the server reports it.
+        fingerprint: fingerprint of the model and its settings, if the server reports it.
     """
 
     content: str
     finish: str | None = None
     usage: Usage | None = None
+    model: str | None = None
+    fingerprint: str | None = None
 
 
 def read_completion(text: str) -> Completion:
@@ -62,7 +70,8 @@ def read_completion(text: str) -> Completion:
     finish = _finish(choice.get("finish_reason"))
     if finish == "error":
         raise ValueError("the server failed while it answered")
-    return Completion(_content(choice), finish, _usage(data.get("usage")))
+    names = [str(data[name]) if data.get(name) else None for name in REPORTED]
+    return Completion(_content(choice), finish, _usage(data.get("usage")), *names)
 
 
 def _choice(data: object) -> dict[str, object] | None:
@@ -102,6 +111,7 @@ def _assembled(text: str) -> dict[str, object]:
         ValueError: an event is not JSON or reports an error, or the stream ends early.
     """
     pieces, finish, usage, whole = [], None, None, False
+    names: dict[str, object] = {}
     for line in re.split(r"\r\n|\r|\n", text):
         field, _, value = line.partition(":")
         if field != "data":
@@ -113,13 +123,38 @@ def _assembled(text: str) -> dict[str, object]:
         if not isinstance(data, dict) or data.get("error"):
             raise ValueError("an event holds no piece of text")
         usage = data.get("usage") or usage
+        names |= {name: data[name] for name in REPORTED if data.get(name)}
         choice = _choice(data)
         if choice is not None and choice.get("index", 0) == 0:
             pieces.append(_content(choice))
             finish = choice.get("finish_reason") or finish
     if not pieces or not (whole or finish):
         raise ValueError("the stream ends early")
-    return {"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": finish}], "usage": usage}
+    return {"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": finish}], "usage": usage, **names}
+
+
+def described(text: str, name: str) -> tuple[dict[str, object], list[str]]:
+    """Read a server's list of models: the description of a model, {} if unknown, and the names of all models.
+
+    The only model of a list is described whatever its name is, because some servers ignore the requested name.
+
+    Args:
+        text: the list, as JSON.
+        name: name of the model.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}, []
+    known = (data.get("data") or data.get("models")) if isinstance(data, dict) else data
+    models = [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
+    ids = [str(one.get("id") or one.get("name") or "") for one in models]
+    same = [one for one, id_ in zip(models, ids, strict=True) if id_ in (name, f"{name}:latest")] or models
+    facts = {field: same[0].get(field) for field in DESCRIBING} if len(same) == 1 else {}
+    made = facts.get("created")
+    if not is_count(made) or made > time.time() - NEW:  # some servers report the present time
+        facts["created"] = None
+    return {field: fact for field, fact in facts.items() if fact and fact != name}, list(filter(None, ids))
 
 
 def _usage(usage: object) -> Usage | None:

@@ -13,21 +13,24 @@ import itertools
 import json
 import os
 import random
+import re
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from email.message import Message
 from typing import Any
 from urllib.parse import urlsplit
 
 from icy.core.checks import parse_whole
 from icy.core.errors import IcyError, InvalidSettingError, quoted
-from icy.core.text import duration
+from icy.core.text import duration, listed
 from icy.version import __version__
 
-from .address import proxy_to, read_address
-from .completion import LARGEST_ANSWER, MOST_QUOTED, NoChoice, decoded, read_completion, words_of
+from .address import ROUTE, proxy_to, read_address
+from .completion import LARGEST_ANSWER, MOST_QUOTED, NoChoice, decoded, described, read_completion, words_of
 from .prompt import parse
 from .requests import CUT, Choices, TextReply, TextRequest
 from .text_model import TextModel, TextSettings, in_threads
@@ -36,6 +39,28 @@ BUSY = (408, 409, 425, 429)  # HTTP statuses to retry, in addition to all from 5
 LONGEST_WAIT = 300.0  # largest number of seconds between two tries, even if a server requests more
 MOST_ANSWERS = 10_000  # largest number of answers that a request lists
 FILTERED = "content_filter"  # the finish reason, and Azure's code for a refusal
+LISTING = 5.0  # largest number of seconds to wait for the list of models
+MOST_NAMES = 8  # number of models that an error lists
+LONG = re.compile(  # words of servers about prompts that exceed the model's context
+    r"context.{0,20}(length|size|window|limit|overflow)|max_model_len|reduce the length|"
+    r"max_tokens must be at least 1\b|"
+    r"(prompt|inputs?|messages?|request|sequence|tokens?( count)?)\b.{0,60}(too (long|large|many)|longer than|exceed|"
+    r"less than \d+ tokens|must be <=|at most \d+ \w* ?tokens)|"
+    r"too (many|long|large).{0,40}(tokens|prompt|input|context)",
+    re.IGNORECASE | re.DOTALL,
+)
+TOO_LONG = (
+    " The prompt and --max-tokens together must fit the model's context: start the server with a longer context, or "
+    "choose a lower --max-tokens or smaller games. --dry-run prints the longest prompt."
+)
+NO_MODEL = re.compile(  # words of servers about models that they do not have
+    r"\b(model|deployment)s?\b([^.\n]|\.(?!\s)){0,100}(not (be )?found|not exist|n't exist|not a valid|not loaded|"
+    r"not available|not (been )?deployed)|(invalid|unknown|no such) (model|deployment)\b|not a valid model|"
+    r"model_?not_?found|deployment_?not_?found|no models? (is |are )?loaded|no endpoints found|unable to access model",
+    re.IGNORECASE,
+)
+CODE = re.compile(r'"(?:code|type)"\s*:\s*"(\w+)"')
+MODEL = re.compile(r"(?<![/\w])model\b", re.IGNORECASE)
 API_KEY, COMPLETION_TOKENS = "api-key", "max_completion_tokens"  # request fields that some servers require
 
 
@@ -81,6 +106,7 @@ class HttpModel(TextModel):
     """
 
     reads_text = True
+    remote = True
 
     def __init__(self, name: str, settings: TextSettings) -> None:
         self.settings = settings
@@ -104,6 +130,30 @@ class HttpModel(TextModel):
             "constrain": chosen.constrain,
             "body": dict(chosen.body),
         }
+
+    def description(self) -> dict[str, object]:
+        """Return the model's entry in the server's list of models, without fields that change; {} if unknown."""
+        for wait in (0.0, *(min(self.settings.backoff, 1.0),) * min(self.settings.retries, 2)):
+            time.sleep(wait)
+            with contextlib.suppress(_Busy):  # otherwise the first request reports the failure
+                return described(self._listing(), self.model)[0]
+        return {}
+
+    def _listing(self) -> str:
+        """Return the server's list of models, as JSON; "" if the server does not have one.
+
+        Raises:
+            _Busy: the request may be repeated.
+        """
+        address = "/models".join(self._target.rsplit(ROUTE, 1))
+        get = urllib.request.Request(address, headers=self._headers(self._required_fields))
+        try:
+            status, _, text = self._fetched(get, min(self.settings.timeout, LISTING))
+        except ServerError:
+            return ""
+        if status in BUSY or (status >= 500 and status != 501):  # not implemented
+            raise _Busy(f"answers with status {status}")
+        return self._without_key(text) if status < 300 else ""
 
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
         """Yield replies as they arrive, with `concurrency` requests at once."""
@@ -168,36 +218,60 @@ class HttpModel(TextModel):
             _Filtered: the server refuses only this prompt.
             ServerError: the request must not be repeated.
         """
-        required_fields, headers = (
-            self._required_fields,
-            {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"},
-        )
-        if key := self._key():
-            headers |= {API_KEY: key} if API_KEY in required_fields else {"Authorization": f"Bearer {key}"}
-        post = urllib.request.Request(self._target, json.dumps(self.body(request)).encode(), headers)
-        text = self._fetched(post, required_fields)
+        required_fields, body = self._required_fields, self.body(request)
+        post = urllib.request.Request(self._target, json.dumps(body).encode(), self._headers(required_fields))
+        status, headers, text = self._fetched(post, self.settings.timeout)
+        if not 200 <= status < 300:
+            raise self._refusal(status, headers, text, required_fields, body)
         try:
-            content, finish, usage = read_completion(text)
+            content, finish, usage, *names = read_completion(text)
         except ValueError as fault:
             kind = _Empty if isinstance(fault, NoChoice) else _Busy
             raise kind(
                 f"does not answer with a completion but with {quoted(self._without_key(text)[:MOST_QUOTED])}"
             ) from None
         read = parse(self._without_key(content), cut=finish == CUT)
-        return TextReply(read.decision, read.message, read.raw, usage=usage, finish=finish)
+        model, fingerprint = (name and self._without_key(name) for name in names)
+        return replace(read, usage=usage, finish=finish, model=model, fingerprint=fingerprint)
 
-    def _fetched(self, post: urllib.request.Request, required_fields: frozenset[str]) -> str:
-        """Post a request, and return the text of the response. `required_fields` are those that it includes."""
-        deadline = time.monotonic() + self.settings.timeout
+    def _headers(self, required_fields: frozenset[str]) -> dict[str, str]:
+        """Return the headers of a request."""
+        headers = {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"}
+        if key := self._key():
+            headers |= {API_KEY: key} if API_KEY in required_fields else {"Authorization": f"Bearer {key}"}
+        return headers
+
+    def _fetched(self, request: urllib.request.Request, seconds: float) -> tuple[int, Message, str]:
+        """Send a request, and return status, headers and text of the response.
+
+        The limit of time holds for all steps together: the name of the host, connection, proxy, headers and text.
+
+        Raises:
+            _Busy: the request may be repeated.
+            ServerError: the server cannot be reached.
+        """
+        deadline = time.monotonic() + seconds
+
+        def fetch(_: None, ending: threading.Event) -> tuple[int, Message, str]:
+            try:
+                answer = self._opener.open(request, timeout=seconds)
+            except urllib.error.HTTPError as error:
+                answer = error
+            with answer:
+                try:
+                    return answer.code, answer.headers, _read(answer, deadline)
+                except (OSError, http.client.HTTPException, _Busy):
+                    if answer.code < 300 or time.monotonic() > deadline:
+                        raise
+                    return answer.code, answer.headers, ""
+
         try:
-            with self._opener.open(post, timeout=self.settings.timeout) as answer:
-                return _read(answer, deadline)
-        except urllib.error.HTTPError as error:
-            raise self._refusal(error, required_fields) from None
+            ((_, found),) = in_threads(fetch, [None], 1, seconds)
+            return found
         except urllib.error.URLError as error:
             raise self._unreached(error.reason) from None
         except TimeoutError:
-            raise _Busy(f"gives no answer within {duration(self.settings.timeout)}") from None
+            raise _Busy(f"gives no answer within {duration(seconds)}") from None
         except (http.client.HTTPException, OSError) as error:
             raise _Busy(f"cuts the connection ({type(error).__name__})") from None
 
@@ -218,11 +292,10 @@ class HttpModel(TextModel):
         through = f" (through the proxy {self._proxy.display_url} of {self._proxy.source})" if self._proxy else ""
         return f"{self.url}{through}"
 
-    def _refusal(self, error: urllib.error.HTTPError, required_fields: frozenset[str]) -> Exception:
+    def _refusal(
+        self, status: int, headers: Message, text: str, required_fields: frozenset[str], body: dict[str, object]
+    ) -> Exception:
         """Return the error for a status other than success. The request included `required_fields`."""
-        status, text = error.code, ""
-        with contextlib.suppress(OSError, http.client.HTTPException, _Busy):
-            text = _read(error, time.monotonic() + self.settings.timeout)
         wanted = {API_KEY} if status == 401 and self._key() else set()
         if status in (400, 422) and COMPLETION_TOKENS in text:
             wanted = {COMPLETION_TOKENS}
@@ -232,14 +305,16 @@ class HttpModel(TextModel):
             with self._counting:
                 self._required_fields |= wanted
             return _Differently()
-        said = self._without_key(words_of(self._without_key(text)))
+        said = self._without_key(words_of(self._without_key(text))).rstrip(".")
         what = f"answers with status {status}{f' ({said})' if said else ''}"
-        if status in BUSY or status >= 500:
-            return _Busy(what, _retry_after(error.headers.get("Retry-After")))
-        return ServerError(f"{self._subject()} {what}.{self._advice(status)}")
+        is_long = status in (400, 413, 422, 500) and LONG.search(said)
+        if status in BUSY or (status >= 500 and not is_long):
+            return _Busy(what, _retry_after(headers.get("Retry-After")))
+        advice = TOO_LONG if is_long else self._advice(status, f"{said} {' '.join(CODE.findall(text))}", body)
+        return ServerError(f"{self._subject()} {what}.{advice}")
 
-    def _advice(self, status: int) -> str:
-        """Return a sentence of advice for a status, or ""."""
+    def _advice(self, status: int, said: str, body: dict[str, object]) -> str:
+        """Return a sentence of advice for a status and the server's own words, or ""."""
         if status == 407 and self._proxy is not None:
             return f" The proxy asks for a password: {self._proxy.source}=http://NAME:PASSWORD@HOST:PORT."
         if status in (401, 403):
@@ -247,15 +322,32 @@ class HttpModel(TextModel):
             return f" The key comes from {where}." if where else " Name the variable with its key by --key-variable."
         if 300 <= status < 400:
             return " Use the URL that it redirects to."
+        if status in (400, 404, 422) and (NO_MODEL.search(said) or (status == 404 and MODEL.search(said))):
+            return self._models()
         if status == 404:
             return " The URL ends before /chat/completions, as in http://localhost:8000/v1#MODEL."
+        if status not in (400, 422):
+            return ""
         constrain = self.settings.constrain
-        if status in (400, 422) and constrain != "none":
+        own = constraint(constrain, {"decision": ["0"]})
+        named = [name for name in body if name not in own and re.search(rf"\b{re.escape(name)}\b", said)]
+        if named := [name for name in named if name not in ("model", "messages")]:
+            return f" --body {named[0]}=null removes this field, and --body {named[0]}=VALUE changes it."
+        if constrain != "none":
             return (
                 f" If it does not know answers constrained by {constrain}, choose another --constrain, or none. --body "
                 "NAME=null removes another field that it does not know."
             )
-        return " --body NAME=null removes a field that it does not know." if status in (400, 422) else ""
+        return " --body NAME=null removes a field that it does not know."
+
+    def _models(self) -> str:
+        """Return advice on a model that the server does not have."""
+        known: list[str] = []
+        with contextlib.suppress(_Busy):
+            known = described(self._listing(), self.model)[1]
+        names = f"The server's models: {listed(known[:MOST_NAMES])}" if known else "Ask the server for its models"
+        more = f", and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
+        return f" The name after # must be a model of the server, not {quoted(self.model)}. {names}{more}."
 
     # -- the key -------------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 Models are loaded from a folder, as safetensors: without downloads, pickles, or code of the model.
 """
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,12 +42,15 @@ class TransformersModel(TextModel):
             )
         self.settings, self.name = settings, folder.name
         self.folder = folder.resolve()
+        files = sorted(path for path in self.folder.iterdir() if path.is_file())
+        self.digest = hashlib.blake2b(b"".join(map(_digest, files)), digest_size=16).hexdigest()
         self.tokenizer, self.model = _loaded(folder)
 
     def identity(self) -> dict[str, object]:
-        """Return the folder and the sampling settings."""
+        """Return the folder, a hash of its files, and the sampling settings."""
         return {
             "model": str(self.folder),
+            "files": self.digest,
             **self.settings.sampling,
             "constrained": self.settings.constrain != "none",
         }
@@ -153,6 +157,12 @@ class TransformersModel(TextModel):
     def _ids(self, text: str) -> list[int]:
         found: list[int] = self.tokenizer(text, add_special_tokens=not self._is_chat())["input_ids"]
         return found
+
+
+def _digest(path: Path) -> bytes:
+    """Return a hash of a file's name and content."""
+    with path.open("rb") as file:
+        return path.name.encode() + hashlib.file_digest(file, "blake2b").digest()
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:

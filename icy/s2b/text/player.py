@@ -1,5 +1,6 @@
 """Text models as players: a step of all episodes becomes a batch of requests."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ COUNTED = (
     "cached_prompt_tokens", "cached_answer_tokens", "ended", "cut",
 )  # fmt: skip
 FALLBACK = 0  # the decision in place of an invalid one; the empty message replaces an invalid one
+LEAST_SHARE = 0.6  # of the expected tokens of a prompt; a server that reads fewer cuts prompts
+MOST_TOKENS = 1.6  # tokens per estimated token, for tokenizers with a token per digit
+log = logging.getLogger(__name__)
 AskedCallback = Callable[[TextRequest], None]  # called with every request
 RepliedCallback = Callable[[int], None]  # called with the number of new replies
 
@@ -108,6 +112,7 @@ class TextPlayer(Player):
         self.max_tokens = whole_number("max_tokens", max_tokens)
         self.asked, self.replied = asked, replied
         self.tallies: list[Tally] = []
+        self._most_tokens = 1.0  # largest number of tokens of a prompt so far, relative to the estimate
 
     def begin(self, seat: Seat) -> None:
         """Prepare for a batch of episodes; see Player."""
@@ -224,6 +229,7 @@ class TextPlayer(Player):
             decisions[row] = decided
             valid += good
             script.answered(decided)
+        self._watch_prompts(reply, tokens)
         if speaks:
             good = valid_message(request, reply.message)
             said = list(reply.message or []) if good else []
@@ -232,6 +238,22 @@ class TextPlayer(Player):
             messages[row] = regular(messages[row][None])[0]
             script.said(messages[row])
         self.tallies[-1].note(request, reply, tokens, valid, asked=decides + speaks)
+
+    def _watch_prompts(self, reply: TextReply, estimate: int) -> None:
+        """Warn, once per model, if a server reads far fewer tokens than a prompt has."""
+        if reply.usage is None or not reply.usage.prompt_tokens or self.model.cuts_prompts:
+            return
+        ratio = reply.usage.prompt_tokens / estimate
+        self._most_tokens = min(MOST_TOKENS, max(self._most_tokens, ratio))
+        if ratio < LEAST_SHARE * self._most_tokens:
+            self.model.cuts_prompts = True
+            log.warning(
+                "%s counts %d tokens in a prompt for which icy estimates %d, so it may cut long prompts: give it a "
+                "longer context (for Ollama, num_ctx). --dry-run prints the longest prompt.",
+                self.model.name,
+                reply.usage.prompt_tokens,
+                estimate,
+            )
 
 
 class TextListener(TextPlayer):

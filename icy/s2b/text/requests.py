@@ -63,6 +63,8 @@ class TextReply:
         cached: whether the answer was loaded from disk.
         finish: reason why the text ends, if the model reports it: "stop"; "length" for the largest number of tokens;
             "content_filter" and others.
+        model: the model that answered, as a server reports it; None if unknown.
+        fingerprint: the server's fingerprint of the model and its settings (`system_fingerprint`); None if unknown.
     """
 
     decision: int | None
@@ -72,6 +74,8 @@ class TextReply:
     usage: Usage | None = None
     cached: bool = False
     finish: str | None = None
+    model: str | None = None
+    fingerprint: str | None = None
 
 
 def valid_decision(request: TextRequest, decision: object) -> bool:

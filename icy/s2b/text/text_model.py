@@ -4,6 +4,8 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from icy.core.checks import whole_number
@@ -90,6 +92,10 @@ class TextModel:
         retried: number of failed tries that were repeated.
         reads_text: whether `icy.s2b.text.prompt.parse` reads decision and message from the text of an answer; saved
             answers are then parsed again.
+        remote: whether a server answers, which may change its model while its address and name remain.
+        cuts_prompts: whether the model was seen to read far fewer tokens than a prompt has.
+        registration: name, version and settings of a model that user code registered. It is part of the cache's keys.
+        note_answers: called after answers, so that values that the code itself changes do not make another model.
     """
 
     name = ""
@@ -97,6 +103,10 @@ class TextModel:
     worth_keeping = True
     retried = 0
     reads_text = False
+    remote = False
+    cuts_prompts = False
+    registration: Mapping[str, object] = MappingProxyType({})
+    note_answers: Callable[[], None] = staticmethod(lambda: None)
 
     def begin(self, seat: Seat) -> None:
         """Prepare for a batch of episodes. A model that uses only the prompts need not implement it."""
@@ -113,6 +123,10 @@ class TextModel:
     def identity(self) -> dict[str, object]:
         """Return all that answers depend on except the request, for JSON. It is part of the cache's keys."""
         return {"model": self.name}
+
+    def description(self) -> dict[str, object]:
+        """Return the server's present description of a remote model, for JSON. It is part of the cache's keys."""
+        return {}
 
 
 class FunctionModel(TextModel):
@@ -176,6 +190,15 @@ def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
     if not isinstance(made, TextModel):
         raise PluginError(f"{entry.qualified} is a {type(made).__name__}; derive it from icy.s2b.TextModel.")
     made.name = made.name or name
+    if entry.origin.partition(".")[0] != "icy":  # icy's own models have a complete identity
+        made.registration = {
+            "name": name,
+            "version": entry.full_version,
+            **settings.sampling,
+            "constrain": settings.constrain,
+            "body": dict(settings.body),
+        }
+        made.note_answers = partial(entry.note_changes, entry.parts)
     return made
 
 
@@ -183,7 +206,7 @@ def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
 
 
 def in_threads(
-    function: Callable[[T, threading.Event], R], things: Sequence[T], threads: int
+    function: Callable[[T, threading.Event], R], things: Sequence[T], threads: int, seconds: float | None = None
 ) -> Iterator[tuple[int, R]]:
     """Call a function on things in several threads; yield each thing's index and result as they arrive.
 
@@ -194,6 +217,10 @@ def in_threads(
         function: called with a thing and an event, which is set when failed tries should not be repeated.
         things: the arguments of the calls.
         threads: number of calls at once.
+        seconds: largest time between two results; None for no limit.
+
+    Raises:
+        TimeoutError: no result arrived in time. Running calls are not waited for.
     """
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[int, R | None, BaseException | None]] = queue.SimpleQueue()
@@ -218,18 +245,21 @@ def in_threads(
     for _ in range(workers):
         threading.Thread(target=work, daemon=True).start()
     try:
-        yield from _until_all_end(done, workers)
+        yield from _until_all_end(done, workers, seconds)
     finally:
         ending.set()
 
 
 def _until_all_end(
-    done: queue.SimpleQueue[tuple[int, Any, BaseException | None]], workers: int
+    done: queue.SimpleQueue[tuple[int, Any, BaseException | None]], workers: int, seconds: float | None
 ) -> Iterator[tuple[int, Any]]:
     """Yield results until all workers have ended, and then raise the first error, if any."""
     first: BaseException | None = None
     while workers:
-        place, result, error = done.get()
+        try:
+            place, result, error = done.get(timeout=seconds)
+        except queue.Empty:
+            raise TimeoutError from None
         if error is not None:
             first = first or error
         elif place < 0:

@@ -45,11 +45,12 @@ class LinkFaults:
                 "Nobody can take part yet: test the link of the platform first. `icy study serve` prints the test link."
             )
         if self.visits and self.last:
+            other = "" if "malformed" not in self.visits else " id_pattern in [platform] accepts other ids."
             total = counted(sum(self.visits.values()), "visit", "were")
             why = listed([f"{self.visits[reason]} {text}" for reason, text in REASONS.items() if reason in self.visits])
             found.append(
                 f"{total} turned away because of the link: {why}; the last was at {readable(self.last)}. "
-                "Check the link on the platform."
+                f"Check the link on the platform.{other}"
             )
         return found
 

@@ -172,7 +172,8 @@ class Recruiting:
         name: "link", "kiosk", "prolific", "mturk" or "sona".
         id_parameter: parameter of the link that contains a person's id; the default depends on the platform.
         id_pattern: regular expression of ids, as in "[0-9]{6}". The default depends on the platform: 24 hexadecimal
-            digits for Prolific, capital letters and digits for MTurk. People with other ids are refused.
+            digits for Prolific, capital letters and digits for MTurk, a text with a digit for others, because
+            placeholders are words. People with other ids are refused; ".+" accepts words.
         needs_id: whether people need an id to take part; the default depends on the platform. A pilot never needs ids.
         return_to: address to which people return at the end; {id} and {code} are replaced by the person's id and code.
         codes: completion codes by outcome: "complete", "declined", "failed_check", "withdrawn", "full", "device".

@@ -19,11 +19,13 @@ PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # MTurk's assignment id in a preview
 MTURK_SITES = (Site("https", "www.mturk.com", 443), Site("https", "workersandbox.mturk.com", 443))  # accept submissions
 MTURK_FRAMES = ("https://www.mturk.com", "https://workersandbox.mturk.com", "https://worker.mturk.com")
 PROLIFIC = "https://app.prolific.com/submissions/complete"
-ANY_ID = "(?!.*://).+"  # any text except an address, for platforms without a documented format of ids
+ANY_ID = r"(?!.*://)(?=.*\d).+"  # a text with a digit, except an address, for platforms without a format of ids
 
-# Placeholders that templates and programs leave instead of an id. They do not identify a person.
+# Placeholders that templates and programs leave instead of an id. They do not identify a person. These patterns cannot
+# list all of them, but placeholders are words. So an id without digits is accepted only if `id_pattern` allows it.
 WORDS = re.compile(
-    r"undefined|null|none|nil|nan|n/a|na|true|false|unknown|anonymous|empty|missing|blank|default|todo|tbd|"
+    r"((undefined|null|none|nil|nan|n/a|na|true|false|unknown|anonymous|empty|missing|blank|default|todo|tbd|"
+    r"placeholder)[ _-]?)+|"
     r"(\w*[ _-])?not[ _-](available|set|found|filled)"
 )
 NAMES = re.compile(  # names of parameters, as in PROLIFIC_PID
@@ -76,7 +78,7 @@ PLATFORMS: Mapping[str, Platform] = {
     "mturk": Platform(
         "workerId",
         needs_id=True,
-        id_pattern="[A-Z0-9]+",
+        id_pattern="(?=.*[0-9])[A-Z0-9]+|A[A-Z]{11,}",  # ids of workers begin with A, and most have digits
         case="upper",
         extra={"assignmentId": "assignment", "hitId": "hit", "turkSubmitTo": "submit_to"},
         frames=MTURK_FRAMES,
@@ -177,6 +179,7 @@ def is_placeholder(text: str) -> bool:
         >>> [is_placeholder(text) for text in ("${e://Field/PID}", "[PID]", "null", "WORKER_ID", "5f1c", "Anna-7")]
         [True, True, True, True, False, False]
     """
+    text = unicodedata.normalize("NFKC", text)  # full-width letters
     word = text.strip("()\"'` ").lower()
     return bool(
         not any(letter.isalnum() for letter in text)

@@ -38,6 +38,7 @@ class Answer:
     seconds: float = 0.0
     cut: bool = False
     drip: float = 0.0  # seconds between single bytes
+    slow_headers: float = 0.0  # seconds between the lines of 100 headers
 
 
 def said(content: Any, **more: Any) -> Answer:
@@ -61,16 +62,17 @@ YES = '{"decision": 0}'
 
 @dataclass
 class StandIn:
-    """A running server: its URL, all requests so far, and how many were under way at once at most."""
+    """A running server: its URL, all requests so far, how many were under way at once, and lists of models so far."""
 
     url: str
     asked: list[Asked] = field(default_factory=list)
     most_at_once: int = 0
+    listed: int = 0
 
 
 @contextlib.contextmanager
-def serving(answering: Answering) -> Iterator[StandIn]:
-    """Run a server in a thread, which answers as the function says."""
+def serving(answering: Answering, models: Callable[[], Answer] | None = None) -> Iterator[StandIn]:
+    """Run a server in a thread, which answers as the function says, and lists its models if it can."""
     lock, now = threading.Lock(), [0]
 
     class Handler(BaseHTTPRequestHandler):
@@ -79,6 +81,10 @@ def serving(answering: Answering) -> Iterator[StandIn]:
 
         def do_CONNECT(self) -> None:  # as a proxy that refuses
             self.send(failed(502))
+
+        def do_GET(self) -> None:
+            here.listed += 1
+            self.send(failed(404) if models is None or self.path != "/v1/models" else models())
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -100,6 +106,10 @@ def serving(answering: Answering) -> Iterator[StandIn]:
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name.replace("_", "-"), value)
+                for number in range(100 if answer.slow_headers else 0):
+                    self.send_header(f"X-{number}", "x")
+                    self.flush_headers()
+                    time.sleep(answer.slow_headers)
                 self.send_header("Content-Length", str(len(answer.body) + 10 * answer.cut))
                 self.end_headers()
                 if not answer.drip:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from icy.core.errors import IcyError, InvalidSettingError
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_text, text_model
 from icy.s2b.text.cache import CachedModel
 from icy.s2b.text.http import ServerError, all_answers, grammar, schema
+from icy.s2b.text.prompt import estimated_tokens
 from icy.s2b.text.requests import Choices, Usage
 from icy.s2b.text.text_model import CONSTRAINTS
 from tests.s2b.text.server import YES, Answer, Answering, Asked, StandIn, chosen, failed, said, serving
@@ -143,6 +145,121 @@ def test_a_refusal_is_not_repeated(status: int, said_of_it: str) -> None:
     assert said_of_it in str(raised.value)
 
 
+NOT_FOUND = {  # words of servers that do not have a model
+    "OpenAI": (404, "The model `gpt-9` does not exist or you do not have access to it."),
+    "vLLM": (404, "The model `llama-3.1-9b` does not exist."),
+    "Ollama": (404, 'model "llama9" not found, try pulling it first'),
+    "Ollama, newer": (404, "model 'llama9' not found"),
+    "LM Studio": (400, 'Invalid model identifier "llama9". Please specify a valid downloaded model.'),
+    "LM Studio, empty": (404, "No models loaded. Please load a model in the developer page or use 'lms load'."),
+    "OpenRouter": (400, "meta/llama-9 is not a valid model ID"),
+    "OpenRouter, provider": (404, "No endpoints found for meta/llama-9."),
+    "Mistral": (400, "Invalid model: mistral-9"),
+    "Anthropic": (404, "model: claude-9"),
+    "Azure": (404, "The API deployment for this resource does not exist."),
+    "LiteLLM": (400, "/chat/completions: Invalid model name passed in model=llama9"),
+    "Gemini": (404, "models/gemini-9 is not found for API version v1main"),
+    "Together": (404, "Unable to access model llama9."),
+    "llama.cpp": (400, "model not found"),
+}
+TOO_LONG = {  # words of servers about the length of prompts
+    "vLLM": (
+        400,
+        "This model's maximum context length is 2048 tokens. However, you requested 3000 tokens (2000 in the messages, "
+        "1000 in the completion). Please reduce the length of the messages or completion.",
+    ),
+    "vLLM, newer": (400, "The decoder prompt (length 5000) is longer than the maximum model length of 2048."),
+    "vLLM, nothing left": (400, "max_tokens must be at least 1, got -200."),
+    "OpenAI": (400, "max_tokens is too large: 99999. This model supports at most 16384 completion tokens."),
+    "llama.cpp": (400, "the request exceeds the available context size, try increasing it"),
+    "llama.cpp, older": (500, "the request exceeds the available context size. try increasing the context size"),
+    "TGI": (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"),
+    "TGI, inputs": (422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 2000"),
+    "LM Studio": (400, "The model is loaded with context length of only 4096 tokens, which is not enough."),
+    "Anthropic": (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+    "OpenRouter": (400, "This endpoint's maximum context length is 8192 tokens."),
+    "SGLang": (400, "The input (5000 tokens) is longer than the model's context length (4096 tokens)."),
+    "Mistral": (400, "Prompt contains 40000 tokens, too large for model with 32768 maximum context length"),
+    "Gemini": (400, "The input token count (40000) exceeds the maximum number of tokens allowed (32768)."),
+    "Cohere": (400, "too many tokens: total number of tokens in the prompt cannot exceed 4081"),
+    "Bedrock": (400, "Input is too long for requested model."),
+    "Groq": (413, "Please reduce the length of the messages or completion."),
+}
+OTHERS = {  # other refusals: advice on the field that the server names
+    "wrong URL, Ollama": (404, "404 page not found", "The URL ends before /chat/completions"),
+    "wrong URL, FastAPI": (404, "Not Found", "The URL ends before /chat/completions"),
+    "wrong URL, OpenAI": (404, "Invalid URL (POST /v1/x/chat/completions)", "The URL ends before"),
+    "wrong URL, Express": (404, "Cannot POST /models/chat/completions", "The URL ends before"),
+    "temperature": (
+        400,
+        "Unsupported value: 'temperature' does not support 0.7 with this model. Only the default (1) is supported.",
+        "--body temperature=null removes this field",
+    ),
+    "top_p": (422, "body.top_p: Input should be less than or equal to 1", "--body top_p=null removes this field"),
+    "seed": (400, "Unrecognized request argument supplied: seed", "--body seed=null removes this field"),
+    "format": (400, "'response_format' of type json_schema is not supported with this model", "another --constrain"),
+    "grammar": (400, "failed to parse grammar", "another --constrain"),
+    "schema": (400, "Invalid schema for response_format 'answer': the schema exceeds 500 values.", "--constrain"),
+}
+ADVICE = {
+    **{
+        f"model, {name}": (*said_, "The name after # must be a model of the server")
+        for name, said_ in NOT_FOUND.items()
+    },
+    **{f"long, {name}": (*said_, "must fit the model's context") for name, said_ in TOO_LONG.items()},
+    **OTHERS,
+}
+
+
+@pytest.mark.parametrize(("status", "words", "advice"), ADVICE.values(), ids=ADVICE)
+def test_advice_follows_the_words_of_the_server(status: int, words: str, advice: str) -> None:
+    with serving(lambda asked: failed(status, words)) as server, pytest.raises(ServerError) as raised:
+        ask(server, retries=0)
+    assert advice in str(raised.value)
+    every = (
+        "The name after #",
+        "must fit the model",
+        "The URL ends",
+        "=null removes this field",
+        "another --constrain",
+    )
+    assert sum(one in str(raised.value) for one in every) == 1
+
+
+def test_a_missing_model_is_reported_with_the_models_of_the_server() -> None:
+    models = Answer(json.dumps({"data": [{"id": f"m{n}"} for n in range(10)]}).encode())
+    refusal = failed(404, "model not found")
+    with serving(lambda asked: refusal, lambda: models) as server, pytest.raises(ServerError) as raised:
+        ask(server)
+    assert "not 'some/model'. The server's models: m0, m1, m2, m3, m4, m5, m6 and m7, and 2 more." in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("count", "warns"),
+    [
+        (lambda estimate: 300, True),
+        (lambda estimate: min(estimate, 400), True),
+        (lambda estimate: min(int(1.5 * estimate), 500), True),
+        (lambda estimate: estimate, False),
+        (lambda estimate: int(0.8 * estimate), False),
+        (lambda estimate: int(1.6 * estimate), False),
+        (lambda estimate: estimate + 900, False),  # a system prompt
+        (lambda estimate: 0, False),  # not counted
+    ],
+    ids=["300", "400", "digits, 500", "all", "few", "digits", "system", "none"],
+)
+def test_a_server_that_cuts_prompts_is_noticed_once(count: Any, warns: bool, caplog: pytest.LogCaptureFixture) -> None:
+    def answering(asked: Asked) -> Answer:
+        usage = {"prompt_tokens": count(estimated_tokens(asked.prompt)), "completion_tokens": 5}
+        return chosen({"message": {"content": YES}}, usage)
+
+    with serving(answering) as server:
+        model = text_model(f"{server.url}#m", TextSettings(**QUICK))
+        for _ in range(2):
+            evaluate_text(model, episodes=2, seeds=1, most=3)
+    assert caplog.text.count("it may cut long prompts") == warns
+
+
 @pytest.mark.parametrize("form", ["seconds", pytest.param("date", marks=pytest.mark.slow)])
 def test_the_server_says_how_long_to_wait(form: str) -> None:
     def answering(asked: Asked) -> Answer:
@@ -155,11 +272,38 @@ def test_the_server_says_how_long_to_wait(form: str) -> None:
     assert time.monotonic() - started >= 0.3
 
 
-@pytest.mark.parametrize("slow", [said(YES, seconds=0.6), said(YES, drip=0.02)], ids=["silent", "byte by byte"])
+SLOW = {
+    "silent": said(YES, seconds=0.6),
+    "byte by byte": said(YES, drip=0.02),
+    "headers": said(YES, slow_headers=0.05),
+    "headers of a refusal": replace(failed(404), slow_headers=0.05),
+    "body of a refusal": replace(failed(404), drip=0.05),
+}
+
+
+@pytest.mark.parametrize("slow", SLOW.values(), ids=SLOW)
 def test_an_answer_that_takes_too_long_is_asked_for_again(slow: Answer) -> None:
     with serving(in_turn(slow)) as server:
         assert ask(server, timeout=0.25, retries=50).decision == 0  # a busy machine answers late more than once
     assert len(server.asked) >= 2
+
+
+@pytest.mark.parametrize("slow", ["host name", "headers", "proxy", "redirect"])
+def test_the_timeout_holds_for_the_whole_request(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drip = {"slow_headers": 0.05}
+    moved = replace(failed(302), headers={"Location": "/v1/other"}, **drip)
+    with serving(lambda asked: moved if slow == "redirect" else said(YES, **drip)) as server:
+        url = server.url
+        if slow == "host name":
+            monkeypatch.setattr("socket.getaddrinfo", lambda *given, **more: time.sleep(5))
+        if slow == "proxy":
+            monkeypatch.delenv("no_proxy")
+            monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
+            url = "http://nowhere.example/v1"
+        started = time.monotonic()
+        with pytest.raises(ServerError, match=r"gives no answer within 0\.3 s"):
+            text_model(f"{url}#m", TextSettings(timeout=0.3, retries=0)).reply(TextRequest("?", DECIDE))
+        assert time.monotonic() - started < 3
 
 
 def test_a_server_that_is_not_there_is_said_at_once() -> None:
@@ -229,7 +373,8 @@ def test_a_run_that_failed_goes_on_where_it_ended(tmp_path: Path) -> None:
         moved._identity = cached(server, tmp_path)._identity  # which stands at another port now
         rest = evaluate_text(moved, **game)
         again = evaluate_text(moved, **game)
-    assert len(second.asked) == rest.counts["requests"].sum() - answered
+    batches = 2  # each first asks the server for its model
+    assert len(second.asked) == rest.counts["requests"].sum() - answered + batches
     assert rest.counts["cached"].sum() == answered
     assert again.counts["cached"].sum() == again.counts["requests"].sum()
     assert again.cost(1, 1) == (again.counts["requests"].sum() * 105 / 1e6, 0.0)
@@ -270,7 +415,7 @@ def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
         thought = '<think>maybe {"decision": 1} or'
         model.path(request).write_text(json.dumps(before | {"raw": thought}))
         assert model.reply(request) == TextReply(None, None, thought, usage=Usage(100, 5), cached=True)
-    assert server.asked == []
+    assert len(server.asked) == 1  # which asks for the model
 
 
 def test_the_name_of_a_file_is_that_of_earlier_versions(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,20 @@ def test_a_local_model_plays(folder: Path) -> None:
     rows = evaluate_text(f"transformers#{folder}", episodes=2, seeds=1, dimensions=2, most=2).table()
     assert rows["invalid"].tolist() == [0.0]
     assert rows["prompt_tokens"][0] > 500
+
+
+@installed
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "generation_config.json"])
+def test_files_of_the_folder_are_part_of_the_identity(folder: Path, tmp_path: Path, file: str) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    before = text_model(f"transformers#{copy}").identity()
+    (copy / file).touch()
+    assert text_model(f"transformers#{copy}").identity() == before
+    content = (copy / file).read_bytes()
+    changed = content[:-1] + bytes([content[-1] ^ 1]) if file == "model.safetensors" else content + b" "
+    (copy / file).write_bytes(changed)
+    assert text_model(f"transformers#{copy}").identity() != before
 
 
 @installed

@@ -60,40 +60,13 @@ MARKERS = [  # of a thought: what opens and what closes it
     ("<| begin of thought |>", "<| end of thought |>"),
     ("<|think_open|>", "<|think_close|>"),
     ("<deliberation>", "</deliberation>"),
-    ("<brainstorm>", "</brainstorm>"),
-    ('<details type="reasoning">', "</details>"),
-    ('<details type="reasoning" done="true" duration="3">\n<summary>Thought</summary>', "</details>"),
-    ("<details>\n<summary>Thinking process</summary>\n", "</details>"),
-    ('<div class="thinking-block">', "</div>"),
-    ("<section role=analysis>", "</section>"),
-    ("```thinking\n", "\n```\n"),
-    (r"\begin{thinking}", r"\end{thinking}"),
-    ("<|im_start|>think\n", "<|im_end|>\n<|im_start|>assistant\n"),
-    ("<|start_header_id|>thinking<|end_header_id|>", "<|eot_id|><|start_header_id|>assistant<|end_header_id|>"),
-    ("<longcat_think>", "</longcat_think>"),
-    ("<antThinking>", "</antThinking>"),
-    ("<thinking>", "</thinking>"),
-    ("\u2039\uff5cbegin\u2581of\u2581thinking\uff5c>", "\u2039\uff5cend\u2581of\u2581thinking\uff5c>"),
-    ("<\uff5cbegin\u2581of\u2581thinking\uff5c>", "<\uff5cend\u2581of\u2581thinking\uff5c>"),
-    ("\uff1cthink\uff1e", "\uff1c/think\uff1e"),
-    ("&lt;think&gt;", "&lt;/think&gt;"),
-    ("&#60;think&#62;", "&#60;/think&#62;"),
-    ("&amp;lt;think&amp;gt;", "&amp;lt;/think&amp;gt;"),
-    ("\\u003cthink\\u003e", "\\u003c/think\\u003e"),
-    ("&lt;think&gt;", "</think>"),
-    ("<think>", "<\\/think>"),
-    ("\u3010think\u3011", "\u3010/think\u3011"),
-    ("\u27e8think\u27e9", "\u27e8/think\u27e9"),
-    ("{thinking}", "{/thinking}"),
-    ("[[think]]", "[[/think]]"),
-    ("<<think>>", "<</think>>"),
-    ("<self_reflection>", "</self_reflection>"),
-    ("<deepThought>", "</deepThought>"),
-    ("<ThinkingProcess>", "</ThinkingProcess>"),
-    ("<reasoning_trace id='1'>", "</reasoning_trace>"),
-    ("<| begin of thought |>", "<| end of thought |>"),
-    ("<|think_open|>", "<|think_close|>"),
-    ("<deliberation>", "</deliberation>"),
+    ("<!-- thinking -->", "<!-- /thinking -->"),
+    ("\u300athink\u300b", "\u300a/think\u300b"),
+    ("[BEGIN THOUGHT]", "[END THOUGHT]"),
+    ("[Start thinking]", "[End thinking]"),
+    ("<\u601d\u8003>", "</\u601d\u8003>"),
+    ("<inner_voice>", "</inner_voice>"),
+    ("<plan>", "</plan>"),
     ("<brainstorm>", "</brainstorm>"),
     ('<details type="reasoning">', "</details>"),
     ('<details type="reasoning" done="true" duration="3">\n<summary>Thought</summary>', "</details>"),
@@ -107,19 +80,21 @@ MARKERS = [  # of a thought: what opens and what closes it
     ("analysis", "assistantfinal"),
 ]
 HEADINGS = [  # of a first line
-    *("Thinking...\n", "Thinking\u2026\n", "## Thinking\n", "**Thinking**\n", "### Thought Process:\n", "*Reasoning*\n"),
-    *("Thinking Process:\n\n", "# Analysis\n", "> Thought for 12 seconds\n", "__Chain of thought__\n", "My reasoning:\n"),
-    *("\U0001f4ad Thinking...\n", "(thinking)\n", "Reasoning\n---------\n", "Let's see.\n"),
-][:-1]
-WEAK = ("</details>", "</div>", "</section>", "\n```\n")  # which close other things too
-TAGS = (
-    *("think", "thinking", "thinking_process", "thought", "thoughts", "thought_process", "reason", "reasoning"),
-    *("reflect", "reflection", "analysis", "scratchpad", "rationale", "chain_of_thought", "cot", "inner_monologue"),
-    *("inner_thoughts", "monologue", "seed:think", "seed:cot_budget_reflect", "planning", "pondering", "re-analysis"),
-)
-HEADINGS = [  # of a first line
-    *("Thinking...\n", "Thinking\u2026\n", "## Thinking\n", "**Thinking**\n", "### Thought Process:\n", "*Reasoning*\n"),
-    *("Thinking Process:\n\n", "# Analysis\n", "> Thought for 12 seconds\n", "__Chain of thought__\n", "My reasoning:\n"),
+    *(
+        "Thinking...\n",
+        "Thinking\u2026\n",
+        "## Thinking\n",
+        "**Thinking**\n",
+        "### Thought Process:\n",
+        "*Reasoning*\n",
+    ),
+    *(
+        "Thinking Process:\n\n",
+        "# Analysis\n",
+        "> Thought for 12 seconds\n",
+        "__Chain of thought__\n",
+        "My reasoning:\n",
+    ),
     *("\U0001f4ad Thinking...\n", "(thinking)\n", "Reasoning\n---------\n", "Let's see.\n"),
 ][:-1]
 WEAK = ("</details>", "</div>", "</section>", "\n```\n")  # which close other things too
@@ -170,6 +145,15 @@ def test_text_after_thoughts_is_found(text: str, rest: str | None) -> None:
     assert without_thoughts(text) == rest
 
 
+@pytest.mark.parametrize(
+    "heading", ["**Thinking:** ", "(Thinking) ", "Thought: ", "Thinking: ", "\u601d\u8003\uff1a", "*thinks* "]
+)
+def test_a_heading_in_a_line_opens_a_thought(heading: str) -> None:
+    assert parse(f"{heading}{MAYBE}").decision is None
+    assert parse(f"{heading}{MAYBE}\nAnswer: {FINAL}").decision == 0
+    assert parse(f"{heading}they match. {FINAL}").decision == 0
+
+
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_a_heading_opens_a_thought(heading: str) -> None:
     def decision(text: str) -> int | None:
@@ -192,9 +176,13 @@ def test_a_heading_opens_a_thought(heading: str) -> None:
         'I think so: {"decision": 0}',
         'I think it is yes.\n{"decision": 0}\nThanks for the game!',
         'Reasoning: they match. {"decision": 0}',
+        '**Reasoning:** they match. {"decision": 0}',
+        '**Analysis**: they match.\n\n{"decision": 0}',
         'Analysis: they match. {"decision": 0} is right.',
         '{"reasoning": "maybe 1", "decision": 0}',
         '{reasoning: 1} {"decision": 0}',
+        '{"thinking":\n "maybe 1",\n "decision": 0}\nDone.',
+        'Reasoning: they match. {"decision": 0} is right.',
         '{"thought": "<b>", "decision": 0, "message": [1, 2]}',
         'The thinker <b>says</b> [1] {"decision": 0}',
         'They see <details>numbers</details> {"decision": 0}',
@@ -215,7 +203,7 @@ def test_other_answers_are_read(text: str) -> None:
 
 def test_long_texts_are_read_in_linear_time() -> None:
     for piece in ("<", "[think", "<a ", "&lt;", "{", "<|", "\n```", "think ", "\n**", "done "):
-        assert parse(f"{piece * 20_000}0").decision is None
+        assert parse(f"{piece * 4_000}0").decision is None
 
 
 @given(st.text(), st.sampled_from([one for one in MARKERS[:-1] if one[1] not in WEAK]))

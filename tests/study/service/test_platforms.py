@@ -58,7 +58,13 @@ PLACEHOLDERS = [
     *("unknown", "anonymous", "PROLIFIC_PID", "prolific_pid", "workerId", "WORKERID", "survey_code", "PID", "id", "ID"),
     *("participantId", "participant-id", "Participant ID", "your_id", "ASSIGNMENT_ID_NOT_AVAILABLE"),
     *("WORKER_ID_NOT_AVAILABLE", "xxxx", "XXXXXXXXXXXXXX", "0" * 24, "f" * 24, "-", "...", "???", "--", "\u2014"),
-    *("", " ", "\u200b", "\0"),
+    *("", " ", "\u200b", "\0", "placeholder", "PLACEHOLDER", "nullnull", "undefined-null", "\uff4e\uff55\uff4c\uff4c"),
+    *("\uff50\uff49\uff44", "\uff3bPID\uff3d", "\uff24\uff25\uff26\uff21\uff35\uff2c\uff34"),
+]
+WORDS = [  # names of parameters, which platforms may leave in place of ids
+    *("PARTICIPANT_LABEL", "IDENTIFIER", "MID", "LUCID_RID", "transaction_id", "TOKEN", "rid", "psid", "AID", "subId"),
+    *("panelist", "EMAIL", "hash", "Random ID", "ExternalDataReference", "username", "your-code-goes-here", "prolific"),
+    *("respondent_token", "tid", "CINT_ID", "m_id", "RespondentGuid", "kennung", "identifiant", "worker", "Test"),
 ]
 
 
@@ -69,6 +75,14 @@ def test_placeholders_are_not_ids(text: str) -> None:
         found = visit_of(platform, "", {name: f" {text} "})
         assert (found.external, found.fault) == ("", "placeholder")
         assert visit_of(platform, "", {name: text}, id_pattern=".*").fault == "placeholder"  # with any pattern
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_words_are_not_ids_without_a_pattern_that_allows_them(text: str) -> None:
+    for platform in ("link", "prolific", "mturk", "sona"):
+        found = visit_of(platform, "", {PLATFORMS[platform].id_parameter: text})
+        assert found.external == ""
+        assert found.fault
 
 
 @pytest.mark.parametrize(
@@ -96,11 +110,12 @@ def test_ids_that_do_not_match_the_platform_are_malformed(platform: str, text: s
         ("prolific", "\u200b60a1c9d5e8f70b2a3c4d5e6f\n", "60a1c9d5e8f70b2a3c4d5e6f"),
         ("mturk", "a3k9xw2mno7qrs", "A3K9XW2MNO7QRS"),
         ("sona", "48213", "48213"),
-        ("link", "Müller, Hans", "Müller, Hans"),
-        ("link", "Mu\u0308ller, Hans", "Müller, Hans"),
+        ("mturk", "abcdefghijklmn", "ABCDEFGHIJKLMN"),
+        ("link", "Müller 2, Hans", "Müller 2, Hans"),
+        ("link", "Mu\u0308ller 2, Hans", "Müller 2, Hans"),
         *(
             ("link", text, text)
-            for text in ("7", "abc", "ABC", "a-b_c=", "-V1StGXR8_Z5jdHi6B-myT-", "anna@x.example", "100")
+            for text in ("7", "w01", "ABC1", "a-b_3=", "-V1StGXR8_Z5jdHi6B-myT-", "anna2@x.example", "100", "\u0663")
         ),
     ],
 )
@@ -114,6 +129,9 @@ def test_a_study_may_have_its_own_pattern_of_ids() -> None:
     assert visit_of("link", "", {"id": "12345"}, "[0-9]{6}").fault == "malformed"
     assert visit_of("link", "", {"id": "1234567"}, "[0-9]{6}").fault == "malformed"
     assert visit_of("mturk", "", {"workerId": "ab,c"}, "[A-Z,]+").external == "AB,C"
+    for word in ("anna", "Müller, Hans", "anna@x.example"):
+        assert visit_of("link", "", {"id": word}).fault == "malformed"
+        assert visit_of("link", "", {"id": word}, ".+").external == word
 
 
 def test_placeholders_in_other_parameters_are_left_out() -> None:

@@ -7,15 +7,16 @@ import base64
 import binascii
 import contextlib
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -36,6 +37,7 @@ log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")  # headers that a proxy adds to a request
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+CHARSET = re.compile(r"""charset[*0-9]*\s*=[\s"']*([^\s"';]*)""", re.IGNORECASE)
 HOUR = 3600.0  # seconds
 ERROR_TEXTS = {400: "hurry", 403: "forbidden", 404: "not_found", 405: "not_found", 413: "large", 429: "often"}
 
@@ -124,9 +126,24 @@ def _post_endpoint(desks: dict[str, Desk], action: FormAction) -> Endpoint:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Return the text fields of a form, and ignore files."""
-    async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BODY) as form:
-        return {name: value for name, value in form.multi_items() if isinstance(value, str)}
+    """Return the text fields of a form, without NUL characters.
+
+    Raises:
+        HTTPException: the form is not in UTF-8 or not complete, or it has files or too many fields.
+    """
+    given = request.headers.get("content-type", "")
+    if any(name.lower() not in ("utf-8", "utf8") for name in CHARSET.findall(given)):
+        raise HTTPException(400)
+    try:
+        text = (await request.body()).decode()
+        if given.partition(";")[0].strip().lower() == "application/x-www-form-urlencoded":
+            items = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+        else:
+            async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BODY) as form:
+                items = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+    except (ValueError, ClientDisconnect):  # a client that closed the connection gets no reply
+        raise HTTPException(400) from None
+    return {name: value.replace("\0", "") for name, value in items}
 
 
 def _front(desks: dict[str, Desk]) -> Endpoint:
@@ -224,7 +241,10 @@ def _back(desk: Desk, request: Request) -> str:
     if request.method == "GET":
         own, query = desk.web.address(request.url.path.lstrip("/")), request.url.query
         return f"{own}?{query}" if query else own
-    page = urlsplit(request.headers.get("referer", ""))
+    try:
+        page = urlsplit(request.headers.get("referer", ""))
+    except ValueError:  # a bracket that is not closed
+        page = urlsplit("")
     if page.path == desk.address() or page.path.startswith(f"{desk.address()}/"):
         return f"{page.path}?{page.query}" if page.query else page.path
     token = request.path_params.get("token")

@@ -22,7 +22,7 @@ from tests.study.service.web.helpers import HOST, Browser, browsing, without_lim
 
 T = words("en")
 WORKER = "A3K9XW2MNO7QRS"
-GOOD = {"prolific": pid(1), "mturk": WORKER, "sona": "48213", "link": "anna"}
+GOOD = {"prolific": pid(1), "mturk": WORKER, "sona": "48213", "link": "w01"}
 SPOILED = ["", "{{%PROLIFIC_PID%}}", "${e://Field/PROLIFIC_PID}", "undefined", "null", "[PID]", "%%ID%%", "WORKERID"]
 
 

@@ -142,7 +142,7 @@ def test_axe_finds_nothing_on_the_other_pages(width: int, scheme: str, tmp_path:
         look("done-prolific")
         page.goto(f"{root}/by-mturk?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
         look("preview-mturk")
-        agree("by-mturk?workerId=W&assignmentId=A&turkSubmitTo=https://www.mturk.com")
+        agree("by-mturk?workerId=A1W&assignmentId=A&turkSubmitTo=https://www.mturk.com")
         answer(right=True)
         press(page, T.start.begin)
         page.get_by_label(T.game.question).wait_for()
