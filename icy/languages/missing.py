@@ -44,7 +44,9 @@ def without_missing(
     if not left:
         raise InvalidSettingError("Every row has a missing value, so no row remains.")
     chosen = [None if entries is None else _select_rows(entries, left) for entries in sides]
-    return chosen[0], _select_rows(messages, left), chosen[2], replace(rule, place=lambda row: rule.place(left[row]))
+    lengths = None if rule.lengths is None else _select_rows(rule.lengths, left)
+    rule_of_rest = replace(rule, place=lambda row: rule.place(left[row]), lengths=lengths)
+    return chosen[0], _select_rows(messages, left), chosen[2], rule_of_rest
 
 
 def _has_gap(entry: object, padded: bool = False) -> bool:

@@ -84,7 +84,7 @@ class Table:
                 one.
             weights: number of times each row counts, [N] numbers of at least 0, such as counts or frequencies; rows
                 with weight 0 are dropped. By default the weights of the Table, or 1 for each row.
-            **reading: further options of the reading rule: `tokens`, `start`, `pad`, `one_hot`, `argmax`,
+            **reading: further options of the reading rule: `tokens`, `start`, `pad`, `lengths`, `one_hot`, `argmax`,
                 `missing` and `phrases`; see `icy.languages.rule.Rule`.
 
         Raises:
@@ -374,6 +374,8 @@ def _of_two(meanings: Container, messages: Container, weights: Container, rule: 
     counts = None if weights is None else unpacked(weights, "Weights")
     if counts is not None:
         require_one_each(counts, len(message_rows))
+    if rule.lengths is not None:
+        rule = replace(rule, lengths=unpacked(rule.lengths, "Lengths"))
     meaning_rows, message_rows, counts, rule = without_missing(meaning_rows, message_rows, counts, rule)
     values, value_names = (
         (np.zeros((len(message_rows), 0), dtype=np.int64), ())

@@ -102,6 +102,8 @@ def cut(
     """
     columns = np.arange(tokens.shape[1])
     removed = list(known)
+    if rule.lengths is not None:
+        lengths = np.minimum(lengths, _whole_lengths(rule.lengths, tokens))
 
     def numbered(token: object, what: str) -> int | None:
         number = _number_of(token, names)
@@ -137,6 +139,20 @@ def cut(
     _require_not_negative(int(tokens.min(where=within, initial=0)))
     shown = np.where(within, tokens, PAD)[:, : int(lengths.max(initial=0))]
     return Messages(shown, names, spelling, tuple(sorted(set(removed))))
+
+
+def _whole_lengths(given: Entries, tokens: Tokens) -> NDArray[np.int64]:
+    """Return lengths of messages, rounded down as EGG does: they may be sums of probabilities, such as 2.999999."""
+    try:
+        lengths = np.floor(np.asarray(given, dtype=float) + 1e-3)
+    except (TypeError, ValueError):
+        lengths = np.full(len(tokens), np.nan)
+    if lengths.shape != (len(tokens),) or not np.all((lengths >= 0) & (lengths <= tokens.shape[1])):
+        raise InvalidSettingError(
+            f"message_length, of shape {lengths.shape}, does not give the length of each of the {len(tokens)} messages "
+            f"of up to {tokens.shape[1]} tokens; correct it, or leave it out."
+        )
+    return lengths.astype(np.int64)
 
 
 def _without_padding(tokens: Tokens, lengths: NDArray[np.int64], pad: int) -> tuple[Tokens, NDArray[np.int64]]:

@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from icy.core.csv_files import of_one_name
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
-from icy.languages.containers import Container
+from icy.languages.containers import Container, Entries, unpacked
 
 from .found import File, Found
 
@@ -18,6 +20,8 @@ MEANINGS = (
     *("meaning", "meanings", "attributes", "concepts", "concept", "phrase", "phrases", "semantics", "input", "inputs"),
     *("sender_input", "sender_inputs", "observations", "observation"),
 )
+LENGTHS = ("message_length", "message_lengths")  # names of columns with the number of tokens of each message
+NO_ATTRIBUTES = {*LENGTHS, "receiver_input", "receiver_output", "aux_input"}  # names of EGG
 OPTIONS = "--meaning-columns and --message-columns (in Python, meaning_columns= and message_columns=)"
 
 
@@ -65,10 +69,11 @@ def choose_columns(
     attributes = wanted or [name for name in meanings_by_name(columns) if name not in tokens]
     if attributes and not tokens:
         tokens = [name for name in columns if name not in attributes]
-    alone = bool(tokens) and set(tokens) == set(columns) and not wanted
+    others = [name for name in columns if name not in tokens and not _of_egg(name)]
+    alone = bool(tokens) and not others and not wanted
     rest = not attributes and not alone
     if rest:  # t0, t1 and so on hold a message, even if another column does too
-        attributes = [name for name in columns if name not in tokens and not re.fullmatch(r"t\d+", name)]
+        attributes = [name for name in others if not re.fullmatch(r"t\d+", name)]
     found = f"The table has the column{'s' * (len(columns) != 1)} {', '.join(c or '(no name)' for c in columns)}"
     if unknown := [name for name in (*attributes, *tokens) if name not in columns]:
         raise InvalidSettingError(f"{found}; '{unknown[0]}' is not one of them.")
@@ -93,6 +98,12 @@ def messages_by_name(columns: Sequence[str]) -> list[str]:
 def meanings_by_name(columns: Sequence[str]) -> list[str]:
     """Return the columns of meanings by their names: m0, m1, and so on, or `meaning` and the like."""
     return _in_order(columns, "m") or _columns_named(columns, MEANINGS)
+
+
+def _of_egg(name: str) -> bool:
+    """Return whether a column is a field of EGG's Interaction that holds neither meanings nor messages."""
+    parts = name.lower().split(".")
+    return not NO_ATTRIBUTES.isdisjoint(parts) or "aux" in parts[:-1]
 
 
 def _columns_named(columns: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -135,6 +146,7 @@ def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: 
     there = listed([f"{name} ({counted(n, 'row')})" for name, n in rows.items()]) or "none"
     required = _with_entries(list(rows), file.meaning_columns) or meanings_by_name(list(rows))
     required += _with_entries(list(rows), file.message_columns) or messages_by_name(list(rows))
+    required += [name for name in rows if name.lower().endswith(LENGTHS)] if required else []
     if absent := [name for name in required if name not in rows]:
         raise InvalidSettingError(f"The file has no {noun} '{absent[0]}', but {there}. {OPTIONS} choose others.")
     lengths = {rows[name] for name in required or rows}
@@ -159,6 +171,17 @@ def opened(held: Mapping[str, Container]) -> dict[str, Container]:
         else:
             flat[str(name)] = list(entry.unbind()) if getattr(entry, "is_nested", False) else entry
     return flat
+
+
+def joined(parts: Sequence[Mapping[str, Container]]) -> dict[str, Entries | None]:
+    """Join the tensors of several files or batches; an entry that is not a tensor in all of them becomes None."""
+    tensors: dict[str, Entries | None] = {}
+    for name in parts[0]:
+        held = [part.get(name) for part in parts]
+        arrays = [unpacked(one, "Tensors") for one in held if getattr(one, "ndim", 0)]
+        whole = arrays[0] if len(held) == 1 and arrays else np.concatenate(arrays) if len(arrays) == len(held) else None
+        tensors[name] = whole
+    return tensors
 
 
 def _has_rows(entries: object) -> bool:

@@ -17,7 +17,8 @@ from icy.languages.containers import Entries, Values
 from icy.languages.language import Language
 from icy.languages.table import Table
 
-from .columns import choose_columns
+from .columns import LENGTHS, choose_columns
+from .egg import with_fields
 from .found import File, Found
 
 MOST_LISTED = 12  # limit of the attributes that a sentence lists
@@ -41,6 +42,7 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         if file.meaning_columns or file.message_columns or file.weights:
             raise InvalidSettingError("A language of icy has fixed columns and no weights; choose none.")
         return replace(Table.of(found, **reading), read_as="a language of icy")
+    found = with_fields(found, file)
     if file.weights is not None and file.weights not in found.columns:
         raise unknown("column", file.weights, list(found.columns))
     alone = found.meanings is not None and not found.meanings and not file.meaning_columns  # only messages
@@ -52,7 +54,13 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     phrases = found.phrases
     if len(attributes) == 1 and (concepts := _concepts(attributes[0], found.columns[attributes[0]])):
         found, phrases = replace(found, columns={**found.columns, attributes[0]: concepts}), True
-    options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": phrases, **reading}
+    options = {
+        "tokens": _usual_tokens(found, tokens),
+        "eos": found.eos,
+        "phrases": phrases,
+        "lengths": found.lengths,
+        **reading,
+    }
     table = Table.of(
         _join_columns([_with_points(found, name) for name in attributes]),
         _join_columns([found.columns[name] for name in tokens]),
@@ -141,7 +149,9 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
         parts.append("no meanings")
     parts.append(f"message in {listed(tokens)}, {table.read_as}")
     parts += [f"weight in {file.weights}"] if file.weights else []
-    rest = [name or "(no name)" for name in found.columns if name not in (*attributes, *tokens, file.weights)]
+    used = {*attributes, *tokens, file.weights}
+    used |= {name for name in found.columns if found.lengths is not None and name.lower().endswith(LENGTHS)}
+    rest = [name or "(no name)" for name in found.columns if name not in used]
     parts += [f"not used: {listed(rest)}"] if rest else []
     parts += [remark for remark in found.remarks if "--eos" not in remark or not table.removed]
     return (f"{found.what}: " if found.what else "") + "; ".join(parts)
