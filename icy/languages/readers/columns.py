@@ -46,7 +46,10 @@ def require_distinct(header: Sequence[str], where: str) -> None:
 
 
 def choose_columns(
-    columns: Sequence[str], meaning_columns: Sequence[str] = (), message_columns: Sequence[str] = ()
+    columns: Sequence[str],
+    meaning_columns: Sequence[str] = (),
+    message_columns: Sequence[str] = (),
+    header: str = "",
 ) -> ColumnChoice:
     """Choose the columns of meanings and of messages: by request, by name, or all other columns.
 
@@ -54,6 +57,7 @@ def choose_columns(
         columns: all names. "Meaning.size" is an entry of the dictionary "Meaning", and belongs to it.
         meaning_columns: requested columns of meanings, if any.
         message_columns: requested columns of messages, if any.
+        header: where the names come from, for errors.
 
     Raises:
         InvalidSettingError: a column is missing or requested twice, or the columns cannot be distinguished.
@@ -75,6 +79,7 @@ def choose_columns(
     if rest:  # t0, t1 and so on hold a message, even if another column does too
         attributes = [name for name in others if not re.fullmatch(r"t\d+", name)]
     found = f"The table has the column{'s' * (len(columns) != 1)} {', '.join(c or '(no name)' for c in columns)}"
+    found += f" ({header})" if header else ""
     if unknown := [name for name in (*attributes, *tokens) if name not in columns]:
         raise InvalidSettingError(f"{found}; '{unknown[0]}' is not one of them.")
     if "" in (*attributes, *tokens):

@@ -48,7 +48,7 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     alone = found.meanings is not None and not found.meanings and not file.meaning_columns  # only messages
     names = [name for name in (found.messages if alone and found.messages else found.columns) if name != file.weights]
     attributes, tokens, rest = choose_columns(
-        names, file.meaning_columns or found.meanings or (), file.message_columns or found.messages or ()
+        names, file.meaning_columns or found.meanings or (), file.message_columns or found.messages or (), found.header
     )
     places = found.places or range(1, len(found.columns[tokens[0]]) + 1)
     phrases = found.phrases
@@ -93,7 +93,7 @@ def _concepts(name: str, column: Entries) -> Values:
     A column holds phrases if its entries are lists of names, or texts with spaces, that differ in length.
     For lists, a usual name of phrases is enough.
     """
-    usual = name.lower() in SETS
+    usual = name.lower() in SETS or name.isdecimal()  # a number in place of a name: SCAN, COGS
     if usual and all(isinstance(entry, str) for entry in column):
         parts = [entry.split() for entry in column]
         return parts if len({len(row) for row in parts}) > 1 else []
@@ -115,7 +115,7 @@ def _with_points(found: Found, name: str) -> Entries:
     column: Entries = found.columns[name]
     if found.decimal == ".":
         return column
-    if not all(entry is None or re.fullmatch(DECIMAL_COMMA, entry) for entry in column):
+    if not all(entry is None or (isinstance(entry, str) and re.fullmatch(DECIMAL_COMMA, entry)) for entry in column):
         return column
     return [None if entry is None else entry.replace(",", ".") for entry in column]
 
