@@ -20,6 +20,7 @@ from icy.languages.storage import reading
 from icy.languages.table import Table
 
 from . import own
+from .compressed import plain_file
 from .found import File, Found
 from .tables import table_of
 
@@ -78,18 +79,20 @@ def read_table(
     place = Path(path)
     if not os.path.exists(place):  # accepts any name, unlike Path.exists
         raise StoreError(f"'{path}' cannot be read: the file does not exist.")
-    file = File(place, _listed(meaning_columns), _listed(message_columns), weights)
     try:
-        return table_of(find(file), file, reading)
+        with plain_file(place) as plain:
+            file = File(plain, _listed(meaning_columns), _listed(message_columns), weights)
+            return table_of(find(file), file, reading)
     except IcyError as error:
         raise type(error)(f"{error}" if str(path) in str(error) else f"'{path}': {error}") from error
 
 
 def read_language(path: Path, vocab_size: int | None, name: str | None, options: Mapping[str, Any]) -> Language:
     """Read a language; see `Language.read` for arguments and errors."""
-    as_it_is = path.is_file() and all(option is None for option in options.values())
-    if as_it_is and (language := own.read(File(path))) is not None:
-        return language
+    if path.is_file() and all(option is None for option in options.values()):
+        with plain_file(path) as plain:
+            if (language := own.read(File(plain))) is not None:
+                return language
     table = read_table(path, **options)
     log.info("%s: %s.", path.name, table.read_as)
     return table.language(vocab_size=vocab_size, name=name)

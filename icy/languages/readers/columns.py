@@ -162,9 +162,22 @@ def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: 
         raise InvalidSettingError(f"Meanings and messages differ in length: the file has {there}.")
     if lengths == {0}:
         raise InvalidSettingError(f"The {noun} '{[*required, *rows][0]}' has no rows.")
-    columns = {name: flat[name] for name, n in rows.items() if n in lengths}
-    rest = [name for name in flat if name not in columns]
+    columns = with_entries_apart({name: flat[name] for name, n in rows.items() if n in lengths})
+    rest = [name for name in flat if rows.get(name) not in lengths]
     return Found(columns, what, remarks=[f"not used: {listed(rest)}"] if rest else [])
+
+
+def with_entries_apart(columns: Mapping[str, Entries]) -> dict[str, Entries]:
+    """Return columns of dictionaries as a column for each entry, with names such as "aux.length"."""
+    apart: dict[str, Entries] = {}
+    for name, column in columns.items():
+        held = [row for row in column if row is not None] if isinstance(column, list) else []
+        if not held or not all(isinstance(row, Mapping) for row in held):
+            apart[name] = column
+            continue
+        keys = dict.fromkeys(key for row in held for key in row)
+        apart |= with_entries_apart({f"{name}.{k}": [None if r is None else r.get(k) for r in column] for k in keys})
+    return apart
 
 
 def opened(held: Mapping[str, Container]) -> dict[str, Container]:

@@ -42,7 +42,9 @@ def test_a_table_without_a_header_loses_no_row(
     tmp_path: Path, name: str, rows: list[tuple[object, ...]], separator: str, meanings: list[str], messages: list[str]
 ) -> None:
     path = write(tmp_path / name, rows, separator)
-    with pytest.raises(InvalidSettingError, match="no header line: columns have numbers, from 1|by number: --meaning-"):
+    with pytest.raises(
+        InvalidSettingError, match=r"no header line: columns have numbers, from 1|by number: --meaning-"
+    ):
         read_table(path)
     table = read_table(path, meaning_columns=meanings, message_columns=messages)
     assert len(table) == len(rows)
