@@ -70,7 +70,7 @@ def _columns(rows: Values, rule: Rule) -> list[Values]:
             "Meanings must be a table with one row per meaning and one column per attribute, all of one length; the "
             f"given data has the shape {_shape(rows)}."
         )
-    found = list(chain.from_iterable(_split_lists(list(column), rule) for column in zip(*table, strict=True)))
+    found = list(chain.from_iterable(split_lists(list(column), rule) for column in zip(*table, strict=True)))
     return _split_evenly(found[0]) if len(found) == 1 else found
 
 
@@ -79,7 +79,7 @@ def _shape(rows: Values) -> str:
     return str((len(rows), *lengths[:1])) if len(lengths) < 2 else f"({len(rows)}, {lengths[0]} to {lengths[-1]})"
 
 
-def _split_lists(column: Values, rule: Rule) -> list[Values]:
+def split_lists(column: Values, rule: Rule) -> list[Values]:
     """Split a column of lists into several columns; return other columns unchanged."""
     if all(isinstance(entry, str) for entry in column):
         column = listed_texts(column, "meaning", rule) or column
@@ -91,7 +91,7 @@ def _split_lists(column: Values, rule: Rule) -> list[Values]:
             "A column holds lists of several lengths, but every meaning must have a value of every attribute; choose "
             "the columns of meanings."
         )
-    return list(chain.from_iterable(_split_lists(list(part), rule) for part in zip(*column, strict=True)))
+    return list(chain.from_iterable(split_lists(list(part), rule) for part in zip(*column, strict=True)))
 
 
 def _split_evenly(column: Values) -> list[Values]:

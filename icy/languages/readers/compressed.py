@@ -39,7 +39,7 @@ def _zstandard(path: Path) -> IO[Any]:
     return pyarrow.CompressedInputStream(pyarrow.OSFile(str(path)), "zstd")  # type: ignore[no-any-return]
 
 
-OPENERS: dict[bytes, Callable[[Path], IO[Any]]] = {
+OPENERS: dict[bytes, Callable[[Path], Any]] = {
     rb"\x1f\x8b": gzip.GzipFile,
     rb"BZh[1-9]1AY&SY": bz2.BZ2File,
     rb"\xfd7zXZ\x00": lzma.LZMAFile,

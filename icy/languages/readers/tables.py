@@ -23,7 +23,11 @@ from .found import File, Found
 
 MOST_LISTED = 12  # limit of the attributes that a sentence lists
 SETS = ("concepts", "phrase", "phrases", "semantics")  # names of columns of phrases
-WEIGHTS = ("count", "counts", "weight", "weights", "frequency", "freq", "n")  # usual names of columns of weights
+WEIGHTS = (
+    *("count", "counts", "weight", "weights", "frequency", "frequencies", "freq", "freqs", "n"),
+    *("probability", "probabilities", "prob", "occurrences"),
+)  # usual names of columns of weights
+REAL = "real numbers"
 log = logging.getLogger(__name__)
 
 
@@ -62,9 +66,9 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         **reading,
     }
     table = Table.of(
-        _join_columns([_with_points(found, name) for name in attributes]),
+        _join_columns([with_points(found, name) for name in attributes]),
         _join_columns([found.columns[name] for name in tokens]),
-        weights=None if file.weights is None else _with_points(found, file.weights),
+        weights=None if file.weights is None else with_points(found, file.weights),
         place=lambda row: f"{found.place} {places[row]}",
         columns=(attributes, tokens),
         **options,
@@ -77,8 +81,13 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     if not table.phrases:
         _warn_of_constants(table)
     if not table.phrases and rest:
-        _warn_of_numbering(table)
-        _warn_of_counts(table)
+        numbers = {name: _count(table, a) for a, name in enumerate(table.attribute_names)}
+        warn_of_columns(
+            {name: 0 if text == REAL else int(text.partition(" ")[0]) for name, text in numbers.items()},
+            len(table),
+            " by --meaning-columns {others} (in Python, meaning_columns=)",
+            "use --weights {name} (in Python, weights=)",
+        )
     return replace(table, read_as=_read_as(found, file, attributes, tokens, table))
 
 
@@ -110,7 +119,7 @@ def _join_columns(columns: Sequence[Entries]) -> Entries | None:
     return [list(row) for row in zip(*map(_entries, columns), strict=True)]
 
 
-def _with_points(found: Found, name: str) -> Entries:
+def with_points(found: Found, name: str) -> Entries:
     """Return the entries of a column, with decimal commas replaced by points if the format uses commas."""
     column: Entries = found.columns[name]
     if found.decimal == ".":
@@ -161,31 +170,31 @@ def _count(table: Table, attribute: int) -> str:
     """Return the number of values of an attribute, or "real numbers"."""
     column = table.meanings[:, attribute]
     if table.continuous and (column != np.round(column)).any():
-        return "real numbers"
+        return REAL
     return counted(len(np.unique(column)), "value")
 
 
-def _warn_of_numbering(table: Table) -> None:
-    """Log a warning for attributes with a different value in every row, like an id, if there are other attributes."""
-    for a, name in enumerate(table.attribute_names):
-        real = _count(table, a) == "real numbers"
-        if table.attributes > 1 and len(table) > 2 and not real and len(np.unique(table.meanings[:, a])) == len(table):
-            others = ",".join(other for other in table.attribute_names if other != name)
+def warn_of_columns(distinct: Mapping[str, int], rows: int, numbering: str, counting: str) -> None:
+    """Log a warning for attributes that may be an id, with a different value in every row, or weights, by their name.
+
+    Args:
+        distinct: number of values of each attribute, by name.
+        rows: number of rows.
+        numbering: advice on an id; "{others}" becomes the names of the other attributes.
+        counting: advice on weights; "{name}" becomes the name of the attribute.
+    """
+    for name, values in distinct.items():
+        others = ",".join(other for other in distinct if other != name)
+        if others and rows > 2 and values == rows:
             log.warning(
                 "The column '%s' has a different value in every row, like an id, and is read as an attribute; if it is "
-                "not one, leave it out by --meaning-columns %s (in Python, meaning_columns=).", name, others,
+                "not one, leave it out%s.", name, numbering.format(others=others),
             )  # fmt: skip
-
-
-def _warn_of_counts(table: Table) -> None:
-    """Log a warning for attributes with a name that suggests weights, such as "count"."""
-    for name in table.attribute_names:
-        if len(table.attribute_names) > 1 and name.lower() in WEIGHTS:
+        if others and name.lower() in WEIGHTS:
             log.warning(
-                "The column '%s' is read as an attribute; if it holds the number of times each row counts, use "
-                "--weights %s (in Python, weights=).",
+                "The column '%s' is read as an attribute; if it holds the number of times each row counts, %s.",
                 name,
-                name,
+                counting.format(name=name),
             )
 
 
