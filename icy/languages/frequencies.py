@@ -29,7 +29,7 @@ from .readers.delimited import NUMBERED
 from .readers.tables import warn_of_columns, with_points
 from .rule import Rule
 from .storage import reading
-from .values import NUMBER, split_lists
+from .values import NUMBER, split_lists, two_valued
 
 Weights = NDArray[np.float64]
 EQUAL = "equal"
@@ -193,7 +193,13 @@ def _read(path: Path, content_hash: bytes) -> tuple[MeaningSpace, Frequencies]:
     weights = _weights(found, path)
     columns = [_coded(name, column, path) for name, column in attributes.items()]
     space = MeaningSpace.of_sizes(*(len(names) for names, _ in columns))
-    rows = space.index(np.stack([codes for _, codes in columns], axis=1))
+    values = np.stack([codes for _, codes in columns], axis=1)
+    if sizes := two_valued(values, [names for names, _ in columns]).sizes:
+        log.warning(
+            "'%s': columns look like one-hot vectors of %s values, and are read as attributes of two values; give each "
+            "attribute one column.", path, listed([*map(str, sizes)]),
+        )  # fmt: skip
+    rows = space.index(values)
     numbers, row_of = np.unique(rows, return_inverse=True)
     total = np.bincount(row_of.ravel(), weights=weights, minlength=len(numbers)).astype(float)
     with np.errstate(over="ignore"):

@@ -184,9 +184,9 @@ def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
         )
     if rule.argmax is None and looks_one_hot(tokens):
         raise InvalidSettingError(
-            f"Messages of {tokens.shape[1]} numbers with a single 1 can be read in two ways: as one-hot vectors of a "
-            f"symbol each (argmax=True, or --argmax), or as {tokens.shape[1]} tokens each (argmax=False, or "
-            "--no-argmax)."
+            f"Messages of {tokens.shape[1]} numbers with a single {tokens.max():g} can be read in two ways: as "
+            "one-hot vectors of a symbol each (argmax=True, or --argmax), or as "
+            f"{tokens.shape[1]} tokens each (argmax=False, or --no-argmax)."
         )
     if tokens.dtype.kind == "f":
         tokens = _whole(tokens, rule)
@@ -213,8 +213,12 @@ def _real_token_error(token: object, where: str) -> InvalidSettingError:
 
 
 def is_one_hot(vectors: Array) -> bool:
-    """Return whether every vector has a single 1 and otherwise 0."""
-    return bool(((vectors == 0) | (vectors == 1)).all() and (vectors.sum(-1) == 1).all())
+    """Return whether every vector has a single 1 and otherwise 0, or other numbers in their place: -1 and 1, 0 and 255.
+
+    The smaller number is not above 0, because other pairs are usually tokens.
+    """
+    low, high = vectors.min(initial=0), vectors.max() if vectors.size else 1
+    return bool(((vectors == low) | (vectors == high)).all() and ((vectors == high).sum(-1) == 1).all())
 
 
 def _one_hot_or_empty(vectors: Array) -> bool:
@@ -265,7 +269,7 @@ def _discrete(rows: list[Values], rule: Rule) -> list[Values] | Array:
     """
     even = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
     numbers = all(isinstance(token, (int, float)) for row in rows for token in row)
-    if even and numbers and (rule.argmax or (rule.argmax is None and {t for row in rows for t in row} == {0, 1})):
+    if even and numbers and (rule.argmax or (rule.argmax is None and len({t for row in rows for t in row}) == 2)):
         scores = np.array(rows, dtype=float)
         if rule.argmax or looks_one_hot(scores):
             return scores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +257,11 @@ def test_weights_may_have_decimal_commas(tmp_path: Path, separator: str) -> None
         2.5 / 3.75,
         1.25 / 3.75,
     ]
+
+
+@pytest.mark.parametrize("code", ["01", ("-1", "1"), ("no", "yes"), ("False", "True")])
+def test_one_hot_columns_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture, code: Sequence[str]) -> None:
+    bits = ["00101", "01010", "10001"]
+    text = "a,b,c,d,e\n" + "".join(",".join(code[int(bit)] for bit in row) + "\n" for row in bits)
+    assert str(read_meanings(write(tmp_path, text))[0]) == "5x2"
+    assert "columns look like one-hot vectors of 3 and 2 values, and are read as attributes of two" in caplog.text
