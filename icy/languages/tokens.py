@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from .containers import Array, Entries, Values, plain
 from .rule import LARGEST, Names, Rule, sorted_names
 from .texts import DECIMAL, split
 
+log = logging.getLogger(__name__)
 PAD = -1  # pads messages to the length of the longest
 Tokens = Int64[NDArray[np.int64], "batch length"]
 
@@ -46,7 +48,7 @@ def read_messages(given: Entries, rule: Rule) -> Messages:
         rule: options.
 
     Raises:
-        InvalidSettingError: messages are not sequences of tokens, may be read in two ways, or lack the end token.
+        InvalidSettingError: messages are not sequences of tokens, may be read in two ways, or lack the start token.
     """
     if isinstance(given, np.ndarray):
         tokens, lengths, spelling = _of_array(given, rule)
@@ -98,10 +100,11 @@ def cut(
         known: tokens that were removed earlier, and may be absent.
 
     Raises:
-        InvalidSettingError: one of these tokens does not occur or is in a wrong place, or a token is negative.
+        InvalidSettingError: the start token does not occur, one of these tokens is in a wrong place or not of the kind
+            of the tokens, or a token is negative.
     """
     columns = np.arange(tokens.shape[1])
-    removed = list(known)
+    removed, notes = list(known), [spelling]
     if rule.lengths is not None:
         lengths = np.minimum(lengths, _whole_lengths(rule.lengths, tokens))
 
@@ -112,14 +115,25 @@ def cut(
         if number is None or not ((tokens == number) & (columns < lengths[:, None])).any():
             some = np.unique(tokens[columns < lengths[:, None]])[:8].tolist()
             shown = listed([quoted(t if names is None else names[t]) for t in some]) or "none"
-            raise InvalidSettingError(
-                f"The {what} token {quoted(token)} is in no message; the first tokens are {shown}."
+            if what == "start" or (number is None and names is None):
+                raise InvalidSettingError(
+                    f"The {what} token {quoted(token)} is in no message; the first tokens are {shown}."
+                )
+            log.warning(  # one of several runs may lack it
+                "The %s token %s is in no message, and has no effect; the first tokens are %s.",
+                what,
+                quoted(token),
+                shown,
             )
+            notes.append(f"no message has the {what} token {token}")
+            if number is None:
+                return None
         removed.append(number)
         return number
 
     pad = None
-    if rule.pad is not None and not rule.pads_missing and _number_of(rule.pad, names) != _number_of(rule.eos, names):
+    pads = rule.pad is not None and not rule.pads_missing
+    if pads and (rule.eos is None or _number_of(rule.pad, names) != _number_of(rule.eos, names)):
         pad = numbered(rule.pad, "padding")
     if pad is not None:  # an end token may come before it
         tokens, lengths = _without_padding(tokens, lengths, pad)
@@ -138,7 +152,7 @@ def cut(
     within = columns < lengths[:, None]
     _require_not_negative(int(tokens.min(where=within, initial=0)))
     shown = np.where(within, tokens, PAD)[:, : int(lengths.max(initial=0))]
-    return Messages(shown, names, spelling, tuple(sorted(set(removed))))
+    return Messages(shown, names, "; ".join(notes), tuple(sorted(set(removed))))
 
 
 def _whole_lengths(given: Entries, tokens: Tokens) -> NDArray[np.int64]:

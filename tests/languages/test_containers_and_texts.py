@@ -399,10 +399,24 @@ def test_end_and_start_tokens_are_numbers_or_names(eos: Any) -> None:
     assert again.messages.tolist() == table.messages.tolist()
 
 
-def test_tokens_that_never_occur_are_refused() -> None:
-    for option in ("eos", "start", "pad"):
-        with pytest.raises(InvalidSettingError, match=r"token 7 is in no message; the first tokens are 1, 2 and 3"):
-            Table.of([[0], [1]], [[1, 2], [3, 2]], **{option: 7})
+@pytest.mark.parametrize("option", ["eos", "pad"])
+@pytest.mark.parametrize(
+    ("messages", "token", "size"), [([[1, 2], [3, 2]], 7, 4), ([[1, 2], [3, 2]], 0, 3), (["ab", "ca"], "z", 3)]
+)
+def test_an_end_or_padding_that_never_occurs_is_warned_of(
+    caplog: pytest.LogCaptureFixture, option: str, messages: Any, token: object, size: int
+) -> None:
+    """Of several runs some may lack it; the vocabulary leaves it out in all of them."""
+    table = Table.of([[0], [1]], messages, **{option: token})
+    assert (table.lengths.tolist(), table.vocab_size) == ([2, 2], size)
+    assert f"token {quoted(token)} is in no message, and has no effect; the first tokens are" in caplog.text
+    assert table.read_as.endswith(f"; no message has the {'end' if option == 'eos' else 'padding'} token {token}")
+
+
+def test_start_tokens_that_never_occur_are_refused() -> None:
+    for option, token in (("start", 7), ("eos", "</s>"), ("pad", "<pad>")):  # or names among numbers
+        with pytest.raises(InvalidSettingError, match=r"token .* is in no message; the first tokens are 1, 2 and 3"):
+            Table.of([[0], [1]], [[1, 2], [3, 2]], **{option: token})
     with pytest.raises(InvalidSettingError, match=r"row 1 .* does not begin with 1"):
         Table.of([[0], [1]], [[1, 2], [3, 2]], start=1)
     with pytest.raises(UnknownNameError, match="option of reading"):

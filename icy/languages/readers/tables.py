@@ -73,10 +73,9 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         columns=(attributes, tokens),
         **options,
     )
-    if len(tokens) > 1:
-        table = replace(table, read_as="a token each")
     if found.eos is not None and "eos" not in reading:
-        table = replace(table, read_as=f"{table.read_as}, without {found.eos}, which ends them")
+        spelling, *dropped = table.read_as.split("; ", 1)
+        table = replace(table, read_as="; ".join((f"{spelling}, without {found.eos}, which ends them", *dropped)))
     table = replace(table, name=file.path.stem, attribute_names=_names(attributes, table))
     if not table.phrases:
         _warn_of_constants(table)
