@@ -183,7 +183,7 @@ def _read(path: Path, content_hash: bytes) -> tuple[MeaningSpace, Frequencies]:
     """Read a file once for all rows of a sweep."""
     try:
         with plain_file(path) as plain:
-            found, name = find(File(plain)), plain.stem
+            found, name = find(File(plain), path), plain.stem
             index = _index(plain)
         if isinstance(found, Language):
             raise InvalidSettingError(f"It is a language with all meanings of {found.space}; give these sizes instead.")
@@ -225,7 +225,7 @@ def _index(path: Path) -> list[str]:
 def _attributes(found: Found, index: Sequence[str], path: str) -> dict[str, Values]:
     """Return the entries of each attribute, by the rule for files of languages, and warn of doubtful columns."""
     names = sorted((name for name in found.columns if name.lower() != WEIGHT), key=lambda name: name not in index)
-    chosen, _, rest = choose_columns(names, found.meanings or (), found.messages or (), spoken_of=False)
+    chosen, _, rest = choose_columns(names, found.meanings or (), found.messages or (), with_messages=False)
     if not chosen:
         raise InvalidSettingError(f"'{path}' must have a row per meaning and a column per attribute.")
     if unused := [name for name in names if name not in chosen]:

@@ -51,7 +51,7 @@ def choose_columns(
     message_columns: Sequence[str] = (),
     header: str = "",
     *,
-    spoken_of: bool = True,
+    with_messages: bool = True,
 ) -> ColumnChoice:
     """Choose the columns of meanings and of messages: by request, by name, or all other columns.
 
@@ -60,7 +60,7 @@ def choose_columns(
         meaning_columns: requested columns of meanings, if any.
         message_columns: requested columns of messages, if any.
         header: where the names come from, for errors.
-        spoken_of: whether the meanings must have messages; if not, a table without messages has only meanings.
+        with_messages: whether there must be messages; if not, all columns of a table without messages are meanings.
 
     Raises:
         InvalidSettingError: a column is missing or requested twice, or the columns cannot be distinguished.
@@ -70,12 +70,12 @@ def choose_columns(
         ColumnChoice(meanings=['Meaning.size', 'Meaning.hue'], messages=['Tokens'], rest=False)
         >>> choose_columns(["size", "hue", "t0", "t1"])
         ColumnChoice(meanings=['size', 'hue'], messages=['t0', 't1'], rest=True)
-        >>> choose_columns(["size", "hue"], spoken_of=False)
+        >>> choose_columns(["size", "hue"], with_messages=False)
         ColumnChoice(meanings=['size', 'hue'], messages=[], rest=True)
     """
     wanted, spoken = _with_entries(columns, meaning_columns), _with_entries(columns, message_columns)
     tokens = spoken or [name for name in messages_by_name(columns) if name not in wanted]
-    known = meanings_by_name(columns) if spoken_of or tokens else []
+    known = meanings_by_name(columns) if with_messages or tokens else []
     attributes = wanted or [name for name in known if name not in tokens]
     if attributes and not tokens:
         tokens = [name for name in columns if name not in attributes]
@@ -94,7 +94,7 @@ def choose_columns(
             "its index in this way unless index=False), or choose the columns of meanings and messages."
         )
     twice = len({*attributes, *tokens}) != len(attributes) + len(tokens)
-    if spoken_of and (twice or not tokens or not (attributes or alone)):
+    if with_messages and (twice or not tokens or not (attributes or alone)):
         raise InvalidSettingError(
             f"{found}; choose columns of meanings and columns of messages, without overlap, by {OPTIONS}."
         )

@@ -30,6 +30,7 @@ UNREAD = {  # the first bytes of other formats
     rb"\$FL[23]": "a file of SPSS",
     rb"RD[AX][23]\n|X\n\x00\x00": "a file of R",
     rb"<stata_dta>": "a file of Stata",
+    rb"(?s).{257}ustar": "an archive of tar",
 }
 
 
@@ -48,6 +49,16 @@ OPENERS: dict[bytes, Callable[[Path], Any]] = {
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
+def require_read(file: File) -> None:
+    """Raise StoreError if a file has a known format that icy does not read."""
+    kinds = (what for start, what in UNREAD.items() if re.match(start, file.head))
+    archive = "a file of Excel" if "xl/workbook.xml" in file.members else "an archive" if file.members else ""
+    if what := next(kinds, archive):
+        raise StoreError(
+            f"'{file.path}' is {what}, which icy does not read; save the table as csv, parquet or JSON lines."
+        )
+
+
 @contextmanager
 def plain_file(path: Path) -> Iterator[Path]:
     """Give the path of a file, or of a temporary copy without compression: gzip, bz2, xz, zstd, or zip of one file.
@@ -63,11 +74,6 @@ def plain_file(path: Path) -> Iterator[Path]:
     if opener is None and len(members) == 1 and not members[0].endswith(ARRAYS):
         name, opener = Path(members[0]).name, lambda path: zipfile.Path(path, members[0]).open("rb")
     if opener is None:
-        kinds = (what for start, what in UNREAD.items() if re.match(start, file.head))
-        if what := next(kinds, "a file of Excel" if "xl/workbook.xml" in members else ""):
-            raise StoreError(
-                f"'{path}' is {what}, which icy does not read; save the table as csv, parquet or JSON lines."
-            )
         yield path
         return
     folder = scratch_folder("table")

@@ -14,11 +14,11 @@ from icy.languages.texts import whole_text
 from icy.languages.values import NUMBER
 
 from .columns import meanings_by_name, messages_by_name, require_distinct
+from .compressed import require_read
 from .found import File, Found
 
 SCAN = re.compile(r"^IN: (.+) OUT: (.+)$", re.MULTILINE)
 NAMELESS = r"(Unnamed: \d+)?"  # pandas names a column without a name when it reads it
-BY_NUMBER = "--meaning-columns 2 --message-columns 1"
 NUMBERED = "no header line: columns have numbers, from 1"
 log = logging.getLogger(__name__)
 
@@ -33,6 +33,7 @@ def read(file: File) -> Found | None:
     """
     if file.path.is_dir():
         return None
+    require_read(file)
     if pairs := SCAN.findall(file.text):
         columns = dict(
             zip(("IN", "OUT"), ([text.split() for text in column] for column in zip(*pairs, strict=True)), strict=True)
@@ -65,7 +66,8 @@ def read(file: File) -> Found | None:
         remarks = [NUMBERED]
     else:
         header = [name.lstrip("# ") or name for name in header[:1]] + header[1:]  # numpy.savetxt writes "# " before it
-        named = f"names from line {line}; if that is a row, choose by number: {BY_NUMBER}" if remarks else ""
+        example = f"{'--meaning-columns 2 ' * (len(header) > 1)}--message-columns 1"
+        named = f"names from line {line}; if that is a row, choose by number: {example}" if remarks else ""
     entries = list(zip(*(row for _, row in body), strict=True))
     used = [
         place

@@ -99,7 +99,7 @@ def with_fields(found: Found, file: File) -> Found:
             symbols, relaxed = discrete(symbols)
             columns[name], remarks = symbols, [*([RELAXED] if relaxed else []), *remarks]
         if length is not None and (symbols is None or symbols.dtype.kind in "iu"):
-            lengths = values_of(np.asarray(unpacked(columns[length], "Lengths")).tolist())
+            lengths = values_of(np.asarray(unpacked(columns[length], "Lengths")).ravel().tolist())
             fraction = any(isinstance(n, float) and n % 1 > LENGTH_ERROR and n % 1 < 1 - LENGTH_ERROR for n in lengths)
             remarks.append(f"{CUT}{' rounded down' if fraction else ''}")  # as EGG does
         elif symbols is not None and symbols.dtype.kind in "iu":

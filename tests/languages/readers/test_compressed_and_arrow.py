@@ -162,6 +162,7 @@ def test_the_row_number_of_pandas_is_no_attribute(tmp_path: Path) -> None:
         (b"ORC\x08", "an ORC file"),
         (b"SQLite format 3\0", "a database of SQLite"),
         (gzip.compress(b"RDX3\nX\n"), "a file of R"),
+        (b"name" + bytes(253) + b"ustar", "an archive of tar"),
         (b"MATLAB 5.0 MAT-file", "a file of MATLAB"),
     ],
 )
@@ -177,5 +178,10 @@ def test_a_file_of_excel_is_named(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as archive:
         archive.writestr("xl/workbook.xml", "")
         archive.writestr("other.xml", "")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.csv", "a,message")
+        archive.writestr("b.csv", "a,message")
+    with pytest.raises(StoreError, match="is an archive, which icy does not read; save"):
+        read_table(tmp_path / "a.zip")
     with pytest.raises(StoreError, match="is a file of Excel, which icy does not read; save"):
         read_table(tmp_path / "a.xlsx")

@@ -76,6 +76,13 @@ def test_a_number_that_is_no_column_of_a_known_header_is_refused(tmp_path: Path)
         read_table(path, meaning_columns=["1", "2"], message_columns=["3"])
 
 
+def test_messages_alone_without_a_header(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", [("abba",), ("abcd",), ("ba",)], ",")
+    with pytest.raises(InvalidSettingError, match="choose by number: --message-columns 1"):
+        read_table(path)
+    assert read_table(path, message_columns="1").lengths.tolist() == [4, 4, 2]
+
+
 def test_commands_of_scan(tmp_path: Path) -> None:
     path = tmp_path / "tasks.txt"
     path.write_text("".join(f"IN: {command} OUT: {actions}\n" for command, actions in SCAN))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -361,6 +362,18 @@ def test_the_reader_of_a_plug_in(tmp_path: Path) -> None:
         table = read_table(file)
     assert (table.attributes, table.length) == (2, 2)
     assert table.read_as.startswith("pairs: meaning as 2 attributes")
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.avro", b"Obj\x01\x04"), ("a.gz", gzip.compress(b"a"))])
+def test_a_plug_in_may_read_formats_that_icy_unpacks_or_does_not_read(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    def read(file: File) -> Found | None:
+        return Found({"meaning": [0, 1], "message": ["a", "b"]}) if file.path.name == name else None
+
+    (tmp_path / name).write_bytes(content)
+    with registry.holding(Entry("reader", "mine", read, "Mine.", "a test")):
+        assert len(read_table(tmp_path / name)) == 2
 
 
 @pytest.mark.parametrize(
