@@ -6,6 +6,7 @@ import csv
 import io
 import logging
 import re
+from collections import Counter
 from typing import Literal
 
 from icy.core.csv_files import MISSING_WORDS, is_index, separated
@@ -34,12 +35,10 @@ def read(file: File) -> Found | None:
     if file.path.is_dir():
         return None
     require_read(file)
-    if pairs := SCAN.findall(file.text):
-        columns = dict(
-            zip(("IN", "OUT"), ([text.split() for text in column] for column in zip(*pairs, strict=True)), strict=True)
-        )
-        return Found(columns, "commands and actions of SCAN", ["OUT"], ["IN"], place="line", phrases=True)
     try:
+        if len(pairs := SCAN.findall(file.text)) == len(file.lines) > 0:
+            columns = {name: [pair[at].split() for pair in pairs] for at, name in enumerate(("IN", "OUT"))}
+            return Found(columns, "commands and actions of SCAN", ["OUT"], ["IN"], place="line", phrases=True)
         separator, text = separated(file.text, "\t" if file.path.suffix.lower() == ".tsv" else ",")
         rows = _rows(text, separator)
         if any("\n" in entry for _, row in rows for entry in row):  # maybe a quote is only a letter
@@ -65,16 +64,17 @@ def read(file: File) -> Found | None:
         header, body, named = [str(place + 1) for place in range(len(header))], rows, NUMBERED
         remarks = [NUMBERED]
     else:
-        header = [name.lstrip("# ") or name for name in header[:1]] + header[1:]  # numpy.savetxt writes "# " before it
+        header = [header[0].lstrip("# ") or header[0], *header[1:]]  # numpy.savetxt writes "# " before it
         example = f"{'--meaning-columns 2 ' * (len(header) > 1)}--message-columns 1"
-        named = f"names from line {line}; if that is a row, choose by number: {example}" if remarks else ""
+        advice = f"if that is a row, write a line of names above it, or choose by number, as in {example}"
+        named = f"names from line {line}; {advice}" if remarks else ""
     entries = list(zip(*(row for _, row in body), strict=True))
     used = [
         place
         for place, name in enumerate(header)
         if not re.fullmatch(NAMELESS, name) or not is_index(entries[place], place)
     ]
-    require_distinct([header[place] for place in used], f"in line {line}")
+    require_distinct([header[place] for place in used], f"in line {line}" + f" ({named})" * bool(named))
     columns = {header[place]: _with_gaps(entries[place]) for place in used}
     remarks += ["row numbers and empty columns left out"] if len(used) < len(header) else []
     decimal = "." if separator == "," else ","
@@ -85,7 +85,7 @@ def read(file: File) -> Found | None:
 
 def _without_comments(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
     """Leave out comments: lines that begin with # and are not rows, and such lines before known names of columns."""
-    usual = max(map(len, (row for _, row in rows)), key=[len(row) for _, row in rows].count, default=0)
+    (usual, _), *_ = [*Counter(len(row) for _, row in rows).most_common(1), (0, 0)]
     rows = [(line, row) for line, row in rows if not row[0].startswith("#") or len(row) == usual]
     while len(rows) > 1 and rows[0][1][0].startswith("#") and _is_known(rows[1][1]) and not _is_known(rows[0][1]):
         rows = rows[1:]

@@ -35,6 +35,7 @@ def write(path: Path, rows: list[tuple[object, ...]], separator: str, before: st
         ("a.csv", [row[::-1] for row in GRID], "|", ["3", "2"], ["1"]),
         ("scan.tsv", SCAN, "\t", ["2"], ["1"]),
         ("cogs.tsv", [(*row, "in_distribution") for row in COGS], "\t", ["2"], ["1"]),
+        ("same.csv", [("x", "x", "ab"), ("y", "y", "cd"), ("z", "x", "ef")], ",", ["1", "2"], ["3"]),
         ("distinct.csv", [("red", "ab"), ("blue", "cd"), ("green", "ef")], ",", ["1"], ["2"]),
     ],
 )
@@ -43,7 +44,7 @@ def test_a_table_without_a_header_loses_no_row(
 ) -> None:
     path = write(tmp_path / name, rows, separator)
     with pytest.raises(
-        InvalidSettingError, match=r"no header line: columns have numbers, from 1|by number: --meaning-"
+        InvalidSettingError, match=r"no header line: columns have numbers, from 1|by number, as in --meaning-"
     ):
         read_table(path)
     table = read_table(path, meaning_columns=meanings, message_columns=messages)
@@ -78,7 +79,7 @@ def test_a_number_that_is_no_column_of_a_known_header_is_refused(tmp_path: Path)
 
 def test_messages_alone_without_a_header(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", [("abba",), ("abcd",), ("ba",)], ",")
-    with pytest.raises(InvalidSettingError, match="choose by number: --message-columns 1"):
+    with pytest.raises(InvalidSettingError, match="choose by number, as in --message-columns 1"):
         read_table(path)
     assert read_table(path, message_columns="1").lengths.tolist() == [4, 4, 2]
 
