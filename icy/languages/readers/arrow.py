@@ -29,7 +29,7 @@ def read(file: File) -> Found | None:
     folder, parts = file.path.is_dir(), [file.path]
     kind = MAGIC.get(file.head[:4], "parquet" if file.path.suffix.lower() == ".parquet" else "")
     if folder:
-        parts = sorted(file.path.rglob("data-*.arrow"), key=lambda path: natural(path.name))
+        parts = sorted(file.path.rglob("data*.arrow"), key=lambda path: natural(path.name))
         suffixes = {path.suffix for path in file.path.rglob("[!._]*") if path.is_file()}
         kind = "stream" if parts else "parquet" if suffixes == {".parquet"} else ""
     if not kind:
@@ -50,9 +50,15 @@ def _table(path: Path, kind: str, parts: list[Path]) -> Container:
     import pyarrow.feather
     import pyarrow.parquet
 
-    if kind == "stream":
-        return pyarrow.concat_tables([pyarrow.ipc.open_stream(part.read_bytes()).read_all() for part in parts])
-    return pyarrow.parquet.read_table(path) if kind == "parquet" else pyarrow.feather.read_table(path)
+    if kind == "parquet":
+        return pyarrow.parquet.read_table(path)
+    tables = [
+        pyarrow.ipc.open_stream(part.read_bytes()).read_all()
+        if MAGIC.get(File(part).head[:4]) == "stream"
+        else pyarrow.feather.read_table(part)
+        for part in parts
+    ]
+    return pyarrow.concat_tables(tables)
 
 
 def _entries(column: Container) -> Values:

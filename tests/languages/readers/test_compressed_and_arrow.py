@@ -106,6 +106,10 @@ def test_streams_and_folders_of_arrow(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match=r"holds 2 data sets; choose one: '.*test' or '.*train'"):
         read_table(tmp_path / "dict")
     assert len(read_table(tmp_path / "dict" / "train")) == 4
+    (tmp_path / "old").mkdir()
+    for n, part in enumerate((TABLE[:3], TABLE[3:])):
+        pyarrow.feather.write_feather(part, str(tmp_path / "old" / f"dataset{n}.arrow"))
+    assert len(read_table(tmp_path / "old")) == 4
     pyarrow.feather.write_feather(TABLE, str(tmp_path / "f.arrow"))
     assert len(read_table(tmp_path / "f.arrow")) == 4
 
