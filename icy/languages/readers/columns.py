@@ -112,7 +112,7 @@ def meanings_by_name(columns: Sequence[str]) -> list[str]:
 
 
 def _of_egg(name: str) -> bool:
-    """Return whether a column is a field of EGG's Interaction that holds neither meanings nor messages."""
+    """Return whether a column is a field of EGG's Interaction without meanings or messages."""
     parts = name.lower().split(".")
     return not NO_ATTRIBUTES.isdisjoint(parts) or "aux" in parts[:-1]
 

@@ -84,7 +84,7 @@ def read(file: File) -> Found | None:
 
 
 def _without_comments(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Leave out comments: lines that begin with # and are not rows, and such lines before known names of columns."""
+    """Leave out comments: lines with # that have another number of entries or come before known names of columns."""
     (usual, _), *_ = [*Counter(len(row) for _, row in rows).most_common(1), (0, 0)]
     rows = [(line, row) for line, row in rows if not row[0].startswith("#") or len(row) == usual]
     while len(rows) > 1 and rows[0][1][0].startswith("#") and _is_known(rows[1][1]) and not _is_known(rows[0][1]):
