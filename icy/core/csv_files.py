@@ -61,7 +61,7 @@ def separated(text: str, usual: str = ",") -> tuple[str, str]:
 
     Args:
         text: text of a file.
-        usual: separator to return if no other separator is more frequent in the header.
+        usual: separator to return if no other separator is more frequent in the header; a tab if there is one.
 
     Example:
         >>> separated("model;seed\nnull;1\n")[0], separated("message\nabba\n")[0]
@@ -69,7 +69,10 @@ def separated(text: str, usual: str = ",") -> tuple[str, str]:
     """
     if first_line := FIRST_LINE.match(text):
         return first_line[1], text[first_line.end() :]
-    header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
+    first = re.search(r"^(?!#).*\S.*$", text, re.MULTILINE)  # not a comment
+    header = re.sub(r'"[^"]*"', "", first[0] if first else text.lstrip("\r\n").partition("\n")[0])
+    if usual == "\t" and usual in header:
+        return usual, text
     return max((usual, *SEPARATORS), key=header.count), text
 
 

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 import re
-import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.csv_files import MISSING_WORDS, is_index, read_csv_table
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.streams import stream
 from icy.core.text import listed
 
+from .containers import Values, is_missing, unpacked
+from .language import Language
 from .meanings import TABLES, IntArray, MeaningSpace
 from .names import grammar_name
+from .readers import File, Found, find
+from .readers.columns import choose_columns, meanings_by_name
+from .readers.compressed import plain_file
+from .readers.delimited import NUMBERED
+from .readers.tables import warn_of_columns, with_points
+from .rule import Rule
 from .storage import reading
-from .values import NUMBER
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .values import NUMBER, split_lists, two_valued
 
 Weights = NDArray[np.float64]
 EQUAL = "equal"
 WEIGHT = "weight"  # the column of weights in a file
 LARGEST_EXPONENT = 10.0
-NAMELESS = r"Unnamed: \d+"  # name by pandas of a column without a name
+log = logging.getLogger(__name__)
 HOW_TO_WRITE = "write 'equal', or 'zipf:' and an exponent, as in zipf:1"
 
 
@@ -138,13 +142,14 @@ def is_meanings_file(given: object) -> bool:
 def read_meanings(path: str | Path) -> tuple[MeaningSpace, Frequencies]:
     """Read the meanings that exist from a table: one column per attribute, and optionally a column `weight`.
 
-    A file is read once, unless its content changes.
+    A file is read once, unless its content changes. The rule for files of languages decides which columns are
+    attributes: if there are messages, they and the columns that it leaves unused are not.
 
     Each row is a meaning. Without weights, a meaning that occurs in several rows is as many times as frequent. The
     values of an attribute may be numbers or names; they are numbered from 0 in order.
 
     Args:
-        path: a table of text with a header line, or a parquet file.
+        path: a table in any format of `icy.languages.readers`.
 
     Returns:
         The smallest space with these values, and the meanings with their frequencies.
@@ -152,7 +157,7 @@ def read_meanings(path: str | Path) -> tuple[MeaningSpace, Frequencies]:
     Raises:
         StoreError: the file cannot be read.
         InvalidSettingError: the table has no rows or attributes, a missing value, or a weight that is not a positive
-            number.
+            number; or the file is a language.
 
     Example:
         >>> import tempfile
@@ -165,27 +170,36 @@ def read_meanings(path: str | Path) -> tuple[MeaningSpace, Frequencies]:
         2,3 [0, 4, 5] [2.0, 1.0, 1.0]
     """
     file = Path(path)
-    if not file.is_file():
+    if not file.exists():
         raise StoreError(f"The file of meanings '{path}' does not exist; {HOW_TO_ASK}.")
     with reading(f"'{path}' cannot be read as a table of meanings"):
-        content_hash = hashlib.sha256(file.read_bytes()).digest()
-    return _read(file, content_hash)
+        parts = sorted(part for part in file.rglob("*") if part.is_file()) if file.is_dir() else [file]
+        content = [hashlib.sha256(part.read_bytes()).digest() for part in parts]
+    return _read(file, b"".join(content))
 
 
 @lru_cache(maxsize=8)
 def _read(path: Path, content_hash: bytes) -> tuple[MeaningSpace, Frequencies]:
     """Read a file once for all rows of a sweep."""
-    with reading(f"'{path}' cannot be read as a table of meanings"), warnings.catch_warnings():
-        warnings.simplefilter("error")  # pandas drops the entries of rows that are longer than the header
-        table = _table(path)
-    table = _without_index(table, path)
-    attributes = [name for name in table.columns if str(name).lower() != WEIGHT]
-    if table.empty or not attributes:
-        raise InvalidSettingError(f"'{path}' must have a row per meaning and a column per attribute.")
-    weights = _weights(table, path)
-    columns = [_coded(table[name], path) for name in attributes]
+    try:
+        with plain_file(path) as plain:
+            found, name = find(File(plain), path), plain.stem
+            index = _index(plain)
+        if isinstance(found, Language):
+            raise InvalidSettingError(f"It is a language with all meanings of {found.space}; give these sizes instead.")
+        attributes = _attributes(found, index, str(path))
+    except InvalidSettingError as error:
+        raise InvalidSettingError(f"{error}" if str(path) in str(error) else f"'{path}': {error}") from error
+    weights = _weights(found, path)
+    columns = [_coded(name, column, path) for name, column in attributes.items()]
     space = MeaningSpace.of_sizes(*(len(names) for names, _ in columns))
-    rows = space.index(np.stack([codes for _, codes in columns], axis=1))
+    values = np.stack([codes for _, codes in columns], axis=1)
+    if sizes := two_valued(values, [names for names, _ in columns]).sizes:
+        log.warning(
+            "'%s': columns look like one-hot vectors of %s values, and are read as attributes of two values; give each "
+            "attribute one column.", path, listed([*map(str, sizes)]),
+        )  # fmt: skip
+    rows = space.index(values)
     numbers, row_of = np.unique(rows, return_inverse=True)
     total = np.bincount(row_of.ravel(), weights=weights, minlength=len(numbers)).astype(float)
     with np.errstate(over="ignore"):
@@ -193,72 +207,72 @@ def _read(path: Path, content_hash: bytes) -> tuple[MeaningSpace, Frequencies]:
     if not sum_exists:
         raise InvalidSettingError(f"The weights in '{path}' are too large for their sum; divide all by the largest.")
     digest = hashlib.sha256(f"{space}".encode() + numbers.astype("<i8").tobytes() + total.astype("<f8").tobytes())
-    name = grammar_name(path.stem, digest.hexdigest()[:16])
-    return space, Frequencies("", name, numbers, total, tuple(names for names, _ in columns))
+    file = grammar_name(name, digest.hexdigest()[:16])
+    return space, Frequencies("", file, numbers, total, tuple(names for names, _ in columns))
 
 
 HOW_TO_ASK = "a space is attributes x values, as in 5x10, or sizes, as in 10,4,2"
 
 
-def _table(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        return _parquet(path) if path.suffix.lower() == ".parquet" else read_csv_table(path, None)
-    except pd.errors.EmptyDataError:
-        raise InvalidSettingError(f"'{path}' is empty.") from None
-    except pd.errors.ParserWarning:
-        raise InvalidSettingError(f"'{path}' has a row with more entries than its header.") from None
-
-
-def _parquet(path: Path) -> pd.DataFrame:
-    """Read a parquet file. An index of pandas with a name is a column; row numbers without a name are left out."""
-    import pandas as pd
+def _index(path: Path) -> list[str]:
+    """Return the index of pandas in a parquet file, if it has names: these columns are the first attributes."""
     import pyarrow.parquet as pq
 
-    table, stored = pd.read_parquet(path), pq.read_schema(path).names
-    return table.reset_index([name for name in table.index.names if name in stored])
+    stored = pq.read_schema(path).pandas_metadata if path.suffix.lower() == ".parquet" and path.is_file() else None
+    return [name for name in (stored or {}).get("index_columns", []) if isinstance(name, str)]
 
 
-def _without_index(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Leave out columns without a name that are empty or hold row numbers, as pandas, R and spreadsheets write them."""
-    for place, name in enumerate(table.columns):
-        if re.fullmatch(NAMELESS, str(name)):
-            if not is_index(table[name].fillna("").astype(str).tolist(), place):
-                raise InvalidSettingError(
-                    f"Column {place + 1} of '{path}' has no name; give it one if it is an attribute, or leave it out "
-                    "(pandas writes its index in this way unless index=False)."
-                )
-            table = table.drop(columns=name)
-    return table
+def _attributes(found: Found, index: Sequence[str], path: str) -> dict[str, Values]:
+    """Return the entries of each attribute, by the rule for files of languages, and warn of doubtful columns."""
+    names = sorted((name for name in found.columns if name.lower() != WEIGHT), key=lambda name: name not in index)
+    chosen, _, rest = choose_columns(names, found.meanings or (), found.messages or (), with_messages=False)
+    if not chosen:
+        raise InvalidSettingError(f"'{path}' must have a row per meaning and a column per attribute.")
+    if unused := [name for name in names if name not in chosen]:
+        log.warning("'%s': %s are attributes; not used: %s.", path, listed(chosen), listed(unused))
+    attributes: dict[str, Values] = {}
+    for name in chosen:
+        held = unpacked(found.columns[name], "Meanings")
+        parts = split_lists(held.tolist() if isinstance(held, np.ndarray) else held, Rule())
+        attributes |= {name if len(parts) == 1 else f"{name}{n}": part for n, part in enumerate(parts)}
+    if rest and not meanings_by_name(names):
+        size = {name: len({str(entry) for entry in column}) for name, column in attributes.items()}
+        rows = len(next(iter(attributes.values())))
+        header = ", and line 1 holds the names of columns" if found.header and NUMBERED not in found.remarks else ""
+        warn_of_columns(size, rows, f" of '{path}'{header}", f"call it {WEIGHT}")
+    if NUMBERED in found.remarks:
+        log.warning(
+            "'%s' was read without a header line, because most entries of line 1 occur again below; if line 1 holds "
+            "names of columns, rename them.", path,
+        )  # fmt: skip
+    elif found.header and any(NUMBER.fullmatch(name) or name in column for name, column in attributes.items()):
+        log.warning("'%s': line 1 was read as names of columns; if it is a meaning, add a line with names above.", path)
+    return attributes
 
 
-def _weights(table: pd.DataFrame, path: Path) -> Weights:
+def _weights(found: Found, path: Path) -> Weights:
     import pandas as pd
 
-    given = [name for name in table.columns if str(name).lower() == WEIGHT]
+    given = [name for name in found.columns if name.lower() == WEIGHT]
     if not given:
-        return np.ones(len(table))
+        return np.ones(len(next(iter(found.columns.values()))))
     if len(given) > 1:
         raise InvalidSettingError(f"'{path}' has several columns of weights, {listed(given)}; give only one.")
-    weights = pd.to_numeric(table[given[0]], errors="coerce").to_numpy(dtype=float)
+    entries = list(with_points(found, given[0]))
+    weights = pd.to_numeric(pd.Series(entries), errors="coerce").to_numpy(dtype=float)
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(wrong):
-        found = table[given[0]].iloc[wrong[0]]
         raise InvalidSettingError(
-            f"The weights in '{path}' must be positive numbers; row {wrong[0] + 1} has {quoted(found)}."
+            f"The weights in '{path}' must be positive numbers; row {wrong[0] + 1} has {quoted(entries[wrong[0]])}."
         )
     return weights
 
 
-def _coded(column: pd.Series, path: Path) -> tuple[tuple[str, ...], IntArray]:
+def _coded(name: str, column: Values, path: Path) -> tuple[tuple[str, ...], IntArray]:
     """Return the names of the values of a column, in order, and the number of the value in each row."""
-    texts = column.astype(str).str.strip()
-    missing = np.flatnonzero(column.isna() | (texts == "") | _words_among_numbers(texts))
-    if len(missing):
-        found = texts.iloc[missing[0]]
-        text = f", but '{found}'" if found else ""
-        raise InvalidSettingError(f"'{path}' has no value of '{column.name}' in row {missing[0] + 1}{text}.")
+    texts = ["" if is_missing(entry) else str(entry).strip() for entry in column]
+    if "" in texts:
+        raise InvalidSettingError(f"'{path}' has no value of '{name}' in row {texts.index('') + 1}.")
     try:
         names = sorted(set(texts), key=lambda text: (_number(text), text))
     except ValueError:
@@ -272,9 +286,3 @@ def _number(text: str) -> float:
     if math.isnan(number := float(text)):
         raise ValueError(text)
     return number
-
-
-def _words_among_numbers(texts: pd.Series) -> NDArray[np.bool_]:
-    """Return which texts are words for a missing value, such as "NA"; none if another text is not a number."""
-    words = texts.isin(MISSING_WORDS).to_numpy()
-    return words & all(map(NUMBER.fullmatch, texts[~words]))

@@ -312,6 +312,17 @@ class Language:
     # -- properties ----------------------------------------------------------------------------------------------
 
     @property
+    def meanings(self) -> IntArray:
+        """Attribute values of every meaning, shape [N, A]; row i is the meaning of message i.
+
+        Example:
+            >>> from icy.languages.language import Language
+            >>> Language("2x2", [[0, 0], [0, 1], [1, 0], [1, 1]], vocab_size=2).meanings.tolist()
+            [[0, 0], [0, 1], [1, 0], [1, 1]]
+        """
+        return self.space.all()
+
+    @property
     def message_length(self) -> int:
         """Tokens per message, L."""
         return int(self.messages.shape[1])

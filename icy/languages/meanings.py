@@ -290,7 +290,10 @@ def spaces_in(given: object) -> list[Any]:
     return [space for one in given for space in spaces_in(one)]
 
 
-TABLES = (".csv", ".tsv", ".txt", ".parquet")  # files of meanings
+TABLES = (
+    *(".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow", ".json", ".jsonl"),
+    *(".gz", ".bz2", ".xz", ".zst", ".zip"),
+)  # files of meanings
 _HOW_TO_WRITE = (
     "write attributes x values, as in 5x10 for 5 attributes of 10 values each, or the number of values of each "
     "attribute, as in 10,4,2."

@@ -7,14 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from icy.core.errors import InvalidSettingError, quoted
+from icy.core.text import counted, listed
 
 from .containers import Entries
 from .rule import Rule
 
+MOST_LISTED = 8  # limit of the dropped rows that a sentence lists
+
 
 def without_missing(
     meanings: Entries | None, messages: Entries, weights: Entries | None, rule: Rule
-) -> tuple[Entries | None, Entries, Entries | None, Rule]:
+) -> tuple[Entries | None, Entries, Entries | None, Rule, str]:
     """Drop the rows of meanings, messages and weights that have missing values, or raise an error.
 
     Args:
@@ -24,7 +27,7 @@ def without_missing(
         rule: `rule.missing` determines whether these rows are dropped or refused.
 
     Returns:
-        Meanings, messages, weights, and the rule with the places of the remaining rows.
+        Meanings, messages, weights, the rule with the places of the remaining rows, and the dropped rows in words.
 
     Raises:
         InvalidSettingError: a value is missing, and the rule is to refuse.
@@ -36,7 +39,7 @@ def without_missing(
             if _has_gap(entry, padded=side == 1 and rule.pads_missing):
                 gaps.setdefault(row, side)
     if not gaps:
-        return *sides, rule
+        return *sides, rule, ""
     if rule.missing == "refuse":
         row = min(gaps)
         raise InvalidSettingError(_missing_error(sides[gaps[row]][row], row, gaps[row], rule))  # type: ignore[index]
@@ -44,7 +47,17 @@ def without_missing(
     if not left:
         raise InvalidSettingError("Every row has a missing value, so no row remains.")
     chosen = [None if entries is None else _select_rows(entries, left) for entries in sides]
-    return chosen[0], _select_rows(messages, left), chosen[2], replace(rule, place=lambda row: rule.place(left[row]))
+    lengths = None if rule.lengths is None else _select_rows(rule.lengths, left)
+    rule_of_rest = replace(rule, place=lambda row: rule.place(left[row]), lengths=lengths)
+    words = [rule.place(row).split(maxsplit=2) for row in sorted(gaps)]  # such as "line", "4"
+    numbers = [number for _, number, *_ in words]
+    shown = [*numbers[:MOST_LISTED], *([f"{len(numbers) - MOST_LISTED} more"] if len(numbers) > MOST_LISTED else [])]
+    counting = f", {words[0][2].strip('()')}" if len(words[0]) > 2 else ""
+    dropped = (
+        f"{len(gaps)} of {counted(len(messages), 'row')} dropped "
+        f"({words[0][0]}{'s' * (len(numbers) > 1)} {listed(shown)}{counting})"
+    )
+    return chosen[0], _select_rows(messages, left), chosen[2], rule_of_rest, dropped
 
 
 def _has_gap(entry: object, padded: bool = False) -> bool:

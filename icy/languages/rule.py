@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.text import listed
 
-from .containers import Values, is_missing
+from .containers import Container, Values, is_missing
 
 WAYS = ("auto", "letters", "spaces", "whole")
 MISSING = ("refuse", "drop")
@@ -37,6 +37,7 @@ class Rule:
         argmax: use the index of the largest entry as a token, if messages are vectors of real numbers; False if
             floats with a single 1 per message are tokens.
         missing: "refuse" rows with missing values, or "drop" them.
+        lengths: number of tokens of each message, [N]; later tokens are dropped. EGG calls it `message_length`.
         phrases: whether meanings are phrases: any number of concepts, which mean the same at any place.
         place: words for the place of a row.
         columns: names of the columns of meanings and of messages, for errors.
@@ -49,6 +50,7 @@ class Rule:
     one_hot: int | str | Sequence[int] | None = None
     argmax: bool | None = None
     missing: str = "refuse"
+    lengths: Container = None
     phrases: bool = False
     place: Callable[[int], str] = field(default=row_number)
     columns: tuple[Sequence[str], Sequence[str]] = ((), ())

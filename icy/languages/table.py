@@ -43,7 +43,7 @@ class Table:
             counts once. With integer weights, metrics return the score of `repeated()`.
         drawn_from: for rows drawn with replacement, the original row of each copy, [N].
         name: name of the table in reports.
-        read_as: how the data was read, in words.
+        read_as: how the data was read, in words, with the rows that `missing="drop"` left out.
         removed: the removed tokens that ended, began or padded messages; they are not part of the vocabulary.
         phrases: whether meanings are phrases: a concept means the same at any place.
     """
@@ -84,7 +84,7 @@ class Table:
                 one.
             weights: number of times each row counts, [N] numbers of at least 0, such as counts or frequencies; rows
                 with weight 0 are dropped. By default the weights of the Table, or 1 for each row.
-            **reading: further options of the reading rule: `tokens`, `start`, `pad`, `one_hot`, `argmax`,
+            **reading: further options of the reading rule: `tokens`, `start`, `pad`, `lengths`, `one_hot`, `argmax`,
                 `missing` and `phrases`; see `icy.languages.rule.Rule`.
 
         Raises:
@@ -374,14 +374,19 @@ def _of_two(meanings: Container, messages: Container, weights: Container, rule: 
     counts = None if weights is None else unpacked(weights, "Weights")
     if counts is not None:
         require_one_each(counts, len(message_rows))
-    meaning_rows, message_rows, counts, rule = without_missing(meaning_rows, message_rows, counts, rule)
+    if rule.lengths is not None:
+        rule = replace(rule, lengths=unpacked(rule.lengths, "Lengths"))
+    meaning_rows, message_rows, counts, rule, dropped = without_missing(meaning_rows, message_rows, counts, rule)
     values, value_names = (
         (np.zeros((len(message_rows), 0), dtype=np.int64), ())
         if meaning_rows is None
         else read_meanings(meaning_rows, rule)
     )
     read = read_messages(message_rows, rule)
-    table = Table(values, read.tokens, value_names, read.names, read_as=read.spelling, removed=read.removed)
+    spelling, *notes = read.spelling.split("; ")
+    spelling = "a token each" if len(rule.columns[1]) > 1 else spelling
+    read_as = "; ".join(filter(None, (spelling, *notes, dropped)))
+    table = Table(values, read.tokens, value_names, read.names, read_as=read_as, removed=read.removed)
     table = replace(table, phrases=rule.phrases)
     return table if counts is None else table._weighted_by(counts, rule)
 

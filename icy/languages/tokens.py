@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from .containers import Array, Entries, Values, plain
 from .rule import LARGEST, Names, Rule, sorted_names
 from .texts import DECIMAL, split
 
+log = logging.getLogger(__name__)
 PAD = -1  # pads messages to the length of the longest
 Tokens = Int64[NDArray[np.int64], "batch length"]
 
@@ -46,7 +48,7 @@ def read_messages(given: Entries, rule: Rule) -> Messages:
         rule: options.
 
     Raises:
-        InvalidSettingError: messages are not sequences of tokens, may be read in two ways, or lack the end token.
+        InvalidSettingError: messages are not sequences of tokens, may be read in two ways, or lack the start token.
     """
     if isinstance(given, np.ndarray):
         tokens, lengths, spelling = _of_array(given, rule)
@@ -98,10 +100,13 @@ def cut(
         known: tokens that were removed earlier, and may be absent.
 
     Raises:
-        InvalidSettingError: one of these tokens does not occur or is in a wrong place, or a token is negative.
+        InvalidSettingError: the start token does not occur, one of these tokens is in a wrong place or not of the kind
+            of the tokens, or a token is negative.
     """
     columns = np.arange(tokens.shape[1])
-    removed = list(known)
+    removed, notes = list(known), [spelling]
+    if rule.lengths is not None:
+        lengths = np.minimum(lengths, _whole_lengths(rule.lengths, tokens))
 
     def numbered(token: object, what: str) -> int | None:
         number = _number_of(token, names)
@@ -110,14 +115,25 @@ def cut(
         if number is None or not ((tokens == number) & (columns < lengths[:, None])).any():
             some = np.unique(tokens[columns < lengths[:, None]])[:8].tolist()
             shown = listed([quoted(t if names is None else names[t]) for t in some]) or "none"
-            raise InvalidSettingError(
-                f"The {what} token {quoted(token)} is in no message; the first tokens are {shown}."
+            if what == "start" or (number is None and names is None):
+                raise InvalidSettingError(
+                    f"The {what} token {quoted(token)} is in no message; the first tokens are {shown}."
+                )
+            log.warning(  # one of several runs may lack it
+                "The %s token %s is in no message, and has no effect; the first tokens are %s.",
+                what,
+                quoted(token),
+                shown,
             )
+            notes.append(f"no message has the {what} token {token}")
+            if number is None:
+                return None
         removed.append(number)
         return number
 
     pad = None
-    if rule.pad is not None and not rule.pads_missing and _number_of(rule.pad, names) != _number_of(rule.eos, names):
+    pads = rule.pad is not None and not rule.pads_missing
+    if pads and (rule.eos is None or _number_of(rule.pad, names) != _number_of(rule.eos, names)):
         pad = numbered(rule.pad, "padding")
     if pad is not None:  # an end token may come before it
         tokens, lengths = _without_padding(tokens, lengths, pad)
@@ -136,7 +152,21 @@ def cut(
     within = columns < lengths[:, None]
     _require_not_negative(int(tokens.min(where=within, initial=0)))
     shown = np.where(within, tokens, PAD)[:, : int(lengths.max(initial=0))]
-    return Messages(shown, names, spelling, tuple(sorted(set(removed))))
+    return Messages(shown, names, "; ".join(notes), tuple(sorted(set(removed))))
+
+
+def _whole_lengths(given: Entries, tokens: Tokens) -> NDArray[np.int64]:
+    """Return lengths of messages, rounded down as EGG does: they may be sums of probabilities, such as 2.999999."""
+    try:
+        lengths = np.floor(np.asarray(given, dtype=float) + 1e-3)
+    except (TypeError, ValueError):
+        lengths = np.full(len(tokens), np.nan)
+    if lengths.shape != (len(tokens),) or not np.all((lengths >= 0) & (lengths <= tokens.shape[1])):
+        raise InvalidSettingError(
+            f"message_length, of shape {lengths.shape}, does not give the length of each of the {len(tokens)} messages "
+            f"of up to {tokens.shape[1]} tokens; correct it, or leave it out."
+        )
+    return lengths.astype(np.int64)
 
 
 def _without_padding(tokens: Tokens, lengths: NDArray[np.int64], pad: int) -> tuple[Tokens, NDArray[np.int64]]:
@@ -168,9 +198,9 @@ def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
         )
     if rule.argmax is None and looks_one_hot(tokens):
         raise InvalidSettingError(
-            f"Messages of {tokens.shape[1]} numbers with a single 1 can be read in two ways: as one-hot vectors of a "
-            f"symbol each (argmax=True, or --argmax), or as {tokens.shape[1]} tokens each (argmax=False, or "
-            "--no-argmax)."
+            f"Messages of {tokens.shape[1]} numbers with a single {tokens.max():g} can be read in two ways: as "
+            "one-hot vectors of a symbol each (argmax=True, or --argmax), or as "
+            f"{tokens.shape[1]} tokens each (argmax=False, or --no-argmax)."
         )
     if tokens.dtype.kind == "f":
         tokens = _whole(tokens, rule)
@@ -197,8 +227,12 @@ def _real_token_error(token: object, where: str) -> InvalidSettingError:
 
 
 def is_one_hot(vectors: Array) -> bool:
-    """Return whether every vector has a single 1 and otherwise 0."""
-    return bool(((vectors == 0) | (vectors == 1)).all() and (vectors.sum(-1) == 1).all())
+    """Return whether every vector has a single 1 and otherwise 0, or other numbers in their place: -1 and 1, 0 and 255.
+
+    The smaller number is not above 0, because other pairs are usually tokens.
+    """
+    low, high = vectors.min(initial=0), vectors.max() if vectors.size else 1
+    return bool(((vectors == low) | (vectors == high)).all() and ((vectors == high).sum(-1) == 1).all())
 
 
 def _one_hot_or_empty(vectors: Array) -> bool:
@@ -249,7 +283,7 @@ def _discrete(rows: list[Values], rule: Rule) -> list[Values] | Array:
     """
     even = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
     numbers = all(isinstance(token, (int, float)) for row in rows for token in row)
-    if even and numbers and (rule.argmax or (rule.argmax is None and {t for row in rows for t in row} == {0, 1})):
+    if even and numbers and (rule.argmax or (rule.argmax is None and len({t for row in rows for t in row}) == 2)):
         scores = np.array(rows, dtype=float)
         if rule.argmax or looks_one_hot(scores):
             return scores

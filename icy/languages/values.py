@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Real
@@ -70,7 +71,7 @@ def _columns(rows: Values, rule: Rule) -> list[Values]:
             "Meanings must be a table with one row per meaning and one column per attribute, all of one length; the "
             f"given data has the shape {_shape(rows)}."
         )
-    found = list(chain.from_iterable(_split_lists(list(column), rule) for column in zip(*table, strict=True)))
+    found = list(chain.from_iterable(split_lists(list(column), rule) for column in zip(*table, strict=True)))
     return _split_evenly(found[0]) if len(found) == 1 else found
 
 
@@ -79,7 +80,7 @@ def _shape(rows: Values) -> str:
     return str((len(rows), *lengths[:1])) if len(lengths) < 2 else f"({len(rows)}, {lengths[0]} to {lengths[-1]})"
 
 
-def _split_lists(column: Values, rule: Rule) -> list[Values]:
+def split_lists(column: Values, rule: Rule) -> list[Values]:
     """Split a column of lists into several columns; return other columns unchanged."""
     if all(isinstance(entry, str) for entry in column):
         column = listed_texts(column, "meaning", rule) or column
@@ -91,7 +92,7 @@ def _split_lists(column: Values, rule: Rule) -> list[Values]:
             "A column holds lists of several lengths, but every meaning must have a value of every attribute; choose "
             "the columns of meanings."
         )
-    return list(chain.from_iterable(_split_lists(list(part), rule) for part in zip(*column, strict=True)))
+    return list(chain.from_iterable(split_lists(list(part), rule) for part in zip(*column, strict=True)))
 
 
 def _split_evenly(column: Values) -> list[Values]:
@@ -197,42 +198,85 @@ def _decoded(
     values: Meanings, names: tuple[Names | None, ...], rule: Rule
 ) -> tuple[Meanings, tuple[Names | None, ...]]:
     """Decode one-hot vectors side by side; raise an error if values look one-hot and `rule.one_hot` is unset."""
-    if rule.one_hot is None and len(values):
-        plain = [a for a in range(values.shape[1]) if not names or names[a] is None]
-        binary = values[:, [a for a in plain if values[:, a].min() >= 0 and values[:, a].max() <= 1]]
-        sizes = one_hot_sizes(binary)
-        if sizes and binary.shape[1] < values.shape[1]:
+    if rule.one_hot == "no" or (rule.one_hot is None and (not len(values) or rule.phrases)):
+        return values, names
+    width, found = values.shape[1], two_valued(values, names)
+    if rule.one_hot is None:
+        columns, sizes = len(found.columns), found.sizes
+        shown = listed([*map(str, sizes)])
+        if sizes and columns < width:
             raise InvalidSettingError(
-                f"{binary.shape[1]} of the columns look like one-hot vectors of {listed([*map(str, sizes)])} values, "
+                f"{columns} of the columns look like one-hot vectors of {shown} values, "
                 'but others do not; give each attribute one column, or set one_hot="no" (--one-hot no).'
             )
         if sizes:
-            shown = ",".join(map(str, sizes))
+            comma = ",".join(map(str, sizes))
+            low, high = map(quoted, found.pair)
             raise InvalidSettingError(
-                f"The {values.shape[1]} columns of 0 and 1 can be read in two ways: as one-hot vectors of "
-                f"{listed([*map(str, sizes)])} values (one_hot=[{shown}], or --one-hot {shown}), or as "
-                f'{values.shape[1]} attributes of two values each (one_hot="no", or --one-hot no).'
+                f"The {width} columns of {low} and {high} can be read in two ways: as one-hot vectors of {shown} "
+                f"values (one_hot=[{comma}], or --one-hot {comma}), or as {width} attributes of two values each "
+                '(one_hot="no", or --one-hot no).'
             )
         return values, names
-    if rule.one_hot in (None, "no"):
-        return values, names
-    width = values.shape[1]
     blocks = _sizes(rule.one_hot, width)
-    if names or sum(blocks) != width:
+    if sum(blocks) != width or (names and len(found.columns) < width):
         raise InvalidSettingError(
             f"Meanings of {width} columns{' with names' if names else ''} are not one-hot vectors of "
             f"{listed([*dict.fromkeys(map(str, blocks))])} values side by side."
         )
-    found = []
-    for block in np.split(values, np.cumsum(blocks)[:-1], axis=1):
-        fine = ((block == 0) | (block == 1)).all(1) & (block.sum(1) == 1)
+    parts = []
+    for block, given in zip(
+        *(np.split(each, np.cumsum(blocks)[:-1], axis=1) for each in (found.hits, values)), strict=True
+    ):
+        fine = (block.sum(1) == 1) & (block >= 0).all(1)
         if not fine.all():
             row = int(np.argmin(fine))
             raise InvalidSettingError(
-                f"The meaning in {rule.place(row)} is not one-hot: {quoted(block[row].tolist())} must have a single 1."
+                f"The meaning in {rule.place(row)} is not one-hot: {quoted(given[row].tolist())} must have a single "
+                f"{found.pair[1]}."
             )
-        found.append(block.argmax(1))
-    return np.stack(found, 1).astype(np.int64), ()
+        parts.append(block.argmax(1))
+    return np.stack(parts, 1).astype(np.int64), ()
+
+
+class TwoValued(NamedTuple):
+    """Columns with two values, which may be one-hot vectors.
+
+    Attributes:
+        pair: the two values that most columns have: absent and present.
+        columns: the columns that have no other values.
+        hits: 1 where a value is present, 0 where it is absent, and -1 for other values, [N, A].
+        sizes: widths of the one-hot vectors that the columns seem to consist of; empty if there are none.
+    """
+
+    pair: tuple[Any, Any]
+    columns: list[int]
+    hits: NDArray[np.int64]
+    sizes: tuple[int, ...]
+
+
+def two_valued(values: Meanings, names: Sequence[Names | None]) -> TwoValued:
+    """Find the columns that may be one-hot vectors: 0 and 1, -1 and 1, 0 and 255, "no" and "yes".
+
+    Args:
+        values: values as numbers, [N, A].
+        names: the names of the values of each attribute, or None if they are numbers; empty if all are numbers.
+    """
+    own: list[tuple[Any, ...]] = []  # the one or two values of each column
+    for a, column in enumerate(values.T):
+        used, named = np.unique(column).tolist(), names[a] if names else None
+        own.append(tuple(used if named is None else [named[v] for v in used]) if len(used) < 3 else (None,))
+    pairs = [one for one in own if len(one) == 2]
+    pair = max(pairs, key=lambda one: (pairs.count(one), one == (0, 1)), default=(0, 1))
+    columns = [a for a, one in enumerate(own) if set(one) <= set(pair)]
+    hits = np.full(values.shape, -1)
+    for a in columns:
+        name = own[a][0]
+        hits[:, a] = (values[:, a] != values[:, a].min()) if len(own[a]) == 2 else name == pair[1]
+    sizes = one_hot_sizes(hits[:, columns])
+    if not sizes and isinstance(pair[0], str) and (swapped := one_hot_sizes(1 - hits[:, columns])):
+        return TwoValued(pair[::-1], columns, np.where(hits < 0, hits, 1 - hits), swapped)
+    return TwoValued(pair, columns, hits, sizes)
 
 
 def _sizes(given: object, width: int) -> list[int]:

@@ -89,7 +89,7 @@ def nearest_grammar(
     errors of the difference over meanings: simple grammars are special cases of complex ones.
 
     Args:
-        language: a language with words of equal length.
+        language: a language with words of equal length. If all messages end at the same place, their end is left out.
         seed: seed of the halves.
         existing: numbers of the meanings that exist, [n]; the others are left out. By default all meanings exist. If
             not, a half may lack a value.
@@ -98,8 +98,8 @@ def nearest_grammar(
         The nearest grammar, and the agreement of each grammar.
 
     Raises:
-        InvalidSettingError: the space has fewer than two attributes or too few meanings to split, or the message
-            length is not a multiple of the number of attributes.
+        InvalidSettingError: the space has fewer than two attributes or too few meanings to split, the messages
+            have several lengths, or their length is not a multiple of the number of attributes.
 
     Example:
         >>> from icy.grammars import make_language
@@ -108,13 +108,21 @@ def nearest_grammar(
         >>> found.grammar, found.agreement["rot"], round(found.agreement["concat"], 2)
         ('rot', 1.0, 0.62)
     """
-    if language.word_length is None:
-        raise InvalidSettingError(
-            f"The nearest grammar needs words of equal length, but messages of {language.message_length} tokens do not "
-            f"divide into {language.space.attributes} words."
-        )
     known = np.arange(language.space.size) if existing is None else existing
-    values, tokens = language.space.meanings(known), language.messages[known].astype(np.int64)
+    shortest, length = (int(end(language.lengths[known])) for end in (np.min, np.max))
+    if shortest < length:
+        raise InvalidSettingError(
+            f"The nearest grammar needs words of equal length, but these messages have {shortest} to {length} tokens "
+            f"before the end token {language.eos}."
+        )
+    if length % language.space.attributes or not length:
+        raise InvalidSettingError(
+            f"The nearest grammar needs words of equal length, but messages of {counted(length, 'token')} do not "
+            f"divide into {counted(language.space.attributes, 'word')}."
+        )
+    values, tokens = language.space.meanings(known), language.messages[known, :length].astype(np.int64)
+    if language.eos is not None:
+        tokens -= tokens > language.eos
     halves = [np.flatnonzero(np.isin(known, half)) for half in Split("random", 0.5).parts(language.space, seed)]
     if not all(map(len, halves)):
         raise InvalidSettingError(f"{counted(len(known), 'meaning')} cannot be split into two halves; take more.")
@@ -122,7 +130,7 @@ def nearest_grammar(
         name: np.empty(tokens.shape, dtype=bool) for name in GRAMMARS
     }
     for seen, unseen in (halves, halves[::-1]):
-        rows = _Rows(values[seen], tokens[seen], (language.space.values, language.vocab_size))
+        rows = _Rows(values[seen], tokens[seen], (language.space.values, language.token_count))
         for name, predict in GRAMMARS.items():
             right[name][unseen] = predict(rows, values[unseen]) == tokens[unseen]
     shares = {name: one.mean(1) for name, one in right.items()}

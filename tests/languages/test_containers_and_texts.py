@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icy import metrics as M
-from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
+from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError, quoted
 from icy.languages.language import Language
 from icy.languages.readers import read_table
 from icy.languages.tokens import PAD
@@ -233,6 +233,61 @@ SPACE = list(itertools.product(range(4), range(3), range(2)))
 BLOCKS = [one_hot(a, 4) + one_hot(b, 3) + one_hot(c, 2) for a, b, c in SPACE]
 
 
+CODES: list[tuple[Any, Any]] = [
+    *[(-1, 1), (0, 255), (0.0, 1.0), (1, 2), (0.25, 0.75), (-1.5, 3), (False, True)],
+    *[("no", "yes"), ("False", "True"), ("FALSE", "TRUE"), ("-", "+"), ("present", "absent"), ("0", "255")],
+]
+
+
+@pytest.mark.parametrize("code", CODES, ids=str)
+@pytest.mark.parametrize("form", [list, pd.DataFrame, np.array])
+def test_one_hot_meanings_of_any_two_values(code: tuple[Any, Any], form: Callable[[Any], Any]) -> None:
+    messages = [[a, b, c] for a, b, c in SPACE]
+    blocks = form([[code[bit] for bit in row] for row in BLOCKS])
+    with pytest.raises(
+        InvalidSettingError, match=r"read in two ways: as one-hot vectors of 4, 3 and 2 values"
+    ) as error:
+        Table.of(blocks, messages)
+    assert f"The 9 columns of {quoted(code[0])} and " in str(error.value) or type(code[0]) is not int
+    assert Table.of(blocks, messages, one_hot=[4, 3, 2]).meanings.tolist() == [[*row] for row in SPACE]
+    assert Table.of(blocks, messages, one_hot="no").attributes == 9
+    with pytest.raises(InvalidSettingError, match=r"row 18 .* is not one-hot: .* must have a single "):
+        Table.of(blocks, messages, one_hot=3)
+
+
+@pytest.mark.parametrize(
+    "meanings",
+    [
+        [[-1, 1, 1], [1, -1, 1], [1, 1, -1]],  # a single -1
+        [[0, 1, 1], [1, 0, 1], [1, 1, 0]],
+        [["a", "b"], ["b", "a"], ["a", "a"], ["b", "b"]],
+        [["x", "y", "z"], ["y", "x", "z"], ["x", "x", "z"]],
+        [[0, 0, 255], [0, 255, 255], [255, 0, 0]],
+    ],
+)
+def test_two_values_that_are_not_one_hot(meanings: Any) -> None:
+    assert Table.of(meanings, [[n] for n in range(len(meanings))]).attributes == len(meanings[0])
+
+
+def test_one_hot_next_to_other_attributes() -> None:
+    rows = [[-1, -1, 1, 7], [-1, 1, -1, 8], [1, -1, -1, 9]]
+    with pytest.raises(InvalidSettingError, match="3 of the columns look like one-hot vectors of 3 values"):
+        Table.of(rows, ["a", "b", "c"])
+    assert Table.of(rows, ["a", "b", "c"], one_hot="no").attributes == 4
+
+
+@pytest.mark.parametrize("code", [(-1, 1), (0, 255), (0.0, 1.0)], ids=str)
+def test_one_hot_messages_of_other_numbers(code: tuple[float, float]) -> None:
+    symbols = np.array(code)[np.array([[one_hot(t, 8) for t in row] for row in IDEAL])]
+    assert Table.of(GRID, symbols).messages.tolist() == IDEAL
+    single = np.array(code)[np.array([one_hot(a, 4) for a, _ in GRID])]
+    for form in (np.array, list):
+        with pytest.raises(InvalidSettingError, match=r"numbers with a single (1|255) can be read in two ways"):
+            Table.of(GRID, form(single))
+    assert Table.of(GRID, single, argmax=True).messages.tolist() == [[a] for a, _ in GRID]
+    assert Table.of(GRID, [[3, 3, 7] if a else [3, 7, 3] for a, _ in GRID]).length == 3  # tokens
+
+
 @pytest.mark.parametrize("form", [list, np.array, lambda rows: torch.tensor(rows).float(), pd.DataFrame])
 def test_one_hot_meanings(form: Callable[[Any], Any]) -> None:
     messages = [[a, 4 + b, 7 + c] for a, b, c in SPACE]
@@ -344,10 +399,24 @@ def test_end_and_start_tokens_are_numbers_or_names(eos: Any) -> None:
     assert again.messages.tolist() == table.messages.tolist()
 
 
-def test_tokens_that_never_occur_are_refused() -> None:
-    for option in ("eos", "start", "pad"):
-        with pytest.raises(InvalidSettingError, match=r"token 7 is in no message; the first tokens are 1, 2 and 3"):
-            Table.of([[0], [1]], [[1, 2], [3, 2]], **{option: 7})
+@pytest.mark.parametrize("option", ["eos", "pad"])
+@pytest.mark.parametrize(
+    ("messages", "token", "size"), [([[1, 2], [3, 2]], 7, 4), ([[1, 2], [3, 2]], 0, 3), (["ab", "ca"], "z", 3)]
+)
+def test_an_end_or_padding_that_never_occurs_is_warned_of(
+    caplog: pytest.LogCaptureFixture, option: str, messages: Any, token: object, size: int
+) -> None:
+    """Of several runs some may lack it; the vocabulary leaves it out in all of them."""
+    table = Table.of([[0], [1]], messages, **{option: token})
+    assert (table.lengths.tolist(), table.vocab_size) == ([2, 2], size)
+    assert f"token {quoted(token)} is in no message, and has no effect; the first tokens are" in caplog.text
+    assert table.read_as.endswith(f"; no message has the {'end' if option == 'eos' else 'padding'} token {token}")
+
+
+def test_start_tokens_that_never_occur_are_refused() -> None:
+    for option, token in (("start", 7), ("eos", "</s>"), ("pad", "<pad>")):  # or names among numbers
+        with pytest.raises(InvalidSettingError, match=r"token .* is in no message; the first tokens are 1, 2 and 3"):
+            Table.of([[0], [1]], [[1, 2], [3, 2]], **{option: token})
     with pytest.raises(InvalidSettingError, match=r"row 1 .* does not begin with 1"):
         Table.of([[0], [1]], [[1, 2], [3, 2]], start=1)
     with pytest.raises(UnknownNameError, match="option of reading"):

@@ -192,3 +192,11 @@ def test_ending_moves_the_end_token_and_pads() -> None:
     assert moved.messages.tolist() == [[0, 4, 4, 4], [4, 4, 4, 4], [1, 1, 0, 4]]
     with pytest.raises(InvalidSettingError, match="no end token"):
         small().ending(4, 4)
+
+
+@pytest.mark.parametrize("space", ["2x3", "3,2,4", "1x5"])
+def test_meanings_are_the_rows_of_the_messages(space: str) -> None:
+    parsed = MeaningSpace.parse(space)
+    language = Language(parsed, np.arange(parsed.size)[:, None], parsed.size)
+    assert language.meanings.shape == (parsed.size, parsed.attributes)
+    assert parsed.index(language.meanings).tolist() == language.messages[:, 0].tolist()

@@ -33,9 +33,9 @@ def test_parse_says_what_is_accepted(text: str, meant: str) -> None:
 
 
 def test_a_file_with_another_suffix_is_named_as_one(tmp_path: Path) -> None:
-    (tmp_path / "pets.json").write_text("{}")
-    with pytest.raises(InvalidSettingError, match=r"name of a table of meanings ends in .csv, .tsv, .txt or .parquet"):
-        MeaningSpace.parse(str(tmp_path / "pets.json"))
+    (tmp_path / "pets.dat").write_text("{}")
+    with pytest.raises(InvalidSettingError, match=r"name of a table of meanings ends in .csv, .tsv, .txt, .parquet,"):
+        MeaningSpace.parse(str(tmp_path / "pets.dat"))
 
 
 def test_a_table_is_not_a_space() -> None:

@@ -79,3 +79,18 @@ def test_noise_replaces_a_share_of_the_tokens() -> None:
     assert with_noise(language, 0, 1) == language
     changed = (with_noise(language, 1, 1).messages != language.messages).mean()
     assert changed == pytest.approx(3 / 4, abs=0.02)
+
+
+@pytest.mark.parametrize("eos", [0, 2, 4])
+@pytest.mark.parametrize("padding", [0, 1, 2])
+def test_an_end_at_the_same_place_in_all_messages_is_left_out(eos: int, padding: int) -> None:
+    plain = make_language("rot", "3x5", word_length=3, seed=1)
+    tokens = np.pad(plain.messages + (plain.messages >= eos), ((0, 0), (0, padding)), constant_values=eos)
+    ended = Language(plain.space, tokens, plain.vocab_size + 1, eos=eos)
+    assert nearest_grammar(ended) == nearest_grammar(plain)
+
+
+def test_ends_at_several_places_are_named() -> None:
+    tokens = [[0, 1, 4, 4], [0, 4, 4, 4], [1, 1, 4, 4], [1, 2, 3, 4]]
+    with pytest.raises(InvalidSettingError, match="these messages have 1 to 3 tokens before the end token 4"):
+        nearest_grammar(Language("2x2", tokens, 5, eos=4))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from icy.languages.storage import reading
 from icy.languages.table import Table
 
 from . import own
+from .compressed import plain_file
 from .found import File, Found
 from .tables import table_of
 
@@ -28,10 +30,10 @@ READERS = {  # by module, in the order of trial
     "egg": "Interactions of EGG: a file, or a folder with a file per GPU.",
     "torch_files": "Tensors of PyTorch: a dictionary, or a pair of meanings and messages.",
     "arrays": "Arrays of NumPy: npz, npy.",
-    "arrow": "Columns of parquet and feather.",
+    "arrow": "Columns of parquet, feather and Arrow, also in folders.",
     "egg_logs": "Text logs of EGG: messages of its games, callbacks and evaluations.",
     "json_files": "JSON and JSON lines: objects, columns, pairs, csar, CBM24, corpora without meanings.",
-    "delimited": "Tables of text with a header: csv, tsv, of any usual separator and encoding.",
+    "delimited": "Tables of text: csv, tsv, of any usual separator and encoding; SCAN.",
 }
 SOURCES = {"egg": "Kharitonov et al. 2019", "egg_logs": "Kharitonov et al. 2019", "json_files": "CBM24, csar, ELCC"}
 for _name, _description in READERS.items():
@@ -78,25 +80,31 @@ def read_table(
     place = Path(path)
     if not os.path.exists(place):  # accepts any name, unlike Path.exists
         raise StoreError(f"'{path}' cannot be read: the file does not exist.")
-    file = File(place, _listed(meaning_columns), _listed(message_columns), weights)
     try:
-        return table_of(find(file), file, reading)
+        with plain_file(place) as plain:
+            file = File(plain, _listed(meaning_columns), _listed(message_columns), weights)
+            return table_of(find(file, place), file, reading)
     except IcyError as error:
         raise type(error)(f"{error}" if str(path) in str(error) else f"'{path}': {error}") from error
 
 
 def read_language(path: Path, vocab_size: int | None, name: str | None, options: Mapping[str, Any]) -> Language:
     """Read a language; see `Language.read` for arguments and errors."""
-    as_it_is = path.is_file() and all(option is None for option in options.values())
-    if as_it_is and (language := own.read(File(path))) is not None:
-        return language
+    if path.is_file() and all(option is None for option in options.values()):
+        with plain_file(path) as plain:
+            if (language := own.read(File(plain))) is not None:
+                return language
     table = read_table(path, **options)
     log.info("%s: %s.", path.name, table.read_as)
     return table.language(vocab_size=vocab_size, name=name)
 
 
-def find(file: File) -> Found | Language:
+def find(file: File, original: Path | None = None) -> Found | Language:
     """Read the columns of a file, or the Language that it holds, with the first reader that knows the format.
+
+    Args:
+        file: the file without compression.
+        original: the file as it is, for readers of plug-ins; by default the same.
 
     Raises:
         StoreError: the file cannot be read.
@@ -104,7 +112,9 @@ def find(file: File) -> Found | Language:
     order = list(READERS)
     for entry in sorted(registry.entries(READER), key=lambda e: order.index(e.name) if e.name in order else -1):
         with reading(f"'{file.path}' cannot be read"):
-            found: Found | Language | None = entry.load()(file)
+            found: Found | Language | None = entry.load()(
+                file if entry.name in READERS else replace(file, path=original or file.path)
+            )
         if found is not None:
             return found
     raise StoreError(f"'{file.path}' has a format that icy does not know.")

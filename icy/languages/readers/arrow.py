@@ -1,46 +1,68 @@
-"""Columns of parquet and feather files; their entries may be lists."""
+"""Columns of parquet, feather and streams of Arrow; their entries may be lists, structs and maps."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from icy.core.errors import InvalidSettingError
+from icy.core.text import listed, natural
 from icy.languages.containers import Container, Values
 from icy.languages.storage import reading
 
-from .columns import require_distinct
+from .columns import require_distinct, with_entries_apart
 from .found import File, Found
 
 INDEX = re.compile(r"__index_level_\d+__")  # written by pandas
-MAGIC = {b"PAR1": "parquet", b"ARRO": "feather", b"FEA1": "feather"}
+MAGIC = {b"PAR1": "parquet", b"ARRO": "feather", b"FEA1": "feather", b"\xff\xff\xff\xff": "stream"}
 
 
 def read(file: File) -> Found | None:
-    """Read a parquet or feather file; None if the file is neither.
+    """Read a parquet or feather file, a stream of Arrow, or a folder with parts; None for other files and folders.
+
+    A folder may be a partitioned table of parquet, or written by `save_to_disk` of Hugging Face's datasets.
 
     Raises:
         StoreError: the file is damaged.
-        InvalidSettingError: no rows, or a name shared by several columns.
+        InvalidSettingError: no rows, a name shared by several columns, or a folder of several data sets.
     """
+    folder, parts = file.path.is_dir(), [file.path]
     kind = MAGIC.get(file.head[:4], "parquet" if file.path.suffix.lower() == ".parquet" else "")
+    if folder:
+        parts = sorted(file.path.rglob("data*.arrow"), key=lambda path: natural(path.name))
+        suffixes = {path.suffix for path in file.path.rglob("[!._]*") if path.is_file()}
+        kind = "stream" if parts else "parquet" if suffixes == {".parquet"} else ""
     if not kind:
         return None
+    if len(folders := sorted({f"'{part.parent}'" for part in parts})) > 1:
+        raise InvalidSettingError(f"'{file.path}' holds {len(folders)} data sets; choose one: {listed(folders, 'or')}.")
     with reading(f"The table '{file.path}' cannot be read"):
-        table = _table(file, kind)
+        table = _table(file.path, kind, parts)
         require_distinct(table.column_names, "in its schema")
         columns = {name: _entries(column) for name, column in zip(table.column_names, table.columns, strict=True)}
     columns = {name: entries for name, entries in columns.items() if not INDEX.fullmatch(name)}
     if not table.num_rows:
         raise InvalidSettingError("The table has no rows.")
-    return Found(columns)
+    return Found(with_entries_apart(columns))
 
 
-def _table(file: File, kind: str) -> Container:
+def _table(path: Path, kind: str, parts: list[Path]) -> Container:
     import pyarrow.feather
     import pyarrow.parquet
 
-    return pyarrow.parquet.read_table(file.path) if kind == "parquet" else pyarrow.feather.read_table(file.path)
+    if kind == "parquet":
+        return pyarrow.parquet.read_table(path)
+    tables = [
+        pyarrow.ipc.open_stream(part.read_bytes()).read_all()
+        if MAGIC.get(File(part).head[:4]) == "stream"
+        else pyarrow.feather.read_table(part)
+        for part in parts
+    ]
+    return pyarrow.concat_tables(tables)
 
 
 def _entries(column: Container) -> Values:
-    return [entry.strip() or None if isinstance(entry, str) else entry for entry in column.to_pylist()]
+    entries = column.to_pylist()
+    if str(column.type).startswith("map<"):
+        return [None if pairs is None else dict(pairs) for pairs in entries]
+    return [entry.strip() or None if isinstance(entry, str) else entry for entry in entries]

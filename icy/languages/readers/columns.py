@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from icy.core.csv_files import of_one_name
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
-from icy.languages.containers import Container
+from icy.languages.containers import Container, Entries, unpacked
 
 from .found import File, Found
 
@@ -18,6 +20,8 @@ MEANINGS = (
     *("meaning", "meanings", "attributes", "concepts", "concept", "phrase", "phrases", "semantics", "input", "inputs"),
     *("sender_input", "sender_inputs", "observations", "observation"),
 )
+LENGTHS = ("message_length", "message_lengths")  # names of columns with the number of tokens of each message
+NO_ATTRIBUTES = {*LENGTHS, "receiver_input", "receiver_output", "aux_input"}  # names of EGG
 OPTIONS = "--meaning-columns and --message-columns (in Python, meaning_columns= and message_columns=)"
 
 
@@ -42,7 +46,12 @@ def require_distinct(header: Sequence[str], where: str) -> None:
 
 
 def choose_columns(
-    columns: Sequence[str], meaning_columns: Sequence[str] = (), message_columns: Sequence[str] = ()
+    columns: Sequence[str],
+    meaning_columns: Sequence[str] = (),
+    message_columns: Sequence[str] = (),
+    header: str = "",
+    *,
+    with_messages: bool = True,
 ) -> ColumnChoice:
     """Choose the columns of meanings and of messages: by request, by name, or all other columns.
 
@@ -50,6 +59,8 @@ def choose_columns(
         columns: all names. "Meaning.size" is an entry of the dictionary "Meaning", and belongs to it.
         meaning_columns: requested columns of meanings, if any.
         message_columns: requested columns of messages, if any.
+        header: where the names come from, for errors.
+        with_messages: whether there must be messages; if not, all columns of a table without messages are meanings.
 
     Raises:
         InvalidSettingError: a column is missing or requested twice, or the columns cannot be distinguished.
@@ -59,17 +70,22 @@ def choose_columns(
         ColumnChoice(meanings=['Meaning.size', 'Meaning.hue'], messages=['Tokens'], rest=False)
         >>> choose_columns(["size", "hue", "t0", "t1"])
         ColumnChoice(meanings=['size', 'hue'], messages=['t0', 't1'], rest=True)
+        >>> choose_columns(["size", "hue"], with_messages=False)
+        ColumnChoice(meanings=['size', 'hue'], messages=[], rest=True)
     """
     wanted, spoken = _with_entries(columns, meaning_columns), _with_entries(columns, message_columns)
     tokens = spoken or [name for name in messages_by_name(columns) if name not in wanted]
-    attributes = wanted or [name for name in meanings_by_name(columns) if name not in tokens]
+    known = meanings_by_name(columns) if with_messages or tokens else []
+    attributes = wanted or [name for name in known if name not in tokens]
     if attributes and not tokens:
         tokens = [name for name in columns if name not in attributes]
-    alone = bool(tokens) and set(tokens) == set(columns) and not wanted
+    others = [name for name in columns if name not in tokens and not _of_egg(name)]
+    alone = bool(tokens) and not others and not wanted
     rest = not attributes and not alone
     if rest:  # t0, t1 and so on hold a message, even if another column does too
-        attributes = [name for name in columns if name not in tokens and not re.fullmatch(r"t\d+", name)]
+        attributes = [name for name in others if not re.fullmatch(r"t\d+", name)]
     found = f"The table has the column{'s' * (len(columns) != 1)} {', '.join(c or '(no name)' for c in columns)}"
+    found += f" ({header})" if header else ""
     if unknown := [name for name in (*attributes, *tokens) if name not in columns]:
         raise InvalidSettingError(f"{found}; '{unknown[0]}' is not one of them.")
     if "" in (*attributes, *tokens):
@@ -78,7 +94,7 @@ def choose_columns(
             "its index in this way unless index=False), or choose the columns of meanings and messages."
         )
     twice = len({*attributes, *tokens}) != len(attributes) + len(tokens)
-    if twice or not tokens or not (attributes or alone):
+    if with_messages and (twice or not tokens or not (attributes or alone)):
         raise InvalidSettingError(
             f"{found}; choose columns of meanings and columns of messages, without overlap, by {OPTIONS}."
         )
@@ -93,6 +109,12 @@ def messages_by_name(columns: Sequence[str]) -> list[str]:
 def meanings_by_name(columns: Sequence[str]) -> list[str]:
     """Return the columns of meanings by their names: m0, m1, and so on, or `meaning` and the like."""
     return _in_order(columns, "m") or _columns_named(columns, MEANINGS)
+
+
+def _of_egg(name: str) -> bool:
+    """Return whether a column is a field of EGG's Interaction without meanings or messages."""
+    parts = name.lower().split(".")
+    return not NO_ATTRIBUTES.isdisjoint(parts) or "aux" in parts[:-1]
 
 
 def _columns_named(columns: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -135,6 +157,7 @@ def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: 
     there = listed([f"{name} ({counted(n, 'row')})" for name, n in rows.items()]) or "none"
     required = _with_entries(list(rows), file.meaning_columns) or meanings_by_name(list(rows))
     required += _with_entries(list(rows), file.message_columns) or messages_by_name(list(rows))
+    required += [name for name in rows if name.lower().endswith(LENGTHS)] if required else []
     if absent := [name for name in required if name not in rows]:
         raise InvalidSettingError(f"The file has no {noun} '{absent[0]}', but {there}. {OPTIONS} choose others.")
     lengths = {rows[name] for name in required or rows}
@@ -145,9 +168,22 @@ def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: 
         raise InvalidSettingError(f"Meanings and messages differ in length: the file has {there}.")
     if lengths == {0}:
         raise InvalidSettingError(f"The {noun} '{[*required, *rows][0]}' has no rows.")
-    columns = {name: flat[name] for name, n in rows.items() if n in lengths}
-    rest = [name for name in flat if name not in columns]
+    columns = with_entries_apart({name: flat[name] for name, n in rows.items() if n in lengths})
+    rest = [name for name in flat if rows.get(name) not in lengths]
     return Found(columns, what, remarks=[f"not used: {listed(rest)}"] if rest else [])
+
+
+def with_entries_apart(columns: Mapping[str, Entries]) -> dict[str, Entries]:
+    """Return columns of dictionaries as a column for each entry, with names such as "aux.length"."""
+    apart: dict[str, Entries] = {}
+    for name, column in columns.items():
+        held = [row for row in column if row is not None] if isinstance(column, list) else []
+        if not held or not all(isinstance(row, Mapping) for row in held):
+            apart[name] = column
+            continue
+        keys = dict.fromkeys(key for row in held for key in row)
+        apart |= with_entries_apart({f"{name}.{k}": [None if r is None else r.get(k) for r in column] for k in keys})
+    return apart
 
 
 def opened(held: Mapping[str, Container]) -> dict[str, Container]:
@@ -159,6 +195,17 @@ def opened(held: Mapping[str, Container]) -> dict[str, Container]:
         else:
             flat[str(name)] = list(entry.unbind()) if getattr(entry, "is_nested", False) else entry
     return flat
+
+
+def joined(parts: Sequence[Mapping[str, Container]]) -> dict[str, Entries | None]:
+    """Join the tensors of several files or batches; an entry that is not a tensor in all of them becomes None."""
+    tensors: dict[str, Entries | None] = {}
+    for name in parts[0]:
+        held = [part.get(name) for part in parts]
+        arrays = [unpacked(one, "Tensors") for one in held if getattr(one, "ndim", 0)]
+        whole = arrays[0] if len(held) == 1 and arrays else np.concatenate(arrays) if len(arrays) == len(held) else None
+        tensors[name] = whole
+    return tensors
 
 
 def _has_rows(entries: object) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import logging
+import re
+from collections import Counter
 from typing import Literal
 
 from icy.core.csv_files import MISSING_WORDS, is_index, separated
@@ -12,9 +14,13 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.languages.texts import whole_text
 from icy.languages.values import NUMBER
 
-from .columns import require_distinct
+from .columns import meanings_by_name, messages_by_name, require_distinct
+from .compressed import require_read
 from .found import File, Found
 
+SCAN = re.compile(r"^IN: (.+) OUT: (.+)$", re.MULTILINE)
+NAMELESS = r"(Unnamed: \d+)?"  # pandas names a column without a name when it reads it
+NUMBERED = "no header line: columns have numbers, from 1"
 log = logging.getLogger(__name__)
 
 
@@ -28,7 +34,11 @@ def read(file: File) -> Found | None:
     """
     if file.path.is_dir():
         return None
+    require_read(file)
     try:
+        if len(pairs := SCAN.findall(file.text)) == len(file.lines) > 0:
+            columns = {name: [pair[at].split() for pair in pairs] for at, name in enumerate(("IN", "OUT"))}
+            return Found(columns, "commands and actions of SCAN", ["OUT"], ["IN"], place="line", phrases=True)
         separator, text = separated(file.text, "\t" if file.path.suffix.lower() == ".tsv" else ",")
         rows = _rows(text, separator)
         if any("\n" in entry for _, row in rows for entry in row):  # maybe a quote is only a letter
@@ -37,7 +47,7 @@ def read(file: File) -> Found | None:
                 rows = plain
     except (OSError, ValueError, csv.Error) as error:
         raise StoreError(f"The table '{file.path}' cannot be read: {str(error).strip()}.") from error
-    rows = [(line, row) for line, row in rows if any(row)]  # spreadsheets leave empty rows
+    rows = _without_comments([(line, row) for line, row in rows if any(row)])  # spreadsheets leave empty rows
     if not rows:
         raise StoreError(f"The table '{file.path}' cannot be read: it is empty.")
     (line, header), *body = rows
@@ -49,13 +59,56 @@ def read(file: File) -> Found | None:
                 f"Line {line_of_row} has {len(row)} entries, but the header {len(header)} columns; an entry "
                 "that holds the separator needs quotes, and R's row names need a column name (as write.csv writes)."
             )
+    remarks = [f"names of columns from line {line}"] if not _is_known(header) else []
+    if _is_row(header, [row for _, row in body], file):
+        header, body, named = [str(place + 1) for place in range(len(header))], rows, NUMBERED
+        remarks = [NUMBERED]
+    else:
+        header = [header[0].lstrip("# ") or header[0], *header[1:]]  # numpy.savetxt writes "# " before it
+        example = f"{'--meaning-columns 2 ' * (len(header) > 1)}--message-columns 1"
+        advice = f"if that is a row, write a line of names above it, or choose by number, as in {example}"
+        named = f"names from line {line}; {advice}" if remarks else ""
     entries = list(zip(*(row for _, row in body), strict=True))
-    used = [place for place, name in enumerate(header) if name or not is_index(entries[place], place)]
-    require_distinct([header[place] for place in used], f"in line {line}")
+    used = [
+        place
+        for place, name in enumerate(header)
+        if not re.fullmatch(NAMELESS, name) or not is_index(entries[place], place)
+    ]
+    require_distinct([header[place] for place in used], f"in line {line}" + f" ({named})" * bool(named))
     columns = {header[place]: _with_gaps(entries[place]) for place in used}
-    remarks = ["row numbers and empty columns left out"] if len(used) < len(header) else []
+    remarks += ["row numbers and empty columns left out"] if len(used) < len(header) else []
     decimal = "." if separator == "," else ","
-    return Found(columns, places=[line for line, _ in body], place="line", remarks=remarks, decimal=decimal)
+    return Found(
+        columns, places=[line for line, _ in body], place="line", remarks=remarks, decimal=decimal, header=named
+    )
+
+
+def _without_comments(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Leave out comments: lines with # that have another number of entries or come before known names of columns."""
+    (usual, _), *_ = [*Counter(len(row) for _, row in rows).most_common(1), (0, 0)]
+    rows = [(line, row) for line, row in rows if not row[0].startswith("#") or len(row) == usual]
+    while len(rows) > 1 and rows[0][1][0].startswith("#") and _is_known(rows[1][1]) and not _is_known(rows[0][1]):
+        rows = rows[1:]
+    return rows
+
+
+def _is_known(names: list[str]) -> bool:
+    """Return whether icy knows some names of columns."""
+    return bool(messages_by_name(names) or meanings_by_name(names))
+
+
+def _is_row(first: list[str], body: list[list[str]], file: File) -> bool:
+    """Return whether a table has no header: columns are chosen by number, or most entries of line 1 occur again below.
+
+    Names of columns that pandas writes by default, 0, 1, 2 and so on, are a header.
+    """
+    if _is_known(first) or any(first == [str(n) for n in range(f, f + len(first))] for f in (0, 1)):
+        return False
+    chosen = [*file.meaning_columns, *file.message_columns, *([file.weights] if file.weights else [])]
+    if chosen and all(map(str.isdecimal, chosen)) and not set(chosen) <= set(first):
+        return True
+    again = [any(row[place] == entry for row in body) for place, entry in enumerate(first) if entry]
+    return 2 * sum(again) > len(again)
 
 
 def _with_gaps(column: tuple[str, ...]) -> list[str | None]:

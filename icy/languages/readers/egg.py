@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from icy.core.errors import InvalidSettingError
 from icy.core.text import listed, natural
-from icy.languages.containers import Array, Entries, Values, unpacked
+from icy.languages.containers import Array, Entries, unpacked
 from icy.languages.storage import reading
+from icy.languages.values import values_of
 
-from .columns import of_equal_length, opened
+from .columns import LENGTHS, NO_ATTRIBUTES, joined, messages_by_name, of_equal_length, opened
 from .found import File, Found
 from .torch_files import interaction_module, is_pickle, load
 
@@ -19,6 +22,7 @@ KIND = "interactions of EGG"
 SAVED = "interaction_gpu[0-9]*"  # files of InteractionSaver
 MOST_LISTED = 8
 PROBABLY = 0.02  # largest distance of 8-bit numbers from a sum of 1
+LENGTH_ERROR = 1e-3  # lengths may be sums of probabilities, such as 2.999999
 CUT = "messages end at message_length"
 RELAXED = "tokens are the largest entries of relaxed symbols (Gumbel-softmax)"
 ENDS = "0 ends messages in EGG, and counts as a token here unless eos=0 (--eos 0) leaves it out"
@@ -47,22 +51,20 @@ def read(file: File) -> Found | None:
         if not module and not folder:
             return None
         held = load(own.path, (_Interaction, f"{module}.Interaction"))
-        if not isinstance(held, _Interaction):
+        batches = held if isinstance(held, list) else [held]
+        if not all(isinstance(one, _Interaction) for one in batches):
             raise InvalidSettingError(f"'{own.path}' holds a {type(held).__name__}; save one Interaction in a file.")
-        parts.append(opened(vars(held)))
+        parts += [opened(vars(one)) for one in batches]
     if not parts:
         return None
     with reading(f"'{file.path}' cannot be read as {KIND}"):
-        tensors = {name: _joined([part.get(name) for part in parts]) for name in parts[0]}
-        meanings, messages = file.meaning_columns or ("sender_input",), file.message_columns or ("message",)
+        tensors = joined(parts)
+        usual = "labels" if tensors.get("sender_input") is None is not tensors.get("labels") else "sender_input"
+        meanings, messages = file.meaning_columns or (usual,), file.message_columns or ("message",)
         named = File(file.path, meanings, messages)
         found = of_equal_length(named, {n: t for n, t in tensors.items() if t is not None}, KIND, "tensor")
         remarks = [f"{len(files)} files joined: {listed([own.path.name for own in files])}"] if len(files) > 1 else []
-        columns = dict(found.columns)
-        for name in messages:
-            columns[name], notes = _tokens(columns[name], tensors.get("message_length"))
-            remarks += notes
-    return Found(columns, KIND, meanings, messages, remarks=[*remarks, *found.remarks])
+    return with_fields(Found(found.columns, KIND, meanings, messages, remarks=[*remarks, *found.remarks]), file)
 
 
 def _files_of_epoch(folder: Path) -> list[Path]:
@@ -76,32 +78,43 @@ def _files_of_epoch(folder: Path) -> list[Path]:
     return sorted(saved, key=lambda path: natural(path.name))
 
 
-def _joined(parts: Values) -> Entries | None:
-    """Return a field of several files; None if one of the files holds no tensor."""
-    if not all(getattr(part, "ndim", 0) for part in parts):
-        return None
-    arrays = [unpacked(part, "Tensors") for part in parts]
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+def with_fields(found: Found, file: File) -> Found:
+    """Read columns with the names of EGG's fields like the fields of an Interaction, in a file of any format.
+
+    Relaxed symbols become tokens, and messages end at `message_length`. Other columns are returned unchanged.
+    """
+    fields = {name.rpartition(".")[2].lower() for name in found.columns}
+    if found.lengths is not None or not (found.what == KIND or fields & {"sender_input", *NO_ATTRIBUTES}):
+        return found
+    columns, lengths, remarks = dict(found.columns), None, list(found.remarks)
+    if found.what != KIND:  # an Interaction lacks its missing fields
+        columns = {n: c for n, c in columns.items() if not isinstance(c, list) or any(e is not None for e in c)}
+    for name in file.message_columns or found.messages or messages_by_name(list(columns)):
+        if name not in columns:
+            continue
+        own = name.rpartition(".")[0]
+        length = next((c for c in columns if c.rpartition(".")[0] == own and c.lower().endswith(LENGTHS)), None)
+        symbols = _symbols(columns[name])
+        if symbols is not None:
+            symbols, relaxed = discrete(symbols)
+            columns[name], remarks = symbols, [*([RELAXED] if relaxed else []), *remarks]
+        if length is not None and (symbols is None or symbols.dtype.kind in "iu"):
+            lengths = values_of(np.asarray(unpacked(columns[length], "Lengths")).ravel().tolist())
+            fraction = any(isinstance(n, float) and n % 1 > LENGTH_ERROR and n % 1 < 1 - LENGTH_ERROR for n in lengths)
+            remarks.append(f"{CUT}{' rounded down' if fraction else ''}")  # as EGG does
+        elif symbols is not None and symbols.dtype.kind in "iu":
+            ended = symbols.size and (symbols == 0).any(1).all()
+            remarks += [UNHEARD] if has_tokens_after_end(symbols) else [ENDS] if ended else []
+    return replace(found, columns=columns, lengths=lengths, remarks=remarks)
 
 
-def _tokens(messages: Entries, lengths: Entries | None) -> tuple[Entries, list[str]]:
-    """Convert messages of EGG to tokens, cut at their lengths if these are known; also return remarks."""
-    if not isinstance(messages, np.ndarray):
-        return messages, []  # with missing values
-    messages, relaxed = discrete(messages)
-    remarks = [RELAXED] if relaxed else []
-    if lengths is None or messages.dtype.kind not in "iu":
-        ended = messages.dtype.kind in "iu" and messages.size and (messages == 0).any(1).all()
-        note = [UNHEARD] if has_tokens_after_end(messages) else [ENDS] if ended else []
-        return messages, remarks + note
-    whole = np.floor(np.asarray(lengths, dtype=float) + 1e-3)  # lengths may be sums of probabilities, such as 2.999999
-    if whole.shape != (len(messages),) or not np.all((whole >= 0) & (whole <= messages.shape[1])):
-        raise InvalidSettingError(
-            f"message_length, of shape {whole.shape}, does not give the length of each of the {len(messages)} messages "
-            f"of up to {messages.shape[1]} tokens."
-        )
-    rounded = " rounded down" if np.any(lengths - whole > 1e-3) else ""  # as EGG does
-    return [row[: int(n)] for row, n in zip(messages, whole, strict=True)], [*remarks, f"{CUT}{rounded}"]
+def _symbols(entries: Entries) -> Array | None:
+    """Return messages as an array of numbers; None if they are texts, differ in length or have missing values."""
+    held = unpacked(entries, "Messages")
+    if isinstance(held, list) and any(isinstance(row, list) for row in held):
+        with suppress(ValueError):
+            held = np.array(held)
+    return held if isinstance(held, np.ndarray) and held.dtype.kind in "iuf" else None
 
 
 def discrete(messages: Array) -> tuple[Array, bool]:

@@ -87,6 +87,8 @@ class Found:
         tokens: how the format separates the tokens of a text; see `icy.languages.rule.Rule`.
         decimal: "," if numbers may have a comma as their decimal point.
         eos: the token that ends messages, if the format defines one.
+        header: where the names of columns come from, if this may be wrong, with advice.
+        lengths: number of tokens of each message, [N], if the file has it; later tokens are dropped.
         phrases: whether meanings are phrases: a concept means the same at any place.
         remarks: further remarks on how the file was read, each without a final period.
     """
@@ -100,5 +102,7 @@ class Found:
     tokens: str = "auto"
     decimal: str = "."
     eos: str | int | None = None
+    header: str = ""
+    lengths: Entries | None = None
     phrases: bool = False
     remarks: Sequence[str] = field(default=())

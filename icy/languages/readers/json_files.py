@@ -11,7 +11,7 @@ from typing import Any
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.languages.containers import Values
 
-from .columns import messages_by_name, of_equal_length, opened
+from .columns import messages_by_name, of_equal_length, with_entries_apart
 from .found import File, Found
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -43,6 +43,7 @@ def read(file: File) -> Found | None:
     wrapper = ""
     if isinstance(rows, dict):
         wrapper = next((name for name in WRAPPERS if _holds_rows(rows, name)), "")
+        rows = _without_index(rows) if "schema" in rows else rows
         rows = rows[wrapper] if wrapper else list(rows.values()) if _is_numbered(rows) else rows
     if isinstance(rows, dict):
         return of_equal_length(file, _columns(rows), "an object of columns", "column")
@@ -107,6 +108,11 @@ def _holds_rows(held: dict[str, object], name: str) -> bool:
     return isinstance(rows[0], dict) or _is_pair(rows[0])
 
 
+def _without_index(held: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the row numbers that pandas writes with orient="table"; an index with a name is a column."""
+    return {**held, "data": [{k: v for k, v in row.items() if k != "index"} for row in held.get("data", [])]}
+
+
 def _columns(held: dict[str, Any]) -> dict[str, Any]:
     """Return columns as lists; also convert the formats of pandas: objects by row number, and rows under "data"."""
     if isinstance(held.get("columns"), list) and isinstance(held.get("data"), list):
@@ -125,10 +131,8 @@ def _is_numbered(held: object) -> bool:
 
 
 def _of_objects(rows: Values) -> Found:
-    flat = [opened(row) for row in rows]
-    names = dict.fromkeys(name for row in flat for name in row)
-    columns = {name: [row.get(name) for row in flat] for name in names}
-    return Found(columns, "objects of JSON")
+    names = dict.fromkeys(name for row in rows for name in row)
+    return Found(with_entries_apart({name: [row.get(name) for row in rows] for name in names}), "objects of JSON")
 
 
 # -- pairs, and messages alone -----------------------------------------------------------------------------------------

@@ -17,12 +17,17 @@ from icy.languages.containers import Entries, Values
 from icy.languages.language import Language
 from icy.languages.table import Table
 
-from .columns import choose_columns
+from .columns import LENGTHS, choose_columns
+from .egg import with_fields
 from .found import File, Found
 
 MOST_LISTED = 12  # limit of the attributes that a sentence lists
 SETS = ("concepts", "phrase", "phrases", "semantics")  # names of columns of phrases
-WEIGHTS = ("count", "counts", "weight", "weights", "frequency", "freq", "n")  # usual names of columns of weights
+WEIGHTS = (
+    *("count", "counts", "weight", "weights", "frequency", "frequencies", "freq", "freqs", "n"),
+    *("probability", "probabilities", "prob", "occurrences"),
+)  # usual names of columns of weights
+REAL = "real numbers"
 log = logging.getLogger(__name__)
 
 
@@ -41,36 +46,47 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         if file.meaning_columns or file.message_columns or file.weights:
             raise InvalidSettingError("A language of icy has fixed columns and no weights; choose none.")
         return replace(Table.of(found, **reading), read_as="a language of icy")
+    found = with_fields(found, file)
     if file.weights is not None and file.weights not in found.columns:
         raise unknown("column", file.weights, list(found.columns))
     alone = found.meanings is not None and not found.meanings and not file.meaning_columns  # only messages
     names = [name for name in (found.messages if alone and found.messages else found.columns) if name != file.weights]
     attributes, tokens, rest = choose_columns(
-        names, file.meaning_columns or found.meanings or (), file.message_columns or found.messages or ()
+        names, file.meaning_columns or found.meanings or (), file.message_columns or found.messages or (), found.header
     )
     places = found.places or range(1, len(found.columns[tokens[0]]) + 1)
     phrases = found.phrases
     if len(attributes) == 1 and (concepts := _concepts(attributes[0], found.columns[attributes[0]])):
         found, phrases = replace(found, columns={**found.columns, attributes[0]: concepts}), True
-    options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": phrases, **reading}
+    options = {
+        "tokens": _usual_tokens(found, tokens),
+        "eos": found.eos,
+        "phrases": phrases,
+        "lengths": found.lengths,
+        **reading,
+    }
     table = Table.of(
-        _join_columns([_with_points(found, name) for name in attributes]),
+        _join_columns([with_points(found, name) for name in attributes]),
         _join_columns([found.columns[name] for name in tokens]),
-        weights=None if file.weights is None else _with_points(found, file.weights),
+        weights=None if file.weights is None else with_points(found, file.weights),
         place=lambda row: f"{found.place} {places[row]}",
         columns=(attributes, tokens),
         **options,
     )
-    if len(tokens) > 1:
-        table = replace(table, read_as="a token each")
     if found.eos is not None and "eos" not in reading:
-        table = replace(table, read_as=f"{table.read_as}, without {found.eos}, which ends them")
+        spelling, *dropped = table.read_as.split("; ", 1)
+        table = replace(table, read_as="; ".join((f"{spelling}, without {found.eos}, which ends them", *dropped)))
     table = replace(table, name=file.path.stem, attribute_names=_names(attributes, table))
     if not table.phrases:
         _warn_of_constants(table)
     if not table.phrases and rest:
-        _warn_of_numbering(table)
-        _warn_of_counts(table)
+        numbers = {name: _count(table, a) for a, name in enumerate(table.attribute_names)}
+        warn_of_columns(
+            {name: 0 if text == REAL else int(text.partition(" ")[0]) for name, text in numbers.items()},
+            len(table),
+            " by --meaning-columns {others} (in Python, meaning_columns=)",
+            "use --weights {name} (in Python, weights=)",
+        )
     return replace(table, read_as=_read_as(found, file, attributes, tokens, table))
 
 
@@ -85,7 +101,7 @@ def _concepts(name: str, column: Entries) -> Values:
     A column holds phrases if its entries are lists of names, or texts with spaces, that differ in length.
     For lists, a usual name of phrases is enough.
     """
-    usual = name.lower() in SETS
+    usual = name.lower() in SETS or name.isdecimal()  # a number in place of a name: SCAN, COGS
     if usual and all(isinstance(entry, str) for entry in column):
         parts = [entry.split() for entry in column]
         return parts if len({len(row) for row in parts}) > 1 else []
@@ -102,12 +118,12 @@ def _join_columns(columns: Sequence[Entries]) -> Entries | None:
     return [list(row) for row in zip(*map(_entries, columns), strict=True)]
 
 
-def _with_points(found: Found, name: str) -> Entries:
+def with_points(found: Found, name: str) -> Entries:
     """Return the entries of a column, with decimal commas replaced by points if the format uses commas."""
     column: Entries = found.columns[name]
     if found.decimal == ".":
         return column
-    if not all(entry is None or re.fullmatch(DECIMAL_COMMA, entry) for entry in column):
+    if not all(entry is None or (isinstance(entry, str) and re.fullmatch(DECIMAL_COMMA, entry)) for entry in column):
         return column
     return [None if entry is None else entry.replace(",", ".") for entry in column]
 
@@ -141,7 +157,9 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
         parts.append("no meanings")
     parts.append(f"message in {listed(tokens)}, {table.read_as}")
     parts += [f"weight in {file.weights}"] if file.weights else []
-    rest = [name or "(no name)" for name in found.columns if name not in (*attributes, *tokens, file.weights)]
+    used = {*attributes, *tokens, file.weights}
+    used |= {name for name in found.columns if found.lengths is not None and name.lower().endswith(LENGTHS)}
+    rest = [name or "(no name)" for name in found.columns if name not in used]
     parts += [f"not used: {listed(rest)}"] if rest else []
     parts += [remark for remark in found.remarks if "--eos" not in remark or not table.removed]
     return (f"{found.what}: " if found.what else "") + "; ".join(parts)
@@ -151,31 +169,31 @@ def _count(table: Table, attribute: int) -> str:
     """Return the number of values of an attribute, or "real numbers"."""
     column = table.meanings[:, attribute]
     if table.continuous and (column != np.round(column)).any():
-        return "real numbers"
+        return REAL
     return counted(len(np.unique(column)), "value")
 
 
-def _warn_of_numbering(table: Table) -> None:
-    """Log a warning for attributes with a different value in every row, like an id, if there are other attributes."""
-    for a, name in enumerate(table.attribute_names):
-        real = _count(table, a) == "real numbers"
-        if table.attributes > 1 and len(table) > 2 and not real and len(np.unique(table.meanings[:, a])) == len(table):
-            others = ",".join(other for other in table.attribute_names if other != name)
+def warn_of_columns(distinct: Mapping[str, int], rows: int, numbering: str, counting: str) -> None:
+    """Log a warning for attributes that may be an id, with a different value in every row, or weights, by their name.
+
+    Args:
+        distinct: number of values of each attribute, by name.
+        rows: number of rows.
+        numbering: advice on an id; "{others}" becomes the names of the other attributes.
+        counting: advice on weights; "{name}" becomes the name of the attribute.
+    """
+    for name, values in distinct.items():
+        others = ",".join(other for other in distinct if other != name)
+        if others and rows > 2 and values == rows:
             log.warning(
                 "The column '%s' has a different value in every row, like an id, and is read as an attribute; if it is "
-                "not one, leave it out by --meaning-columns %s (in Python, meaning_columns=).", name, others,
+                "not one, leave it out%s.", name, numbering.format(others=others),
             )  # fmt: skip
-
-
-def _warn_of_counts(table: Table) -> None:
-    """Log a warning for attributes with a name that suggests weights, such as "count"."""
-    for name in table.attribute_names:
-        if len(table.attribute_names) > 1 and name.lower() in WEIGHTS:
+        if others and name.lower() in WEIGHTS:
             log.warning(
-                "The column '%s' is read as an attribute; if it holds the number of times each row counts, use "
-                "--weights %s (in Python, weights=).",
+                "The column '%s' is read as an attribute; if it holds the number of times each row counts, %s.",
                 name,
-                name,
+                counting.format(name=name),
             )
 
 

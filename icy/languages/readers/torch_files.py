@@ -17,7 +17,7 @@ from icy.core.text import counted
 from icy.languages.storage import reading
 
 from .arrays import of_array
-from .columns import OPTIONS, of_equal_length
+from .columns import OPTIONS, joined, of_equal_length, opened
 from .found import File, Found
 
 SUFFIXES = (".pt", ".pth")
@@ -35,6 +35,9 @@ def read(file: File) -> Found | None:
     if not is_pickle(file) or interaction_module(file):
         return None
     held, what = load(file.path), "a file of PyTorch"
+    if isinstance(held, Sequence) and held and all(isinstance(one, Mapping) for one in held):
+        with reading(f"'{file.path}' cannot be read as batches"):
+            held = joined([opened(one) for one in held])
     if isinstance(held, Mapping):
         return of_equal_length(file, held, what, "tensor")
     if hasattr(held, "ndim"):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.languages.readers import File, Found, egg, read_table, torch_files
+from icy.languages.readers.columns import opened
+from icy.languages.table import Table
+from icy.languages.tokens import PAD
 from tests.languages.helpers import GRID, SYMBOLS, Save
 
 
@@ -56,9 +62,10 @@ def test_vectors_that_are_no_symbols_stay(save: Save) -> None:
 @pytest.mark.parametrize("short", [0.0, 1e-6])  # lengths of relaxed symbols are sums of probabilities
 def test_messages_end_at_their_lengths(save: Save, short: float) -> None:
     lengths = torch.arange(9) % 3 + 1
-    found = read(save(message_length=lengths - short))
-    assert rows(found.columns["message"]) == [row[:n] for row, n in zip(SYMBOLS.tolist(), lengths, strict=True)]
-    assert found.remarks == ["messages end at message_length"]
+    file = save(message_length=lengths - short)
+    messages = [row[row >= 0].tolist() for row in read_table(file).messages]
+    assert messages == [row[:n] for row, n in zip(SYMBOLS.tolist(), lengths, strict=True)]
+    assert read(file).remarks == ["messages end at message_length"]
     assert read(save(message_length=lengths - 0.4)).remarks == ["messages end at message_length rounded down"] or short
     assert read(save(message=SYMBOLS.roll(1, 1))).remarks == [egg.UNHEARD]
 
@@ -107,7 +114,7 @@ def test_several_epochs_are_choices(save: Save, tmp_path: Path) -> None:
         ({"message": torch.tensor(3)}, "no tensor 'message'"),
         ({"message": SYMBOLS[:4]}, r"sender_input \(9 rows\) and message \(4 rows\)"),
         ({"message": SYMBOLS[:0], "sender_input": torch.zeros(0, 2)}, "no rows"),
-        ({"message_length": torch.ones(5)}, "message_length, of shape .*5.* 9 messages of up to 3"),
+        ({"message_length": torch.ones(5)}, r"message \(9 rows\) and message_length \(5 rows\)"),
         ({"message_length": torch.full((9,), 4)}, "of up to 3 tokens"),
         ({"message_length": torch.full((9,), float("nan"))}, "of up to 3 tokens|message_length"),
         ({"aux": {"path": Path("x")}}, "more than tensors, arrays and plain values, which icy never runs"),
@@ -115,7 +122,7 @@ def test_several_epochs_are_choices(save: Save, tmp_path: Path) -> None:
 )
 def test_inconsistent_fields_are_refused_in_a_sentence(save: Save, held: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why) as told:
-        read(save(**held))
+        read_table(save(**held))
     assert "\n" not in str(told.value)
 
 
@@ -125,3 +132,88 @@ def test_files_that_are_no_interactions(tmp_path: Path, save: Save) -> None:
         (tmp_path / "interaction_gpu7").write_bytes(content)
         with pytest.raises(StoreError, match="cannot be read"):
             read_table(tmp_path / "interaction_gpu7")
+
+
+LENGTHS = [3, 2, 1, 3, 3, 2, 3, 3, 2]
+FIELDS: dict[str, Any] = {
+    "sender_input": torch.tensor(GRID),
+    "receiver_input": torch.rand(9, 2),
+    "labels": torch.tensor(GRID).flip(1),
+    "aux_input": {"game": torch.arange(9)},
+    "message": SYMBOLS,
+    "receiver_output": torch.rand(9, 3),
+    "message_length": torch.tensor(LENGTHS),
+    "aux": {"acc": torch.ones(9)},
+}
+
+
+def written(path: Path, fields: dict[str, Any]) -> Path:
+    """Write fields of an Interaction into a dictionary, arrays or columns, by the suffix of the file."""
+    plain = {n: v.numpy() if hasattr(v, "numpy") else v for n, v in opened(fields).items() if v is not None}
+    lists = {n: v.tolist() for n, v in plain.items()}
+    frame = pd.DataFrame(lists)
+    if path.suffix == ".pt":
+        torch.save(fields, path)
+    elif path.name.endswith("batches.pth"):
+        torch.save([{n: v[:4] for n, v in plain.items()}, {n: v[4:] for n, v in plain.items()}], path)
+    elif path.suffix == ".npz":
+        np.savez(path, **plain)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps({**dict.fromkeys(fields), **lists}))
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(json.dumps({**dict.fromkeys(fields), **row}) for row in frame.to_dict("records")))
+    elif path.suffix == ".csv":
+        spaces = frame["message"].map(lambda row: " ".join(map(str, row)))
+        frame.assign(message=frame["message"] if "lists" in path.name else spaces).to_csv(path)
+    else:
+        frame.to_parquet(path)
+    return path
+
+
+NAMES = ("a.pt", "batches.pth", "a.npz", "a.json", "a.jsonl", "a.csv", "lists.csv", "a.parquet")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("absent", [(), ("sender_input",), ("sender_input", "aux_input", "receiver_output", "aux")])
+def test_fields_in_other_containers_are_read_like_an_interaction(
+    save: Save, tmp_path: Path, name: str, absent: tuple[str, ...]
+) -> None:
+    fields = {field: None if field in absent else value for field, value in FIELDS.items()}
+    of_class = read_table(save(**{**fields, "aux": fields["aux"] or {}}))
+    table = read_table(written(tmp_path / name, fields))
+    assert (
+        table.meanings.tolist()
+        == of_class.meanings.tolist()
+        == (FIELDS["labels"] if absent else torch.tensor(GRID)).tolist()
+    )
+    assert table.messages.tolist() == of_class.messages.tolist()
+    assert table.lengths.tolist() == LENGTHS
+    assert table.read_as.endswith("messages end at message_length")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lengths_are_no_attribute_next_to_own_names(tmp_path: Path, name: str) -> None:
+    columns = {"size": torch.tensor(GRID)[:, 0], "hue": torch.tensor(GRID)[:, 1]}
+    held = {**columns, "message": SYMBOLS, "message_length": FIELDS["message_length"]}
+    table = read_table(written(tmp_path / name, held))
+    assert table.attribute_names == ("size", "hue")
+    assert table.lengths.tolist() == LENGTHS
+    alone = read_table(written(tmp_path / name, {"message": SYMBOLS, "message_length": FIELDS["message_length"]}))
+    assert (alone.attributes, alone.lengths.tolist()) == (0, LENGTHS)
+
+
+@pytest.mark.parametrize("name", ["a.pt", "batches.pth", "a.npz", "a.json", "a.parquet"])
+def test_relaxed_symbols_of_a_dictionary_become_tokens(tmp_path: Path, name: str) -> None:
+    soft = (torch.nn.functional.one_hot(SYMBOLS, 7) * 9.0).softmax(-1)
+    table = read_table(written(tmp_path / name, {**FIELDS, "message": soft}))
+    assert table.lengths.tolist() == LENGTHS
+    assert table.messages[0].tolist() == SYMBOLS[0].tolist()
+
+
+def test_lengths_in_python() -> None:
+    table = Table.of(GRID, SYMBOLS, lengths=FIELDS["message_length"])
+    assert table.lengths.tolist() == LENGTHS
+    gaps = Table.of([[0, None], [1, 1], [2, 0]], [[1, 2], [3, 4], [5, 6]], lengths=[2, 1, 2], missing="drop")
+    assert gaps.messages.tolist() == [[3, PAD], [5, 6]]
+    with pytest.raises(InvalidSettingError, match=r"message_length, of shape .2,., does not give the length"):
+        Table.of(GRID, SYMBOLS, lengths=[1, 2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ import icy
 from icy.core.entry import Entry
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.registry import registry
+from icy.core.text import listed
 from icy.languages.readers import File, Found
 from icy.languages.tokens import PAD
-from icy.metrics import cbm, read_table, topsim
+from icy.metrics import Table, cbm, read_table, topsim
 from tests.languages.helpers import GRID, Save
 
 
@@ -360,3 +362,48 @@ def test_the_reader_of_a_plug_in(tmp_path: Path) -> None:
         table = read_table(file)
     assert (table.attributes, table.length) == (2, 2)
     assert table.read_as.startswith("pairs: meaning as 2 attributes")
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.avro", b"Obj\x01\x04"), ("a.gz", gzip.compress(b"a"))])
+def test_a_plug_in_may_read_formats_that_icy_unpacks_or_does_not_read(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    def read(file: File) -> Found | None:
+        return Found({"meaning": [0, 1], "message": ["a", "b"]}) if file.path.name == name else None
+
+    (tmp_path / name).write_bytes(content)
+    with registry.holding(Entry("reader", "mine", read, "Mine.", "a test")):
+        assert len(read_table(tmp_path / name)) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "sentence"),
+    [
+        ([1, 2, None, 4], {}, "1 of 4 rows dropped (line 4)"),
+        ([None, 2, None, 4], {}, "2 of 4 rows dropped (lines 2 and 4)"),
+        ([1, None, 3, 4], {"message_columns": ["t0", "t1"]}, "1 of 4 rows dropped (line 3)"),
+        ([*[None] * 10, 1, 2], {}, "10 of 12 rows dropped (lines 2, 3, 4, 5, 6, 7, 8, 9 and 2 more)"),
+        ([1, 2, 3], {}, ""),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_dropped_rows_are_named(
+    tmp_path: Path, suffix: str, rows: list[int | None], options: dict[str, Any], sentence: str
+) -> None:
+    frame = pd.DataFrame({"a": rows, "message": ["ab"] * len(rows), "t0": 1, "t1": 2})
+    path = tmp_path / f"t{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    read = read_table(path, meaning_columns="a", missing="drop", **options).read_as
+    parts = [part for part in read.split("; ") if "dropped" in part]
+    if suffix == ".parquet":  # rows from 1
+        numbers = [str(n) for n, value in enumerate(rows, 1) if value is None]
+        sentence = sentence.partition("(")[0] + f"(row{'s' * (len(numbers) > 1)} {listed(numbers)})" if sentence else ""
+    assert parts == ([sentence] if sentence else []) or len(rows) > 8
+
+
+def test_dropped_rows_in_python_are_counted_from_0() -> None:
+    for missing in (None, float("nan"), np.nan, pd.NA):
+        table = Table.of([[0, 1], [missing, 1], [1, 0], [1, missing]], ["ab", "cd", "ad", "cb"], missing="drop")
+        assert table.read_as == "a letter each; 2 of 4 rows dropped (rows 1 and 3, counted from 0)"
+    weighted = Table.of([[0], [1], [2]], ["ab", None, "cd"], weights=[1, 1, None], missing="drop")
+    assert weighted.read_as.endswith("2 of 3 rows dropped (rows 1 and 2, counted from 0)")
