@@ -15,6 +15,7 @@ from torch import Tensor
 from icy.core.provenance import git_revision, software
 from icy.core.surroundings import standard_state
 from icy.records.record import LANGUAGES, as_json
+from icy.training.cards import code_for_card
 from icy.training.job import Outcome, Replicate
 from icy.training.weights import pack_weights, restore
 
@@ -82,6 +83,7 @@ def pack_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping
         "scores": scores,
         "software": software(),
         "git": git_revision(),
+        **code_for_card(job.fixed_versions(runner.replicate)),
     }
     return pack_weights(runner.weights, as_json(card))
 

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
+from icy.core.entry import ENTRY_KINDS
 from icy.core.errors import StoreError
+from icy.core.registry import registry
 from icy.core.types import Choices, Fields
 from icy.records.long_table import SYNONYMS
 from icy.records.pack import file_in
@@ -48,9 +50,16 @@ class SavedModel:
         """Return the weights by name.
 
         Raises:
-            StoreError: the file is damaged.
+            StoreError: the file is damaged, or code of users has changed since the training.
         """
         folder, place = self.source
+        for kind, version in self.card.get("code", {}).items():
+            name = self.card["setup"].get(kind, "")
+            if (entry := registry.find(kind, name)) is None or entry.full_version != version:
+                raise StoreError(
+                    f"{self.label} was trained with other code of the {kind} '{name}' than is loaded now: "
+                    "load the plug-in as it was, or train again."
+                )
         try:
             return unpack_weights(file_in(folder, place) if place else folder.read_bytes())
         except StoreError as error:
@@ -94,13 +103,22 @@ class SavedModel:
 
 
 def _card(record: Record) -> Choices:
-    return {name: record.get(name) for name in NAMED} | {"setup": record["config"]["settings"]["setup"]}
+    card = {name: record.get(name) for name in NAMED} | {"setup": record["config"]["settings"]["setup"]}
+    return card | code_for_card(record["versions"])
+
+
+def code_for_card(versions: Fields) -> dict[str, Fields]:
+    """Return the versions of code of users as the part "code" of a card; an empty dictionary if all code is icy's."""
+    own = {kind: version for kind, version in versions.items() if kind in ENTRY_KINDS and "-" in version}
+    return {"code": own} if own else {}
 
 
 def facts_of_card(card: Fields) -> Facts:
     """Return the fields of a card, including nested fields, with the names of `icy.records.saved_models.facts_of`."""
     facts: Choices = {}
     for name, value in card.items():
+        if name == "code":
+            continue
         facts |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}
     facts |= {own: facts[name] for name, own in SYNONYMS.items() if name in facts and own not in facts}
     return {**facts, **{name: card[name] for name in NAMED if name in card}}

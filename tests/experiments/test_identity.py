@@ -26,9 +26,11 @@ from icy.experiments.user_models import with_model_names
 from icy.games.spec import GamesSpec
 from icy.records.record import own_key
 from icy.records.store import Store
+from icy.s2b.agents.saved_networks import SavedAgent
 from icy.s2b.agents.spec import S2BSpec
 from icy.study.spec import StudySpec
 from icy.training.behavior import same_behavior
+from icy.training.cards import code_for_card
 from tests.helpers import TINY
 from tests.testing import test_cores, test_perceptions, test_study_players, test_worlds
 
@@ -488,6 +490,22 @@ def test_a_saved_model_is_loaded_only_into_the_same_model() -> None:
     notebook.run("os.environ['WIDTH'] = '5'")
     with pytest.raises(StoreError, match="sender/model behaves differently than the model that was trained"):
         result.model("perm")
+
+
+def test_a_saved_agent_is_loaded_only_with_the_same_code() -> None:
+    def version(number: int) -> str:
+        plain = type("Mine", (test_cores.KIND.plain,), {"number": number})
+        registry.add(Entry("core", "mine", plain, "", "", origin="__main__"))
+        return registry.get("mine", "core").full_version
+
+    card = {"model": "mine", "seed": 1, "setup": {"core": "mine"}, **code_for_card({"s2b": "1", "core": version(1)})}
+    saved = SavedAgent(card, (Path("missing.safetensors"), ""))
+    with pytest.raises(FileNotFoundError):
+        saved.weights()
+    version(2)
+    with pytest.raises(StoreError, match="mine, seed 1 was trained with other code of the core 'mine'"):
+        saved.weights()
+    assert code_for_card({"s2b": "1", "core": "1"}) == {}
 
 
 def test_icy_list_shows_the_digest_of_the_code() -> None:

@@ -15,7 +15,7 @@ from icy.core.types import Fields
 from icy.records.record import Record, as_json
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
-from icy.training.cards import SavedModel
+from icy.training.cards import SavedModel, code_for_card
 from icy.training.job import Replicate
 from icy.training.weights import pack_weights, restore, state_of
 
@@ -38,6 +38,7 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining
         "scores": dict(scores),
         "software": software(),
         "git": git_revision(),
+        **code_for_card(job.fixed_versions(replicate)),
     }
     return pack_weights(state_of(nn.ModuleDict(training.networks())), as_json(card))
 
