@@ -172,6 +172,7 @@ def test_advantages_do_not_depend_on_the_number_of_games_left() -> None:
     reward = games.there * 1.0 + games.query * 2.0
     noise = torch.randn(reward.shape, generator=torch.Generator().manual_seed(0)) * games.there
     assert not less_phase_mean(reward, games)[games.there].abs().max() > 1e-6
+    noise = noise.double()  # in single precision, the error of sums of 1000s depends on the processor
     better = advantages(returns(1000 * reward + noise, 0.9), games, 0.9)[games.there]
     assert better.mean().abs() < 0.05
     assert better.std() == pytest.approx(1.0, abs=0.01)
