@@ -64,7 +64,7 @@ def with_identity(job: J, store: Store) -> J:
     else:
         if known:
             alike = "; for a fixed input it behaves the same" if same_behavior(_behaviors(known[-1]), behaviors) else ""
-            _warn(f"{other}, since its code has changed ({_changes(known[-1], made_by)}){alike}.")
+            _warn(f"{other}, since {_changes(known[-1], made_by)}{alike}.")
     return _identified(job, own, behavior_name(behaviors) if behaviors else None, made_by)
 
 
@@ -93,14 +93,14 @@ def _behaviors(record: Record) -> dict[str, Fields]:
 
 
 def _changes(record: Record, made_by: Mapping[str, Fields]) -> str:
-    """Return the names of the parts of the code that differ from those of a record, for a sentence."""
+    """Return the difference of the code from that of a record, as a part of a sentence."""
     before = {part for of in record.get("made_by", {}).values() for part in of.get("code", {}).items()}
     after = {part for of in made_by.values() for part in of.get("code", {}).items()}
     names = sorted({name for name, _ in before ^ after})
     if not before:
-        return "an older version of icy made the records"
+        return "an older version of icy recorded less of its code"
     more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-    return listed([*names[:MOST_NAMED], *more])
+    return f"its code has changed ({listed([*names[:MOST_NAMED], *more])})"
 
 
 def _warn(sentence: str) -> None:
