@@ -57,6 +57,7 @@ OF_CLASSES = {
     *("__static_attributes__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__orig_bases__"),
     *("_abc_impl", "__abstractmethods__", "__parameters__", "__match_args__"),
 }
+GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that read a global name
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 INSIDE = ("__wrapped__", "func", "__func__")  # attributes of wrappers with the function inside
 HOOKS = ("_forward", "_backward", "_state_dict", "_load_state", "_is_full", "_is_hf")  # prefixes of lists of hooks
@@ -444,14 +445,14 @@ class _Walk:
         around = function.__globals__
         if (module := around.get("__name__")) not in (None, "__main__"):
             self._files(module)
-        for name in _imported(code):
+        for name in _used(code, "IMPORT_NAME"):
             self._files(name)
         space = _plain(str(module or ""))
         number = sum(name == space for name, _ in self._spaces)
         suffix = self._spaces.setdefault((space, id(around)), f" ({number + 1})" if number else "")
-        for name in (names := _names(code)):
+        for name in _used(code, *GLOBAL):
             if name in around:
-                self._global(f"{space}.{name}{suffix}".removeprefix("__main__."), around[name], names)
+                self._global(f"{space}.{name}{suffix}".removeprefix("__main__."), around[name], _names(code))
         return "\n".join([code_text(code), *texts])
 
     def _global(self, label: str, value: Any, names: Iterable[str]) -> None:
@@ -580,11 +581,11 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _names(code: CodeType) -> list[str]:
-    """Return the global names and attributes that a function and the functions in it use."""
+    """Return the names of all globals and attributes in a function and the functions in it."""
     return sorted({name for one in _nested(code) for name in one.co_names})
 
 
-def _imported(code: CodeType) -> list[str]:
-    """Return the names of the modules that a function imports."""
-    found = (i.argval for one in _nested(code) for i in dis.get_instructions(one) if i.opname == "IMPORT_NAME")
+def _used(code: CodeType, *instructions: str) -> list[str]:
+    """Return the names that some instructions of a function, and of the functions in it, have."""
+    found = (i.argval for one in _nested(code) for i in dis.get_instructions(one) if i.opname in instructions)
     return sorted({name for name in found if name})

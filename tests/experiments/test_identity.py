@@ -268,6 +268,12 @@ def test_the_same_cells_in_another_session_make_the_same_model(kind: str) -> Non
     assert keys(Notebook().run(first)) == keys(Notebook().run(first))
 
 
+def test_globals_with_the_names_of_attributes_do_not_matter() -> None:
+    notebook = Notebook()
+    before = keys(notebook.run("scale = 1\nmodel = Net"))
+    assert keys(notebook.run("scale = layer = forward = 2")) == before
+
+
 def test_new_random_weights_and_a_cache_do_not_make_another_model() -> None:
     notebook = Notebook()
     assert keys(notebook.run("model = of_module()")) == keys(notebook.run("model = of_module()"))
