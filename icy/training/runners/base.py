@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Protocol, Self
 
+from icy.core.progress import silence
 from icy.core.devices import release
 from icy.core.errors import IcyError, StoreError
 from icy.core.memory import out_of_memory
@@ -74,7 +75,7 @@ def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = No
         records.append(record)
 
     result: Result | Exception | None = None
-    with standard_state():  # a plug-in may have changed the state when it was loaded
+    with standard_state(), silence():  # a plug-in may have changed the state when it was loaded
         for result in _results(job, report):
             if isinstance(result, Exception):
                 too_large = out_of_memory(result) and len(remaining) > 1
