@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.config.settings import TrainingSettings
-from icy.core.progress import progress_to
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, require_known
 from icy.core.noise import Noise
+from icy.core.progress import progress_to
 from icy.core.representations import one_hot
 from icy.core.streams import stream_key
 from icy.core.surroundings import standard_state
