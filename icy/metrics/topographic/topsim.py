@@ -109,7 +109,7 @@ def topsim(
     with progress_to(progress, "pairs of topsim") as report:
         if drawn is not None:
             found, number = _of_listed(correlation, two, table, drawn, report)
-        elif len(table) == 1:  # the distance of a long message from itself would take very long
+        elif len(table) == 1 and two.weights is None:  # a long message has a slow distance from itself
             found, number = math.nan, int(ordered)
         elif two.countable:
             counts = joint_counts(two, report, workers, _device(device, len(table)))
