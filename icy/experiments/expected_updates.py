@@ -25,7 +25,7 @@ from .plan import Plan, Row
 if TYPE_CHECKING:
     import pandas as pd
 
-QUANTILES = 0.1, 0.9  # of the updates of similar records
+QUANTILES = 0.05, 0.95  # of the updates of similar records
 SIMILAR = 2.0  # largest ratio of the sizes of similar meaning spaces
 LEAST_ERROR = 1e-3  # error rate at a target of 1, so that its logarithm is finite
 SETTING = ["model", "hidden_size", "meanings", "word_length", "vocab_size"]

@@ -168,7 +168,7 @@ def probe(**given: Any) -> dict[str, Updates]:
 
 def quantiles(query: str) -> dict[str, tuple[float, float]]:
     table = icy.atlas().table.query(f"representation == 'soft' and {query}")
-    low, high = (table.groupby("grammar")["steps"].quantile(q) for q in (0.1, 0.9))
+    low, high = (table.groupby("grammar")["steps"].quantile(q) for q in (0.05, 0.95))
     return {grammar: (low[grammar], high[grammar]) for grammar in low.index}
 
 
