@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from icy.core.errors import InvalidSettingError
+from icy.core.progress import track
 from icy.core.streams import stream
 from icy.languages.language import Language
 from icy.metrics import evaluate, nearest_grammar
@@ -125,8 +126,9 @@ def generations(
     """
     import pandas as pd
 
+    records = track(list(chains_of(results)), "chains")
     return pd.DataFrame(
-        [row for record in chains_of(results) for row in _rows(results, record, tuple(metrics), permutations, seed)]
+        [row for record in records for row in _rows(results, record, tuple(metrics), permutations, seed)]
     )
 
 

@@ -75,9 +75,9 @@ def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used:
             ax.annotate(shown, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
         ax.set_yticks(place, [headings[metric] for metric in columns])
         ax.set_ylim(len(part) - 0.4, -0.6)
-        ends = [*(part - np.nan_to_num(spread)), *_lowest_by_chance(scores, columns), 0]
-        low, high = float(np.nanmin(ends)), 1.0
-        high = max(high, float(np.nanmax([*(part + np.nan_to_num(spread)), 0])))
+        by_chance = _ends_by_chance(scores, columns)
+        low = float(np.nanmin([*(part - np.nan_to_num(spread)), *by_chance, 0]))
+        high = float(np.nanmax([*(part + np.nan_to_num(spread)), *by_chance, 1]))
         ax.set_xlim(1.05 * low, high + 0.2 * (high - low))  # room for the value
         ax.set_xticks([tick for tick in ax.get_xticks() if 1.05 * low <= tick <= high])
         ax.axvline(0, color="black", linewidth=0.8)
@@ -103,10 +103,11 @@ def _reasons(scores: pd.DataFrame, metric: str) -> list[str]:
     return [str(note) for note in notes.dropna().unique() if note]
 
 
-def _lowest_by_chance(scores: pd.DataFrame, metrics: Sequence[str]) -> list[float]:
-    """Return the lower ends of the intervals of chance values, for metrics that have them."""
-    known = [name for metric in metrics if (name := f"{metric}_chance_low") in scores]
-    return [float(scores[name].min()) for name in known if scores[name].notna().any()]
+def _ends_by_chance(scores: pd.DataFrame, metrics: Sequence[str]) -> list[float]:
+    """Return the lowest and highest ends of the intervals of chance values, for metrics that have them."""
+    ends = [f"{metric}_chance_{end}" for metric in metrics for end in ("low", "high")]
+    known = [scores[name] for name in ends if name in scores and scores[name].notna().any()]
+    return [float(end) for values in known for end in (values.min(), values.max())]
 
 
 def _draw_chance(ax: Axes, scores: pd.DataFrame, metric: str, y: float) -> float:
@@ -141,5 +142,6 @@ def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None
     ax.invert_yaxis()
     ax.spines[["top", "right"]].set_visible(False)
     ax.axvline(0, color="black", linewidth=0.8)
-    if mean.min() >= 0 and mean.max() <= 1:
-        ax.set_xlim(min([0.0, *_lowest_by_chance(scores, [metric])]), 1.05)
+    by_chance = _ends_by_chance(scores, [metric])
+    if mean.min() >= 0 and max([mean.max(), *by_chance]) <= 1:
+        ax.set_xlim(min([0.0, *by_chance]), 1.05)

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -202,21 +201,6 @@ def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
 def checked_plot(given: str) -> Path:
     """Check and return the file to draw to."""
     return checked_file(given, SUFFIXES, "A plot is")
-
-
-def every(seconds: float) -> Callable[[], bool]:
-    """Return a function that returns True at most once per `seconds`, counted from its last True or its creation."""
-    last = time.monotonic()
-
-    def due() -> bool:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < seconds:
-            return False
-        last = now
-        return True
-
-    return due
 
 
 def save_figure(figure: Figure, path: Path, quiet: bool) -> None:

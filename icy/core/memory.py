@@ -1,85 +1,12 @@
-"""Measure peak memory, and check that arrays fit in the available memory."""
+"""Check that arrays fit in the available memory."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import gc
 import os
-import re
-from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from .errors import InvalidSettingError
 
-STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-RESET_PEAK = "5"  # written to RESET, resets the kernel's peak
 FALLBACK_MEMORY = 8 * 10**9  # bytes; assumed if the system does not report its memory
-
-
-class PeakMemory:
-    """Measure the peak memory of a `with` block: of a GPU, or of this process on Linux.
-
-    All memory that the allocator has reserved is counted, because reserved memory is the limit.
-
-    Args:
-        device: "cpu", "cuda", ...
-
-    Attributes:
-        before: bytes in use before the block; None if unknown.
-        bytes: peak minus `before`; None if unknown.
-    """
-
-    def __init__(self, device: str) -> None:
-        self._device = device
-        self._on_gpu = device.startswith("cuda")
-        self.before: int | None = None
-        self.bytes: int | None = None
-
-    def __enter__(self) -> Self:
-        gc.collect()
-        if self._on_gpu:
-            import torch
-
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats(self._device)
-            self.before = torch.cuda.memory_reserved(self._device)
-        else:
-            self.before = _reset_peak()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.before is None:
-            return
-        if self._on_gpu:
-            import torch
-
-            peak: int | None = torch.cuda.max_memory_reserved(self._device)
-        else:
-            peak = _status("VmHWM")
-        self.bytes = None if peak is None else max(0, peak - self.before)
-
-
-def _reset_peak() -> int | None:
-    """Release unused memory to the system, reset the peak, and return the bytes that the process still uses."""
-    with contextlib.suppress(OSError, AttributeError):  # only glibc has malloc_trim
-        ctypes.CDLL(None).malloc_trim(0)
-    try:
-        RESET.write_text(RESET_PEAK)
-    except OSError:
-        return None
-    return _status("VmRSS")
-
-
-def _status(name: str) -> int | None:
-    try:
-        match = re.search(rf"^{name}:\s+(\d+) kB", STATUS.read_text(), re.MULTILINE)
-    except OSError:
-        return None
-    return int(match[1]) * 1024 if match else None
 
 
 def available_memory() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
+from icy.core.progress import progress_disabled
 from icy.core.text import counted, duration
 from icy.records.record import Record
 from icy.training.job import Job, Reading
@@ -25,8 +25,6 @@ from .watcher import Watcher, Watchers
 
 BAR = 10  # characters
 NOTEBOOK_WIDTH = 100  # characters
-SWITCH = "ICY_PROGRESS"  # environment variable; 0 turns off the display unless the caller sets progress=True
-OFF = ("0", "no", "off", "false")
 
 
 def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | None:
@@ -38,7 +36,7 @@ def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | N
             notebook, and a line per minute elsewhere, as in a log file. With a watcher or ICY_PROGRESS=0, the default
             is False.
     """
-    if progress is None and (watcher is not None or os.environ.get(SWITCH, "").strip().lower() in OFF):
+    if progress is None and (watcher is not None or progress_disabled()):
         return watcher
     if progress is False:
         return watcher

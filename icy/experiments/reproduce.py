@@ -27,7 +27,6 @@ from .plan import Plan, plan_rows, planned
 from .reproduction import Reproduction
 from .results import ProbeResult
 from .run import run_plan
-from .steps import expected_updates
 from .sweep import make_sweep
 from .watcher import Watcher
 
@@ -43,7 +42,6 @@ CHECKS: dict[tuple[str, int], Choices] = {("icy22/table4", 1280): {"check_every"
 # Updates between readings. The accuracy from scratch is a mean over as many updates.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
 QUICK_UPDATES = 1000  # updates of agents of games with quick=True
-COUNTED = 4  # number of rows, those with the least relative cost, to count operations for, to find the fastest
 PART = ["protocol", "representation", "side", "hidden_size", "target"]  # columns that the models of one part share
 
 
@@ -137,7 +135,7 @@ class Reproducing:
         return request.fastest_of_each(column) if _listed(spec.only) else request.fastest()
 
     def fastest_of_each(self, column: str) -> Reproducing:
-        """Return the cells of one row of each model or agent: the row with the shortest expected training time."""
+        """Return the cells of one row of each model or agent: the row with the cheapest updates."""
         import pandas as pd
 
         selected = []
@@ -149,7 +147,7 @@ class Reproducing:
         return replace(self, wanted=pd.concat(selected))
 
     def fastest(self) -> Reproducing:
-        """Return the cells of the row with the shortest expected training time.
+        """Return the cells of the row with the cheapest updates.
 
         Raises:
             InvalidSettingError: none of the requested models learns.
@@ -157,16 +155,13 @@ class Reproducing:
         columns = next(([name] for name in ("row", "agent") if name in self.wanted), ["model", "hidden_size"])
         columns += [name for name in ("representation", "shots", "samples", "values") if name in self.wanted]
         parts = [replace(self, wanted=cells) for _, cells in self.wanted.groupby(columns, sort=False)]
-        plans: list[tuple[float, Plan, Reproducing]] = []
+        costs: list[tuple[float, Reproducing]] = []
         for part in parts:
             with contextlib.suppress(InvalidSettingError):  # none of its models learns
-                plan = part.plan()
-                if (cost := _cost(plan, counted=False)) > 0:
-                    plans.append((cost, plan, part))
-        if not plans:
+                costs.append((sum(len(row.job.replicates) * row.job.update_cost for row in part.plan().rows), part))
+        if not any(cost for cost, _ in costs):
             raise InvalidSettingError(f"None of the requested rows of {self.source.id} has a model that learns.")
-        cheap = sorted(plans, key=lambda found: found[0])[:COUNTED]
-        return min(cheap, key=lambda found: _cost(found[1], counted=True))[2]
+        return min((found for found in costs if found[0]), key=lambda found: found[0])[1]
 
     @property
     def trains(self) -> bool:
@@ -352,18 +347,3 @@ def _tables_with(column: str, pattern: str) -> list[str]:
     every = {t.id: with_names(published(t.id), t.id) if t.reproduce == "games" else published(t.id) for t in tables}
     names = {id: cells.get(column, pd.Series(dtype=str)).unique() for id, cells in every.items()}
     return [id for id, there in names.items() if any(_fits(str(name), pattern) for name in there)]
-
-
-def _cost(plan: Plan, counted: bool) -> float:
-    """Return the expected time of a plan, in arbitrary units; 0 if none of its models learns.
-
-    Args:
-        plan: the plan.
-        counted: whether to count the operations of an update; otherwise its relative cost is used.
-    """
-    total = 0.0
-    for row in plan.rows:
-        work = row.job.work() if counted else None
-        updates = expected_updates(replace(row, missing=row.job.replicates, filed=()))
-        total += sum(updates.values()) * (row.job.update_cost if work is None else work.usual_seconds(1))
-    return total

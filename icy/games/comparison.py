@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
 from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
 from icy.core.fields import changed_fields, checked
+from icy.core.progress import track
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
@@ -224,7 +225,6 @@ def _usual_game(game: GameChanges) -> tuple[GameTask, str]:
 def compare(
     who: Names = tuple(ORACLES),
     game: GameChanges | None = None,
-    told: Callable[[str, int, int], None] | None = None,
     **where: object,
 ) -> pd.DataFrame:
     """Evaluate agents, and return a row of scores for each agent and game.
@@ -232,8 +232,6 @@ def compare(
     Args:
         who: see `players`.
         game: see `players`.
-        told: progress callback, called before each evaluation with the agents' name, the number of finished
-            evaluations, and the total.
         **where: see `players`.
 
     Returns:
@@ -250,10 +248,8 @@ def compare(
     """
     import pandas as pd
 
-    rows, every = [], players(who, game, **where)
-    for place, player in enumerate(every):
-        if told is not None:
-            told(f"{player.label}, seed {player.seed}", place, len(every))
+    rows = []
+    for player in track(players(who, game, **where), "agents"):
         scores, _ = player.evaluate()
         turns = player.setup.turns
         about = {"agents": player.label, "seed": player.seed, "game": player.game, "world": player.setup.world}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 from icy.core.entry import Entry
 from icy.core.text import counted
 from icy.core.types import Choices, Fields
-from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.training.job import Job, Replicate
-from icy.training.work import Work
 
 from .game_task import IMAGE_AXES, GameTask
 from .presets import preset_changes
@@ -101,16 +99,6 @@ class GameJob(Job):
         turns, shape = self.task.turns, self.task.made_world.shape
         positions = CONVOLUTIONS * math.prod(shape[1:]) / POOLED if len(shape) == IMAGE_AXES else 1
         return super().update_cost * positions * (turns.targets + turns.distractors) * self.task.learning.batch_size
-
-    def work(self) -> Work:
-        """Count the operations of an update. With images, most of them are convolutions, which are slower."""
-        work: Work = job_kind(self.kind).function("work")(self.task)
-        images = len(self.task.made_world.shape) == IMAGE_AXES
-        return replace(work, weight=CONVOLUTIONS) if images else work
-
-    def estimate_text(self, steps: str) -> str:
-        """Return a sentence on the assumptions of an estimate of time."""
-        return f"This is an estimate for {steps} updates of every replicate, with evaluations."
 
     def conditions_text(self) -> str | None:
         """Return the kinds of distractors as a sentence."""

@@ -27,14 +27,14 @@ from icy.training.lockstep import Lockstep, in_groups
 from .evaluation import matching, similarity
 from .final import GameProgress, evaluate_replicate
 from .game_job import GameJob
-from .game_task import IMAGE_AXES, GameTask
+from .game_task import GameTask
 from .model import GameModel, game_loss, make_game_model
 from .native_game import NativeGame
 from .playing import make_spoken, observe_objects, pack_objects
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
 RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # replicate's fields in a checkpoint
-PEAK = 1.4  # peak memory / memory kept by a forward pass; measured with conv4, batches of 2 to 8
+NUMBERS = 340  # numbers in memory at the peak of an update, per pixel of each perceived image; measured with conv4
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen rules, and relaxed messages
 SCORING = 2e-3  # seconds to score a turn of the last evaluation, on one core of a server
 FORWARD = 1 / 3  # time of a forward pass / time of an update
@@ -73,11 +73,12 @@ class GameStack(Lockstep):
         self._resume()
 
     def _require_memory(self, replicates: int) -> None:
-        """Check that updates on images fit in memory, because otherwise a CPU process would be killed."""
-        if self.device.type != "cpu" or len(self.world.shape) != IMAGE_AXES:
+        """Check that updates of conv4 fit in memory, because otherwise a CPU process would be killed."""
+        if self.device.type != "cpu" or self.task.perception != "conv4":
             return
+        images = (2 * self.task.turns.targets + self.task.turns.distractors) * self.task.learning.batch_size
         require_allocation(
-            int(PEAK * self.job.work().kept * replicates),
+            4 * NUMBERS * images * math.prod(self.world.shape[1:]) * replicates,
             f"An update of {self.job.name} on images",
             "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
         )

@@ -48,7 +48,6 @@ register_job_kind(
         jobs=f"{__package__}.jobs:game_jobs",
         train=f"{__package__}.game_stack:train",
         rehearse=f"{__package__}.game_stack:seconds_per_update",
-        work=f"{__package__}.work:work_of_game",
         source="CBM24; MuGoodman21; icy",
         table="icy.analysis.tables.games:games_table",
         measures=(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
 from icy.core.errors import IcyError, InvalidSettingError, PluginError, require_known, unknown
+from icy.core.progress import Report, progress_to, track
 from icy.core.registry import Entry, registry
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
@@ -22,7 +23,6 @@ from .construction import Facts, note_of
 from .repeated import of_repeated_rows
 from .score import Score, undefined
 from .significance import PermutationTest, compare_with_chance, draw_permutations, resolve_alternative
-from .topographic.progress import Progress, progress_callback
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def evaluate(
     seed: int = 0,
     eos: object = None,
     told: ScoreCallback | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> "pd.DataFrame":
     """Evaluate several metrics on one table, as one row of a DataFrame.
 
@@ -80,7 +80,8 @@ def evaluate(
         seed: seed of the bootstrap and of the permutations.
         eos: the token that ends a message, a number or a name; see Table.of.
         told: callback, called with the name and the score of each metric after it is computed.
-        progress: callback, called with the number of finished permutations and the total, for each metric.
+        progress: callback, called with the number of finished permutations and the total, for each metric. By default,
+            work of more than ten seconds shows its progress on stderr, and with False never.
 
     Returns:
         One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`; a column per metric, with
@@ -140,7 +141,7 @@ def score_all(
     seed: int = 0,
     told: ScoreCallback | None = None,
     permutations: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> dict[str, Score]:
     """Return the score of each metric, by name; see `evaluate` for arguments and errors."""
     if errors is not None and errors not in ERRORS:
@@ -156,7 +157,7 @@ def score_all(
         rows = _exchangeable(table)
         orders = draw_permutations(len(rows), permutations, seed)
     found, facts = {}, Facts(table)
-    for name, entry in named.items():
+    for name, entry in track(list(named.items()), "metrics"):
         score = _score_or_undefined(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
         found[name] = replace(score, note=note_of(facts, score))
         if errors == "bootstrap" and not found[name].why:
@@ -181,7 +182,7 @@ def permutation_test(
     alternative: str = "better",
     seed: int = 0,
     eos: object = None,
-    progress: bool | Progress | None = None,
+    progress: bool | Report | None = None,
     **conventions: object,
 ) -> PermutationTest:
     """Test a metric's value against its values if the messages were assigned to the meanings at random.
@@ -204,7 +205,8 @@ def permutation_test(
             "greater" for all others; or "two-sided", which counts permutations at least as far from the mean by chance.
         seed: seed of the permutations.
         eos: the token that ends a message; see Table.of.
-        progress: True shows a progress bar; a function is called with the number of permutations done and the total.
+        progress: a function, called with the number of permutations done and the total. By default, work of more than
+            ten seconds shows its progress on stderr, and with False never.
         **conventions: arguments of the metric.
 
     Returns:
@@ -226,8 +228,7 @@ def permutation_test(
     rows = _exchangeable(table)
     orders = draw_permutations(len(rows), permutations, seed)
     score = _measure(entry, table, conventions)
-    with progress_callback(progress, "permutations") as report:
-        return _test(entry, rows, conventions, score, alternative, *orders, report)
+    return _test(entry, rows, conventions, score, alternative, *orders, progress)
 
 
 @standard_state()
@@ -322,7 +323,7 @@ def _test(
     alternative: str,
     orders: NDArray[np.int32],
     exact: bool,
-    progress: Progress | None,
+    progress: bool | Report | None,
 ) -> PermutationTest:
     """Return the permutation test of a score; `orders` and `exact` are from `draw_permutations`."""
     from .topographic.permuted import permuted_topsim
@@ -334,9 +335,10 @@ def _test(
     if score.rows != len(table):  # the repeated rows have another value in tre, which draws rows
         score = _measure(entry, table, conventions)
     fast = entry.load() is topsim
-    values = permuted_topsim(table, orders, {**entry.defaults, **conventions}, progress) if fast else None
-    if values is None:
-        values = _score_orders(entry, table, conventions, orders, progress)
+    with progress_to(progress, f"permutations of {entry.name}") as report:
+        values = permuted_topsim(table, orders, {**entry.defaults, **conventions}, report) if fast else None
+        if values is None:
+            values = _score_orders(entry, table, conventions, orders, report)
     return compare_with_chance(entry.name, score.value, values, alternative, exact)
 
 
@@ -345,14 +347,13 @@ def _score_orders(
     table: Table,
     conventions: Options,
     orders: Sequence[NDArray[np.int64]] | NDArray[np.int32],
-    progress: Progress | None = None,
+    report: Report = lambda done, total: None,
 ) -> NDArray[np.float64]:
     """Return a metric's value for each order of the messages, [orders]."""
     values = np.empty(len(orders))
     for place, order in enumerate(orders):
         values[place] = _measure(entry, replace(table, messages=table.messages[order]), conventions).value
-        if progress is not None:
-            progress(place + 1, len(orders))
+        report(place + 1, len(orders))
     return values
 
 
@@ -360,7 +361,7 @@ def _bootstrap(entry: Entry, table: Table, conventions: Options, score: Score, r
     """Return the score with the metric's standard deviation over resampled rows as its error."""
     draws = stream(seed, "bootstrap")
     values = []
-    for _ in range(resamples):
+    for _ in track(range(resamples), f"bootstrap samples of {entry.name}"):
         some = table.rows(draws.integers(len(table), size=len(table)))
         values.append(_measure(entry, some, conventions).value)
     defined = [value for value in values if math.isfinite(value)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from icy.core.errors import InvalidSettingError
+from icy.core.progress import track
 from icy.core.text import counted
 from icy.languages.language import Language
 from icy.languages.splits import Split
@@ -129,10 +131,9 @@ def nearest_grammar(
     right: dict[str, Bool[NDArray[np.bool_], "meaning length"]] = {
         name: np.empty(tokens.shape, dtype=bool) for name in GRAMMARS
     }
-    for seen, unseen in (halves, halves[::-1]):
+    for (seen, unseen), name in track(list(product((halves, halves[::-1]), GRAMMARS)), "steps of the nearest grammar"):
         rows = _Rows(values[seen], tokens[seen], (language.space.values, language.token_count))
-        for name, predict in GRAMMARS.items():
-            right[name][unseen] = predict(rows, values[unseen]) == tokens[unseen]
+        right[name][unseen] = GRAMMARS[name](rows, values[unseen]) == tokens[unseen]
     shares = {name: one.mean(1) for name, one in right.items()}
     agreement = {name: float(one.mean()) for name, one in right.items()}
     best = shares[max(agreement, key=lambda name: agreement[name])]

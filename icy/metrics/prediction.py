@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from icy.core.checks import whole_number
 from icy.core.errors import require_known
+from icy.core.progress import Report, progress, track
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.codes import Codes, count_varying, together
@@ -183,14 +184,18 @@ def _concentration(shares: Matrix) -> Matrix:
 def _importance(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
     """Return the Shapley values of the mutual information of all parts with each attribute, in bits: [A, D]."""
     count = len(parts)
-    information = np.zeros((len(factors), 1 << count))  # by subset: bit j is set for part j
+    visited, information = 0, np.zeros((len(factors), 1 << count))  # by subset: bit j is set for part j
 
-    def visit(subset: int, joint: Codes) -> None:
+    def visit(subset: int, joint: Codes, report: Report) -> None:
+        nonlocal visited
+        visited += 1
+        report(visited, 1 << count)
         information[:, subset] = [mutual_information(factor, joint) for factor in factors]
         for j in range(subset.bit_length(), count):
-            visit(subset | 1 << j, together(joint, parts[j]))
+            visit(subset | 1 << j, together(joint, parts[j]), report)
 
-    visit(0, np.zeros(len(factors[0]), dtype=np.int64))
+    with progress("subsets of dci") as shown:
+        visit(0, np.zeros(len(factors[0]), dtype=np.int64), shown)
     subsets = np.arange(1 << count)
     sizes = sum((subsets >> j & 1 for j in range(count)), np.zeros_like(subsets))
     orders = np.array([math.factorial(k) * math.factorial(count - k - 1) for k in range(count)]) / math.factorial(count)
@@ -205,7 +210,7 @@ def _importance(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
 def _sampled_importance(factors: Sequence[Codes], parts: Sequence[Codes], seed: int) -> Iterator[Matrix]:
     """Yield, for each group of drawn orders of the parts, the sum of the gains of each part: [A, D]."""
     draws = stream(seed, "dci")
-    for _ in range(GROUPS):
+    for _ in track(range(GROUPS), "samples of dci"):
         found = np.zeros((len(factors), len(parts)))
         for _ in range(ORDERS // GROUPS):
             joint, before = np.zeros(len(factors[0]), dtype=np.int64), np.zeros(len(factors))

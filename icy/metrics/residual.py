@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, require_known
+from icy.core.progress import track
 from icy.languages.codes import Codes, Weights, mean_of_rows, number, together
 from icy.languages.table import Table
 
@@ -173,9 +174,11 @@ def _subset_costs(table: Table, normalised: bool) -> NDArray[np.float64]:
     joint: list[Codes] = [np.zeros(len(table), dtype=np.int64)]
     for column in table.positions:
         joint += [together(subset, column) for subset in joint]
-    return np.array(
-        [[_residual(factor, [subset], normalised, table.weights) for subset in joint] for factor in table.factors]
-    )
+    costs = [
+        [_residual(factor, [subset], normalised, table.weights) for factor in table.factors]
+        for subset in track(joint, "subsets of residual_entropy")
+    ]
+    return np.array(costs).T
 
 
 def _with_one_more(

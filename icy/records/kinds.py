@@ -44,7 +44,6 @@ class JobKind:
         train: a function from a job and a `Report` to outcomes, for jobs without their own method `train`.
         rehearse: a function from a job and a number of updates to the seconds per update; by default `Job.rehearse`
             times the training.
-        work: a function from a task and its settings to the `Work` of an update.
         result: the class of its results, a subclass of `ProbeResult`; by default `ProbeResult`.
         table: a function from a long table and the name of a spread to a `BiasTable`; by default `bias_table`.
         measures: numbers in its records in addition to `value`; columns of the long table.
@@ -84,10 +83,9 @@ class JobKind:
     conventions: Lazy | None = None
     train: Lazy | None = None
     rehearse: Lazy | None = None
-    work: Lazy | None = None
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return a function of the kind: "jobs", "train", "rehearse" or "work"."""
+        """Return a function of the kind: "jobs", "train" or "rehearse"."""
         return cast("Callable[..., Any]", load_object(getattr(self, name)))
 
     def conventions_of(self, config: Fields) -> dict[str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from jaxtyping import Int64
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.errors import InvalidSettingError
+from icy.core.progress import progress_to
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
@@ -216,11 +217,11 @@ def batches(
     """
     stimuli = settings.space.size * settings.samples
     at_once = max(1, min(AT_ONCE, MOST_AT_ONCE // stimuli))
-    for first in range(0, len(seeds), at_once):
-        batch = seeds[first : first + at_once]
-        yield BatchedGame(settings, episodes=len(batch)), batch
-        if told is not None:
-            told(first + len(batch), len(seeds))
+    with progress_to(told, "episodes") as report:
+        for first in range(0, len(seeds), at_once):
+            batch = seeds[first : first + at_once]
+            yield BatchedGame(settings, episodes=len(batch)), batch
+            report(first + len(batch), len(seeds))
 
 
 def episode_seeds(seed: int, episodes: int) -> Int64[Wholes, "batch={episodes}"]:

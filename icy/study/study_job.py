@@ -126,8 +126,8 @@ class StudyJob(Job):
         examples = self.task.game.examples
         return examples * self.task.updates if self.task.learns else examples
 
-    def expected_steps(self, baseline: float | None) -> float:
-        """Return the expected number of updates or items."""
+    def most_updates(self, baseline: float | None) -> int | None:
+        """Return the maximum number of updates or items."""
         return self.length(None) or self.task.most
 
     def summary(self, record: Record) -> str:

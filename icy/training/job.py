@@ -87,10 +87,6 @@ class Job(JobCost):
         """Return the words before the remaining time: "at most" if a replicate may end early."""
         return "about"
 
-    def estimate_text(self, steps: str) -> str:
-        """Return a sentence about the assumptions of an estimate of `steps` updates."""
-        return f"This is an estimate for {steps} updates of every replicate."
-
     def conditions_text(self) -> str | None:
         """Return a sentence that lists the conditions of the replicates; None if there are none to list."""
         return None

@@ -15,12 +15,10 @@ from icy.grammars import shared_language
 from icy.languages.frequencies import Frequencies
 from icy.languages.language import Language
 from icy.languages.names import is_language, language_file, meanings_file
-from icy.records.kinds import job_kind
 
 from .job import Job, Outcome, Replicate
 from .job_training import JobTraining
 from .tasks import PairTask, Task
-from .work import Work
 
 
 @dataclass(frozen=True)
@@ -176,11 +174,6 @@ class LanguageJob(Job):
     def update_cost(self) -> float:
         """Relative cost of an update: parameters times tokens."""
         return self.parameters.get("true", 0) * self.task.message_length * 1e-6
-
-    def work(self) -> Work | None:
-        """Count the operations of an update; None if a model learns without gradients."""
-        work: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
-        return work
 
     def waiting_text(self) -> str:
         """Return the status text while the length of training is not known."""

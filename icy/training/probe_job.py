@@ -118,15 +118,6 @@ class ProbeJob(ModelJob):
         """Return the words before the remaining time."""
         return "at most" if self.protocol.stops_at_target and self.protocol.max_updates is None else "about"
 
-    def estimate_text(self, steps: str) -> str:
-        """Return a sentence about the assumptions of an estimate of `steps` updates."""
-        if self.protocol.max_updates is not None:
-            return super().estimate_text(steps)
-        return (
-            "This is an estimate. The time of 1000 updates is one replicate's share while all workers are busy. The "
-            f"total assumes {steps} updates per replicate, as in results of similar models."
-        )
-
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
         took = f"after {counted(record['steps'], 'step')}"

@@ -12,8 +12,8 @@ from icy.analysis import bias_table
 from icy.analysis.tables.references import matched_rows, numbered
 from icy.config.specs import ProbeSpec
 from icy.core.errors import InvalidSettingError
+from icy.experiments.expected_updates import ExpectedUpdates, Updates
 from icy.experiments.plan import make_plan
-from icy.experiments.steps import expected_updates
 from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
 from icy.records.long_table import to_long
 from icy.records.resolution import resolution_of
@@ -76,7 +76,7 @@ def test_it_is_planned_resumed_and_estimated(found: icy.ProbeResult, folder: Pat
     assert make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=["perm", "hol"], **given)).total == 0
     plan = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=["perm", "rot"], **given))
     assert [r.condition for row in plan.rows for r in row.missing] == ["rot"]
-    assert list(expected_updates(plan.rows[0]).values()) == [BUDGET]
+    assert list(ExpectedUpdates(plan).of_row(plan.rows[0]).values()) == [Updates(BUDGET, BUDGET)]
     assert plan.rows[0].job.length(None) == BUDGET
     assert plan.rows[0].facts["max updates"] == str(BUDGET)
     again = icy.probe("sender/FC2L", ["perm", "hol"], **given)

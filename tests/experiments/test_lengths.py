@@ -17,7 +17,6 @@ from icy.experiments.results import EndToEndResult
 from icy.models.senders.fc import FC2L
 from icy.records.long_table import to_long
 from icy.training.pairs.model import Pair
-from icy.training.work import Work
 from tests.experiments.helpers import SMALL_PAIR, pair_jobs
 from tests.helpers import all_numbers
 
@@ -51,12 +50,6 @@ def test_every_length_and_every_cost_is_a_row() -> None:
     assert without.key(without.replicates[0]) == zero.key(zero.replicates[0]) == rows[0].key(rows[0].replicates[0])
     assert "word_length" not in rows[0].config(rows[0].replicates[0])
     assert rows[1].facts["length_cost"] == "length cost 0.1"
-
-
-def test_an_impatient_receiver_reads_more() -> None:
-    works = [jobs(max_length=6, length_cost=cost)[0].work() for cost in ("lazy", "impatient")]
-    assert all(isinstance(work, Work) for work in works)
-    assert works[1].flops > 2 * works[0].flops
 
 
 def test_records_tables_curves_and_plots(result: EndToEndResult) -> None:

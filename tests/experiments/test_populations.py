@@ -17,7 +17,6 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
 from icy.records.long_table import to_long
 from icy.records.store import Store
-from icy.training.work import Work
 from tests.experiments.helpers import SMALL_PAIR, pair_jobs
 from tests.helpers import all_numbers
 
@@ -52,10 +51,6 @@ def test_every_number_of_agents_and_every_schedule_is_a_row() -> None:
 
 def test_costs_grow_with_the_number_of_agents() -> None:
     (pair,), (population,) = jobs(), jobs(senders=3, receivers=2)
-    work, larger = pair.work(), population.work()
-    assert isinstance(work, Work)
-    assert isinstance(larger, Work)
-    assert (larger.calls, larger.flops, larger.kept) == (work.calls, 3 * work.flops, 3 * work.kept)
     (senders,) = jobs(senders=2)
     alone, of_sender = (job.parameters["true"] for job in (pair, senders))
     assert population.parameters["true"] == 2 * alone + (of_sender - alone)

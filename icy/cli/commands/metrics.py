@@ -13,7 +13,6 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
-from icy.cli.metric_progress import metric_progress
 from icy.cli.metric_sources import MetricSource, as_reported_sources, has_start, metric_sources, rename_duplicates
 from icy.cli.options import (
     FORMATS,
@@ -44,6 +43,7 @@ from icy.cli.session import set_up_log
 from icy.core.checks import number_or_text
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.logs import log_level
+from icy.core.progress import silence, track
 from icy.core.registry import registry
 from icy.core.text import listed
 from icy.languages.rule import MISSING
@@ -228,7 +228,7 @@ def metrics_command(
     todo = rename_duplicates(todo)
     if by_sample_size:
         read = ((source.name, source.seed, source.table()) for source in todo)
-        every = ((*one, _with_pairs(chosen, ["cbm"], pairs, one[2], None).get("cbm", {})) for one in read)
+        every = ((*one, _with_pairs(chosen, ["cbm"], pairs, one[2]).get("cbm", {})) for one in read)
         show_sample_sizes(every, format_, target, quiet)
         return
     values = _Values(names)
@@ -259,9 +259,7 @@ def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str
     return chosen
 
 
-def _with_pairs(
-    chosen: Conventions, names: Sequence[str], pairs: str, table: Table, progress: Any
-) -> dict[str, dict[str, object]]:
+def _with_pairs(chosen: Conventions, names: Sequence[str], pairs: str, table: Table) -> dict[str, dict[str, object]]:
     """Return the conventions, including the pairs of topsim and the concepts of CBM, which depend on the table."""
     own = {metric: dict(of_one) for metric, of_one in chosen.items()}
     if table.phrases and "cbm" in names:
@@ -274,7 +272,7 @@ def _with_pairs(
         which = number_or_text(pairs)
         if isinstance(which, str) and which not in PAIRS:
             raise InvalidSettingError(f"--pairs must be auto, {', '.join(PAIRS)} or a number, not {quoted(pairs)}.")
-    own["topsim"] = {"pairs": which, "progress": progress, **own.get("topsim", {})}
+    own["topsim"] = {"pairs": which, **own.get("topsim", {})}
     return own
 
 
@@ -299,11 +297,11 @@ class _Values:
 
     def measure(self, todo: Sequence[MetricSource], chosen: Conventions, pairs: str, quiet: bool, **how: Any) -> None:
         """Measure languages with the conventions `chosen`; `how` has further arguments of `icy.metrics.evaluate`."""
-        with metric_progress(self.names, len(todo), quiet) as (told, pairs_done, permutations_done):
-            for source in todo:
+        with silence(quiet):
+            for source in track(todo, "languages"):
                 table = source.table()
-                own = _with_pairs(chosen, self.names, pairs, table, pairs_done)
-                row = evaluate(table, metrics=self.names, conventions=own, told=told, progress=permutations_done, **how)
+                own = _with_pairs(chosen, self.names, pairs, table)
+                row = evaluate(table, metrics=self.names, conventions=own, **how)
                 self.rows.append(row.assign(name=source.name, seed=source.seed))
                 self.started |= has_start(source.record, table)
                 # Permutations show the bias too.

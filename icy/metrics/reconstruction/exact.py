@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
+from icy.core.progress import track
 from icy.languages.codes import Weights, number, together
 
 from .problem import Matrix, ReconstructionErrors, Target
@@ -20,7 +21,7 @@ def solve_additive(target: Target) -> ReconstructionErrors:
     flat = target.one_hot.reshape(len(target.atoms), -1)
     residuals = np.zeros(flat.shape)
     solved: dict[bytes, Matrix] = {}
-    for j in np.flatnonzero(_not_sums(design, flat)):
+    for j in track(np.flatnonzero(_not_sums(design, flat)).tolist(), "outputs of tre"):
         output = flat[:, j]
         key = output.tobytes()  # outputs may be equal, and with two symbols one output is the complement of the other
         other = solved.get((1 - output).tobytes(), solved.get(key))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.errors import InvalidSettingError
+from icy.core.progress import track
 from icy.core.streams import stream_key
 
 from .problem import Composition, FitSettings, ReconstructionErrors, Target, TensorDistance
@@ -71,7 +72,7 @@ def fit_published(target: Target, fit: FitSettings) -> ReconstructionErrors:
     optimiser = _optimiser([vectors], fit.optimiser, PUBLISHED_RATE)
     history, mean = [], _mean_over_rows(target, fit.device)
     total = 1 if target.weights is None else float(target.weights.sum())
-    for _ in range(PUBLISHED_STEPS):
+    for _ in track(range(PUBLISHED_STEPS), "updates of tre"):
         mapped = maps[owner] @ vectors + bias[owner, :, None]
         left = (design @ mapped.flatten(1) - tokens.flatten(1)).abs().sum(-1)
         history.append(float(mean(left.detach())))
@@ -185,7 +186,7 @@ def _train(
     optimiser, mean = _optimiser(learned, fit.optimiser, fit.learning_rate), _mean_over_rows(target, fit.device)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, fit.steps)
     late, before = max(1, fit.steps - fit.steps // 10), None
-    for step in range(fit.steps):
+    for step in track(range(fit.steps), "updates of tre"):
         loss = mean(errors())
         before = loss.detach().clone() if step + 1 == late else before
         optimiser.zero_grad()

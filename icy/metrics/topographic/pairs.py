@@ -10,12 +10,12 @@ from jaxtyping import Int64, Real
 from numpy.typing import NDArray
 
 from icy.core.memory import require_memory
+from icy.core.progress import Report
 from icy.core.provenance import usable_cores
 from icy.languages.codes import Weights
 
 from . import native
 from .distances import WIDEST, Distance, Distances, Hamming, Keys, Rows
-from .progress import Progress
 
 BLOCK = 1024  # rows on either side of a block; a block fits the caches
 MOST_CELLS = 2**22  # cells of the table of counts; with more, pairs of rows are listed
@@ -53,7 +53,7 @@ class DistancePair:
 
 
 def joint_counts(
-    two: DistancePair, progress: Progress | None = None, workers: int | None = None, device: str = "cpu"
+    two: DistancePair, progress: Report | None = None, workers: int | None = None, device: str = "cpu"
 ) -> JointCounts:
     """Count the ordered pairs of rows by their two distances, including each row with itself.
 
@@ -117,7 +117,7 @@ def all_pairs(rows: int, ordered: bool) -> tuple[Rows, Rows]:
 
 
 def distances_of_pairs(
-    two: DistancePair, left: Rows, right: Rows, progress: Progress | None = None
+    two: DistancePair, left: Rows, right: Rows, progress: Report | None = None
 ) -> tuple[Distances, Distances]:
     """Return both distances of n listed pairs of rows, [n] each."""
     found = np.empty((2, len(left)))

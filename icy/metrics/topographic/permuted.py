@@ -15,6 +15,7 @@ from jaxtyping import Float64, Int32, Int64, Shaped, UInt16
 from numpy.typing import NDArray
 
 from icy.core.memory import require_memory
+from icy.core.progress import Report
 from icy.core.provenance import usable_cores
 from icy.core.types import Options
 from icy.languages.table import Table
@@ -22,7 +23,6 @@ from icy.languages.table import Table
 from . import native
 from .distances import Distance, Keys, meaning_distance, message_distance
 from .pairs import BLOCK, Counts, DistancePair, all_pairs, distances_of_pairs, in_order, joint_counts
-from .progress import Progress
 from .topsim import pearson_of_counts, spearman_of_counts, topsim, which_pairs
 
 MOST_CELLS = 2**16  # largest number of combinations of two distances to count; with more, distances are multiplied
@@ -51,7 +51,7 @@ class Codes(NamedTuple):
 
 
 def permuted_topsim(
-    table: Table, permutations: Permutations, conventions: Options, progress: Progress | None = None
+    table: Table, permutations: Permutations, conventions: Options, progress: Report | None = None
 ) -> Values | None:
     """Return the value of `topsim` for each permutation of the messages, [permutations].
 
@@ -105,7 +105,7 @@ def _by_counts(
     permutations: Permutations,
     ordered: bool,
     workers: int,
-    progress: Progress | None,
+    progress: Report | None,
 ) -> Values:
     """Return the correlations from joint counts of the pairs i < j, as whole numbers in any order of counting.
 
@@ -179,7 +179,7 @@ def _counting(y: Keys, permutations: Permutations, cells: int) -> CountPairs:
     return count
 
 
-def _by_products(correlation: str, two: DistancePair, permutations: Permutations, progress: Progress | None) -> Values:
+def _by_products(correlation: str, two: DistancePair, permutations: Permutations, progress: Report | None) -> Values:
     """Return the correlations from products of the listed distances or their ranks, in 64-bit floats."""
     from scipy.spatial.distance import squareform
     from scipy.stats import rankdata

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from icy.core.checks import whole_number
 from icy.core.devices import resolve_device
 from icy.core.errors import require_known
+from icy.core.progress import Report, progress_to
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.core.types import Options
@@ -18,7 +19,6 @@ from icy.metrics.score import Score, why_unvaried
 
 from .distances import Distances, RowDistance, Rows, meaning_distance, message_distance
 from .pairs import DistancePair, JointCounts, all_pairs, distances_of_pairs, joint_counts
-from .progress import Progress, progress_callback
 
 CORRELATIONS = ("spearman", "pearson")
 PAIRS = ("all", "ordered", "published")
@@ -42,7 +42,7 @@ def topsim(
     seed: int = 0,
     device: str = "auto",
     workers: int | None = None,
-    progress: bool | Progress | None = None,
+    progress: bool | Report | None = None,
 ) -> Score:
     """Topographic similarity (topsim): the correlation over pairs of rows between meaning and message distances.
 
@@ -79,7 +79,8 @@ def topsim(
         device: device for counting pairs if both distances are Hamming: "cpu", "cuda", or "auto" for a GPU if there is
             one and the table is large.
         workers: number of threads; by default one per core.
-        progress: True shows a progress bar; a function is called with the number of finished pairs and the total.
+        progress: a function, called with the number of finished pairs and the total. By default, work of more than ten
+            seconds shows its progress on stderr, and with False never.
 
     Returns:
         A score in [-1, 1], with the number of pairs in its details. If pairs are drawn, its standard error is
@@ -105,9 +106,11 @@ def topsim(
     if two.y.name == "levenshtein":
         conventions |= {"padded": padded, "normalise": normalise}
     drawn, ordered = which_pairs(pairs, len(table), seed)
-    with progress_callback(progress) as report:
+    with progress_to(progress, "pairs of topsim") as report:
         if drawn is not None:
             found, number = _of_listed(correlation, two, table, drawn, report)
+        elif len(table) == 1 and two.weights is None:  # a long message has a slow distance from itself
+            found, number = math.nan, int(ordered)
         elif two.countable:
             counts = joint_counts(two, report, workers, _device(device, len(table)))
             found, number = _of_counts(correlation, counts, two, table, ordered)
@@ -210,7 +213,7 @@ def _of_listed(
     two: DistancePair,
     table: Table,
     pairs: RowPairs,
-    progress: Progress | None,
+    progress: Report | None,
     ordered: bool = True,
 ) -> tuple[float, int]:
     """Return the correlation and the number of pairs, from the distances of listed pairs."""

@@ -21,6 +21,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, require_known
 from icy.core.noise import Noise
+from icy.core.progress import progress_to
 from icy.core.representations import one_hot
 from icy.core.streams import stream_key
 from icy.core.surroundings import standard_state
@@ -379,14 +380,14 @@ def ease_of_acquisition(
     def ended(listeners: int) -> None:
         nonlocal done
         done += listeners
-        if told is not None:
-            told(done, episodes)
+        report(done, episodes)
 
     seeds = episode_seeds(seed, episodes)
-    for first in range(0, len(seeds), AT_ONCE):
-        languages = frozen_languages(speaker, chosen, seeds[first : first + AT_ONCE])
-        scores = Acquisition(languages, chosen.samples, chosen.vocab_size + 1, settings).train(ended)
-        tables.append(pd.DataFrame([_facts(language) for language in languages]).assign(**scores))
+    with progress_to(told, "listeners") as report:
+        for first in range(0, len(seeds), AT_ONCE):
+            languages = frozen_languages(speaker, chosen, seeds[first : first + AT_ONCE])
+            scores = Acquisition(languages, chosen.samples, chosen.vocab_size + 1, settings).train(ended)
+            tables.append(pd.DataFrame([_facts(language) for language in languages]).assign(**scores))
     return pd.concat(tables, ignore_index=True)
 
 

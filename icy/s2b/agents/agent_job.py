@@ -100,13 +100,6 @@ class AgentJob(Job):
         """Return the word before an estimate of time: "at most" if training may end early."""
         return "at most" if self.task.observations else "about"
 
-    def estimate_text(self, steps: str) -> str:
-        """Return a sentence on the assumptions of an estimate of time."""
-        return f"This is an estimate for {steps} updates of every agent, including all evaluations."
-
-    def work(self) -> None:
-        """Return None, so that each task is timed separately: a learner's cost does not depend only on its size."""
-
     def summary(self, record: Record) -> str:
         """Return a short text with the result of a replicate."""
         return (

@@ -24,10 +24,7 @@ FLOOR_EPISODES = 250  # largest number of final evaluation episodes that the flo
 READ_SEED = 99  # seed of the evaluation episodes during training
 READ_EPISODES = 200
 FINAL_SEED = 123  # seed of the final evaluation episodes, the same as in `evaluate` with one seed
-REHEARSED_SECONDS = 1.0
-REHEARSED_EPISODES = 50  # episodes of an evaluation that is timed
-SLOW = 0.5  # seconds per update above which evaluations are not timed, to save time
-READING_SHARE = 0.2  # assumed time of evaluations, as a fraction of the time of slow updates
+REHEARSED_EPISODES = 20  # episodes of an evaluation that is timed
 
 
 def train(job: Job, report: Report | None = None, course_class: Any = None) -> Iterator[Outcome]:
@@ -167,22 +164,14 @@ def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> tuple[float, flo
 
 
 def seconds_per_update(job: AgentJob, updates: int) -> float:
-    """Return the seconds of an update of all agents, which train one after another, with its share of evaluations.
-
-    The first update is not counted unless it is slow, because it also deals the episodes.
-    """
+    """Return the seconds of an update of all agents, which train one after another, with its share of evaluations."""
     settings = {**job.task.settings, **({"least": 0} if "least" in job.task.settings else {})}  # no replay to fill
     training: AgentTraining = replace(job.task, settings=settings).training(0)
-    began, done = time.perf_counter(), 1
-    training.run(1)
-    if time.perf_counter() - began < REHEARSED_SECONDS:
-        began, done = time.perf_counter(), 0
-    while done < max(updates, 1) and time.perf_counter() - began < REHEARSED_SECONDS:
+    training.run(1)  # also deals the episodes
+    began = time.perf_counter()
+    for _ in range(updates):
         training.run(1)
-        done += 1
-    update = (time.perf_counter() - began) / done
-    if update > SLOW:
-        return update * (1 + READING_SHARE) * len(job.replicates)
+    update = (time.perf_counter() - began) / updates
     began = time.perf_counter()
     training.read(REHEARSED_EPISODES, READ_SEED, training.practice)
     evaluation = (time.perf_counter() - began) / REHEARSED_EPISODES

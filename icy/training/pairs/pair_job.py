@@ -150,10 +150,6 @@ class PairJob(LanguageJob):
         """Return a text that names the side in pre-training; None during the game."""
         return None if phase in ("", GAME) else f"pre-training {phase}s"
 
-    def estimate_text(self, steps: str) -> str:
-        """Return a sentence about the assumptions of an estimate of `steps` updates."""
-        return f"This is an estimate for {steps} updates of every pair, including pre-training if there is any."
-
     def summary(self, record: Record) -> str:
         """Return the result of a pair in a few words."""
         sender = record["sender_accuracy"]

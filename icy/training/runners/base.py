@@ -12,6 +12,7 @@ from typing import Protocol, Self
 from icy.core.devices import release
 from icy.core.errors import IcyError, StoreError
 from icy.core.memory import out_of_memory
+from icy.core.progress import silence
 from icy.core.signals import hides_interrupt
 from icy.core.surroundings import require_training_failed, standard_state
 from icy.records.record import Record
@@ -74,7 +75,7 @@ def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = No
         records.append(record)
 
     result: Result | Exception | None = None
-    with standard_state():  # a plug-in may have changed the state when it was loaded
+    with standard_state(), silence():  # a plug-in may have changed the state when it was loaded
         for result in _results(job, report):
             if isinstance(result, Exception):
                 too_large = out_of_memory(result) and len(remaining) > 1

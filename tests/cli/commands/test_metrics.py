@@ -323,11 +323,41 @@ def test_a_plot_shows_values_by_chance_and_marks_what_says_nothing(
         assert any(metric_bars.CHANCE in text.replace("\n", " ") for text in shown)
 
 
+@pytest.mark.parametrize("names", [("perm",), ("perm", "rot")])
+def test_values_by_chance_are_inside_the_picture(
+    names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tre of shuffled messages is far above that of the language, which is 0, and above 1."""
+    from icy.cli.commands import metrics
+
+    figures: list[Any] = []
+    monkeypatch.setattr(metrics, "save_figure", lambda figure, *more: figures.append(figure))
+    words = ["--meanings", "3x3", "--seeds", "1", "-m", "tre", "-m", "topsim", "--permutations", "20"]
+    run(*names, *words, "--plot", str(tmp_path / "a.png"))
+    ends = []
+    for ax in figures[0].axes:
+        low, high = ax.get_xlim()
+        for line in ax.lines:
+            assert low <= min(line.get_xdata()) <= max(line.get_xdata()) <= high
+            ends.append(max(line.get_xdata()))
+    assert max(ends) > 1
+
+
+def test_topsim_of_one_long_row_ends_at_once() -> None:
+    from icy.metrics import topsim
+
+    rows = np.arange(1_000_000)[None] % 7
+    score = topsim([[0, 1]], rows)
+    assert (score.why, score.details["pairs"]) == ("no attribute ever changes", 0)
+
+
 def test_permutations_print_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.cli.metric_progress.SECONDS_A_LINE", 0.0)
+    monkeypatch.delenv("ICY_PROGRESS", raising=False)
+    monkeypatch.setattr("icy.core.progress.WAIT", 0.0)
+    monkeypatch.setattr("icy.core.progress.BETWEEN", 0.0)
     shown = run("perm", "--meanings", "3x3", "--seeds", "1", "-m", "ami", "-m", "hce", "--permutations", "3").stderr
-    assert "ami: 1 of 3 permutations, about " in shown
-    assert "hce: 2 of 3 permutations, about " in shown
+    assert "Permutations of ami: 1 of 3, about " in shown
+    assert "Permutations of hce: 2 of 3, about " in shown
     assert "3 of 3" not in shown
     quiet = run("perm", "--meanings", "3x3", "--seeds", "1", "-m", "ami", "--permutations", "3", "--quiet")
     assert quiet.stderr == ""

@@ -52,8 +52,7 @@ def test_a_dry_run_of_what_is_not_trained_answers(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_dry_run_of_every_table_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.cli.dry_run.WITHIN", 0.2)
-    monkeypatch.setattr("icy.cli.dry_run.LEAST", 0.2)
+    monkeypatch.setattr("icy.experiments.estimate.SECONDS", 0.2)
     tables = {one.of.id: one.name for one in published_names() if one.is_measured}
     for name in tables.values():  # the last of its names: a part of another table where there is one
         assert "Nothing was trained or written" in (said := dry(name, tmp_path / "none")) or "Nothing to train" in said

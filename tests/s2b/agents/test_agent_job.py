@@ -426,12 +426,6 @@ def test_a_path_without_agents_raises_an_error(tmp_path: Path) -> None:
         kept_agents(tmp_path / "a.safetensors")
 
 
-def test_each_learner_is_timed_separately() -> None:
-    """The number of parameters does not predict the time of another learner's update."""
-    (job,) = agent_jobs(S2BSpec.asked(seeds=1, updates=1))
-    assert job.work() is None
-
-
 @pytest.mark.slow
 def test_labels_distinguish_agents_of_different_games(tmp_path: Path) -> None:
     """Two agents with the same seed keep separate files."""

@@ -6,12 +6,12 @@ import click
 
 from icy.cli.groups import command
 from icy.cli.options import FORMATS, SPREADS, Assignments, choice_of
-from icy.cli.output import checked_rows_file, every, note, paper_options, print_table, stderr, write_rows
+from icy.cli.output import checked_rows_file, paper_options, print_table, stderr, write_rows
 from icy.cli.session import set_up_log
+from icy.core.progress import silence
 
 from .game_changes import changes_of, game_options
 
-SECONDS_A_LINE = 5.0  # minimum, between two lines of progress
 EPILOG = """\b
 Examples:
   icy games eval
@@ -53,13 +53,8 @@ def eval_command(
 
     target = checked_rows_file(out)
     set_up_log(stderr(), quiet, 0)
-    due = every(SECONDS_A_LINE)
-
-    def told(name: str, done: int, total: int) -> None:
-        if not quiet and due():
-            note(f"{done} of {total} are evaluated; next: {name}.")
-
-    rows = compare(agents or tuple(ORACLES), changes_of(given, count), told, **choice_of(where))
+    with silence(quiet):
+        rows = compare(agents or tuple(ORACLES), changes_of(given, count), **choice_of(where))
     one_table = format_ in ("csv", "json")
     for place, table in enumerate([evaluation_table(rows, spread)] if one_table else evaluation_tables(rows, spread)):
         if place:

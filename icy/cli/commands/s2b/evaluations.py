@@ -18,7 +18,9 @@ from icy.cli.options import (
     plugin_option,
     together,
 )
-from icy.cli.output import paper_options, stderr
+from icy.cli.output import paper_options
+from icy.core.progress import progress as core_progress
+from icy.core.progress import silence
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
@@ -53,16 +55,16 @@ plugins_and_quiet = together(
 
 @contextlib.contextmanager
 def progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal, and yield a function that advances it."""
-    console = stderr()
-    if quiet or not console.is_terminal:
-        yield lambda more: None
-        return
-    from rich.progress import Progress
+    """Show the progress of long work, and yield a function to call with the number of further steps."""
+    done = 0
 
-    with Progress(console=console, transient=True) as bars:
-        task = bars.add_task("playing", total=total)
-        yield lambda more: bars.advance(task, more)
+    def advance(more: int) -> None:
+        nonlocal done
+        done += more
+        report(done, total)
+
+    with silence(quiet), core_progress("episodes") as report:
+        yield advance
 
 
 def counting(advance: Callable[[int], None]) -> Callable[[int, int], None]:
