@@ -4,7 +4,7 @@
     >>> sorted(KINDS)
     ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
 
-matplotlib is imported when the first plot is drawn.
+New figures do not depend on the user's settings of matplotlib.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from icy.analysis.style import plot_style
+from icy.analysis.style import load_matplotlib, plot_style
 from icy.core.errors import unknown
+
+load_matplotlib()  # before a module of this package imports it
 
 # Name: (module with the function of this name, description of the plot).
 KINDS = {

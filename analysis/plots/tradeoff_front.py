@@ -59,6 +59,7 @@ class Point:
         return self.noise, self.compositional
 
 
+@style.with_own_settings
 def tradeoff(
     results: Results,
     *,

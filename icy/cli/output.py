@@ -221,13 +221,14 @@ def every(seconds: float) -> Callable[[], bool]:
 
 def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
     """Write a figure and print its path."""
-    from matplotlib import rc_context
+    from matplotlib import rcParams
 
     from icy.analysis import style
 
     try:
         # Text in a pdf stays text, in a font type that publishers accept.
-        with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "icy"}):
+        with style.own_settings():
+            rcParams.update({"pdf.fonttype": 42, "svg.hashsalt": "icy"})
             figure.savefig(path, dpi=DPI, metadata=NO_DATE[path.suffix.lower()])
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
