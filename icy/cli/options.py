@@ -19,7 +19,7 @@ from icy.analysis.style import STYLES, plot_style
 from icy.config.types import RepresentationName
 from icy.core.checks import number_or_text, parse_count
 from icy.core.docs import described
-from icy.core.errors import quoted
+from icy.core.errors import InvalidSettingError, quoted
 from icy.core.registry import registry
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES, Results
@@ -380,5 +380,21 @@ def plot_option(shows: str) -> Decorator:
 def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments from the command line, without defaults. Assignments become a dictionary."""
     chosen = {n: value for n, value in given.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
-    types = {parameter.name: parameter.type for parameter in ctx.command.params}
-    return {n: dict(value) if isinstance(types.get(n), Assignment) else value for n, value in chosen.items()}
+    flags = {one.name: one.opts[0] for one in ctx.command.params if isinstance(one.type, Assignment)}
+    return {n: assigned(flags[n], value) if n in flags else value for n, value in chosen.items()}
+
+
+def assigned(flag: str, pairs: Assignments) -> dict[str, object]:
+    """Return assignments by name.
+
+    Raises:
+        InvalidSettingError: a name has two values, of which only the last would count.
+    """
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if repr(found.setdefault(name, value)) != repr(value):
+            several = f", or write a list, as in {name}=[1,2]" if flag == "--space" else ""
+            raise InvalidSettingError(
+                f"{flag} has two values of {name}, {found[name]!r} and {value!r}: keep one{several}."
+            )
+    return found

@@ -65,3 +65,27 @@ def options_of(command: click.Command) -> Iterator[click.Option]:
 def test_all_options_that_take_a_path_are_known() -> None:
     files = [one for one in options_of(main) if isinstance(one.type, click.Path) or one.metavar in ("FILE", "FOLDER")]
     assert {name for one in files for name in one.opts} == set(PATHS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*FC2L, "--set", "lr=1", "--set", "lr=2"),
+        (*FC2L, "--option", "k=1", "--option", 'k="1"'),
+        (*FC2L, "--option", "k=1", "--option", "k=true"),
+        ("search", "-m", "FC1L", "--side", "sender", "--minimize", "ratio:perm", "--space", "k=1", "--space", "k=2"),
+        ("study", "power", "--mean", "concat=0.5", "--mean", "concat=0.6"),
+        ("metrics", "perm", "-m", "topsim", "--set", "message=hamming", "--set", "message=edit"),
+        ("games", "show", "nowhere", "--game", "targets=2", "--game", "targets=3"),
+        ("e2e", "-s", "FC2L", "-r", "FC2L", "--receiver-option", "k=1", "--receiver-option", "k=2"),
+    ],
+)
+def test_a_name_with_two_values_is_refused(words: tuple[str, ...]) -> None:
+    """The last value counted, and the others were dropped without a word."""
+    shown = run(*words)
+    assert_one_sentence(shown)
+    assert f"{words[-2]} has two values of {words[-1].partition('=')[0]}" in shown.output
+
+
+def test_a_name_may_repeat_its_value() -> None:
+    assert run(*FC2L, "--set", "check_every=5", "--set", "check_every=5", "--dry-run").exit_code == 0

@@ -23,6 +23,7 @@ from icy.cli.options import (
     Assignment,
     Assignments,
     Several,
+    assigned,
     permutations_option,
     plot_option,
     plugin_files,
@@ -249,7 +250,7 @@ def metrics_command(
 def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str, object]]:
     """Return the METRIC.CONVENTION=VALUE assignments by metric; with a single metric, its name may be left out."""
     chosen: dict[str, dict[str, object]] = {}
-    for name, value in given:
+    for name, value in assigned("--set", given).items():
         metric, dot, convention = name.partition(".")
         if not dot and len(names) == 1:
             metric, convention = names[0], name

@@ -9,7 +9,7 @@ from typing import Any
 
 from icy.config.search_spec import SearchSpec
 from icy.core.checks import hidden_list
-from icy.core.choices import split_name
+from icy.core.choices import distinct, split_name, typed_text
 from icy.core.entry import Entry
 from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.registry import SIDES
@@ -41,7 +41,7 @@ class Point:
     def name(self) -> str:
         """Name of the model, with its options, and its hidden size if that is a dimension."""
         shown = {**self.options, **({HIDDEN: self.hidden} if HIDDEN in self.params else {})}
-        return " ".join([self.entry.name, *(f"{name}={value}" for name, value in shown.items())])
+        return " ".join([self.entry.name, *(f"{name}={typed_text(value)}" for name, value in shown.items())])
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _values(name: str, value: object) -> tuple[Any, ...]:
         raise InvalidSettingError(
             f"`space` needs a list of texts, finite numbers or true and false for {name}, not {quoted(value)}."
         )
-    return tuple(dict.fromkeys(found))
+    return tuple(distinct(f"`space`: {name}", found))
 
 
 def _can_be_stored(value: object) -> bool:

@@ -260,3 +260,15 @@ def test_bounds_that_depend_on_concat_are_named(where: dict[str, Any], caplog: p
     setup_of(minimize=[], maximize="ratio:rot", **where)
     (warning,) = caplog.messages
     assert warning.startswith("Under max_updates, a training without the target counts as")
+
+
+@pytest.mark.parametrize("values", [[1, "1", 2], [True, 1], [1.0, 1], ["true", True], [None, "None"]], ids=str)
+def test_values_that_differ_only_in_their_type_are_refused(values: list[Any]) -> None:
+    with pytest.raises(IcyError, match="`space`: k has the values"):
+        setup_of(model="sender/FC1L", space={"k": values})
+
+
+def test_names_of_points_show_the_type_of_a_value() -> None:
+    space = setup_of(model="sender/FC1L", space={"k": ["1", 2, "GRU", "True"]}).space
+    names = [space.point(space.nth(place)).name for place in range(space.size)]
+    assert names == ["FC1L k='1'", "FC1L k=2", "FC1L k=GRU", "FC1L k='True'"]
