@@ -14,6 +14,8 @@ from icy.analysis.statistics import CONFIDENCE, FEWEST_KNOWN, LEAST_RATIO, Mask,
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.text import listed
 
+from .repeats import without_repeats
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -123,7 +125,8 @@ def mixed_effects(
 
     Args:
         results: a row per run, such as rows of one grammar of `result.to_dataframe()`. Rows without a value are left
-            out.
+            out, and so are runs of a long table that repeat others, as of a model without a hidden layer at several
+            hidden sizes.
         random: columns, or several joined by colons (`"cell:architecture"`) for each combination of their values.
         fixed: column with a mean for each of its levels.
         value: column of values.
@@ -148,6 +151,7 @@ def mixed_effects(
     import pandas as pd
 
     _check_columns(results, [*(name for one in random for name in one.split(":")), value, *([fixed] if fixed else [])])
+    results = without_repeats(results)
     runs = results[results[value].notna()].reset_index(drop=True)
     values = runs[value].to_numpy(float)
     if not np.isfinite(values).all():

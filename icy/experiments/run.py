@@ -19,6 +19,7 @@ from icy.records.record import Record
 from icy.records.store import CHECKPOINTS, Store
 from icy.training.job import Job, Replicate
 from icy.training.runners.base import LocalRunner, Runner, deal
+from icy.training.same_networks import warn_of_same_networks
 
 from .plan import Plan, Row, called
 from .results import ProbeResult, result_class
@@ -56,6 +57,7 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0, table
 def _run(plan: Plan, watcher: Watcher, retries: int, tables: bool) -> ProbeResult:
     sweep_scratch()
     sweep_claims(plan.store.folder)
+    warn_of_same_networks(row.job for row in plan.rows)
     rows, plan.store.plan_versions = list(plan.rows), plan.versions
     if plan.total or plan.start:
         plan.store.prepare()
