@@ -12,6 +12,7 @@ import click
 
 from icy.core.text import counted, duration, size
 from icy.experiments.plan import Plan, Row
+from icy.experiments.run import require_engine
 from icy.training.same_networks import warn_of_same_networks
 
 from .output import note, print_rows, stderr
@@ -33,6 +34,7 @@ RAW_HEADINGS = [
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     """Print the rows of a plan with their estimated costs, and the basis of the estimates."""
     warn_of_same_networks(row.job for row in plan.rows)
+    require_engine(plan.rows)
     began = click.get_current_context().find_root().meta["icy.began"]
     start = START * (time.monotonic() - began)
     from icy.experiments.estimate import SECONDS, estimate, total_seconds  # imports torch
