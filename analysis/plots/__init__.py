@@ -4,19 +4,21 @@
     >>> sorted(KINDS)
     ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
 
-New figures do not depend on the user's settings of matplotlib.
+matplotlib is imported when the first plot is drawn. New figures do not depend on the user's settings of it.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from typing import Any
 
 from icy.analysis.style import load_matplotlib, plot_style
 from icy.core.errors import unknown
 
-load_matplotlib()  # before a module of this package imports it
+if os.environ.get("MPLBACKEND"):
+    load_matplotlib()  # before a module of this package imports it, in case the name is not valid
 
 # Name: (module with the function of this name, description of the plot).
 KINDS = {
@@ -78,6 +80,7 @@ def plot_function(kind: str) -> Callable[..., Any]:
     """
     if kind not in KINDS:
         raise unknown("plot", kind, list(KINDS), "`icy plot --list` describes them.")
+    load_matplotlib()
     function: Callable[..., Any] = getattr(importlib.import_module(f"{__name__}.{KINDS[kind][0]}"), kind)
     return function
 

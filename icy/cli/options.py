@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import math
@@ -372,9 +373,42 @@ def style_option(*, exposed: bool = False) -> Decorator:
     )
 
 
-def plot_option(shows: str) -> Decorator:
-    """Return the options --plot and --style of a command that can also draw."""
-    return together(click.option("--plot", type=click.Path(), metavar="FILE", help=shows), style_option())
+class Renamed(click.Option):
+    """An option that also accepts old names, which its help does not show.
+
+    Args:
+        names: names of the option.
+        old: old names.
+        **more: arguments of `click.Option`.
+    """
+
+    def __init__(self, names: Sequence[str], old: Sequence[str] = (), **more: Any) -> None:
+        super().__init__([*names, *old], **more)
+        self._old = old
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the help, without the old names."""
+        shown = copy.copy(self)
+        shown.opts = [name for name in self.opts if name not in self._old]
+        return super(Renamed, shown).get_help_record(ctx)
+
+
+def file_option(help: str, name: str = "out", **more: Any) -> Decorator:
+    """Return the option -o/--out of a command that writes a file; --save is its old name.
+
+    Args:
+        help: what is written, with the accepted suffixes.
+        name: name of the argument.
+        **more: arguments of `click.option`.
+    """
+    how: dict[str, Any] = {"metavar": "FILE", "type": click.Path(), "help": help, **more}
+    return click.option("-o", "--out", name, cls=Renamed, old=("--save",), **how)
+
+
+def plot_option(shows: str, old: Sequence[str] = ()) -> Decorator:
+    """Return the options --plot and --style of a command that can also draw; `old` are other names of --plot."""
+    plot = click.option("--plot", cls=Renamed, old=old, type=click.Path(), metavar="FILE", help=shows)
+    return together(plot, style_option())
 
 
 def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:

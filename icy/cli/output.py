@@ -200,8 +200,12 @@ def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
 
 
 def checked_plot(given: str) -> Path:
-    """Check and return the file to draw to."""
-    return checked_file(given, SUFFIXES, "A plot is")
+    """Check and return the file to draw to; also check that matplotlib can be imported."""
+    from icy.analysis.style import load_matplotlib
+
+    path = checked_file(given, SUFFIXES, "A plot is")
+    load_matplotlib()
+    return path
 
 
 def every(seconds: float) -> Callable[[], bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,3 +90,57 @@ def test_a_name_with_two_values_is_refused(words: tuple[str, ...]) -> None:
 
 def test_a_name_may_repeat_its_value() -> None:
     assert run(*FC2L, "--set", "check_every=5", "--set", "check_every=5", "--dry-run").exit_code == 0
+
+
+FILES = {  # commands that write a file with -o, with their other words
+    ("plot", "--list"): "out",
+    ("compare", "--help"): "out",
+    ("table", "--help"): "out",
+    ("atlas", "--help"): "out",
+    ("report", "--help"): "out",
+    ("pack", "--help"): "out",
+    ("metrics", "--help"): "out",
+    ("generate", "--help"): "out",
+    ("games", "eval", "--help"): "out",
+    ("games", "language", "--help"): "out",
+    ("games", "show", "--help"): "plot",
+    ("study", "report", "--help"): "out",
+    ("s2b", "eval", "--help"): "out",
+    ("s2b", "record", "--help"): "out",
+}
+
+
+@pytest.mark.parametrize("words", FILES, ids=lambda words: "-".join(words[:-1]))
+def test_files_to_write_have_one_option_and_its_old_name(words: tuple[str, ...]) -> None:
+    command: click.Command = main
+    for word in words[:-1]:
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), word)
+        assert found is not None
+        command = found
+    (option,) = (one for one in command.params if "--save" in one.opts)
+    assert {"-o", "--out", "--save"} <= {*option.opts}
+    assert option.name == FILES[words]
+    text = run(*words[:-1], "--help").output.partition("Examples:")[0]
+    assert "--save" not in text
+    assert f"--{option.name} FILE" in text
+
+
+def test_old_names_of_files_write_them(tmp_path: Path) -> None:
+    for flag in ("-o", "--out", "--save"):
+        file = tmp_path / f"{flag.strip('-')}.png"
+        assert run("plot", "heat", "atlas", "-m", "sender/FC2L", flag, str(file), "-q").exit_code == 0
+        assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("given", "same"), [("4", ("--least", "4", "--most", "4")), ("3-4", ("--least", "3", "--most", "4"))]
+)
+def test_values_of_trained_agents_are_named_as_in_other_commands(given: str, same: tuple[str, ...]) -> None:
+    words = ("s2b", "train", "--quick", "--dry-run", "--format", "json", "-q", "--seeds", "1")
+    shown, expected = (run(*words, *more) for more in (("--values", given), same))
+    assert shown.exit_code == 0, shown.output
+    fields = ("model", "parameters", "to_train")
+    assert [[one[n] for n in fields] for one in json.loads(shown.stdout)] == [
+        [one[n] for n in fields] for one in json.loads(expected.stdout)
+    ]

@@ -24,6 +24,7 @@ from icy.cli.options import (
     Assignments,
     Several,
     assigned,
+    file_option,
     permutations_option,
     plot_option,
     plugin_files,
@@ -174,9 +175,7 @@ OUTPUT_OPTIONS = together(
     ),
     click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds."),
     plot_option("Plot the values in the form of Icy22 figure 3."),
-    click.option(
-        "--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per language and seed, as csv or parquet."
-    ),
+    file_option("Write a row per language and seed, as csv or parquet."),
     plugin_files,
     click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
 )
