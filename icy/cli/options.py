@@ -384,12 +384,12 @@ class Renamed(click.Option):
 
     def __init__(self, names: Sequence[str], old: Sequence[str] = (), **more: Any) -> None:
         super().__init__([*names, *old], **more)
-        self._old = old
+        self.old = old
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the help, without the old names."""
         shown = copy.copy(self)
-        shown.opts = [name for name in self.opts if name not in self._old]
+        shown.opts = [name for name in self.opts if name not in self.old]
         return super(Renamed, shown).get_help_record(ctx)
 
 
