@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
+from icy.analysis.order import COMPOSITIONAL, NOISE
 from icy.core.checks import boolean_column
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError

@@ -12,6 +12,8 @@ from matplotlib.text import Text
 
 from icy.core.errors import InvalidSettingError
 
+from .own_settings import own_settings
+
 DPI = 110  # resolution of the picture in a notebook
 LEAST = 0.4  # narrowest readable axes, in inches
 
@@ -41,7 +43,7 @@ class ShownFigure(Figure):
             InvalidSettingError: the labels leave no room for the plot.
         """
         show_as_it_is(self)
-        with warnings.catch_warnings():
+        with own_settings(), warnings.catch_warnings():
             warnings.filterwarnings("error", "constrained_layout not applied", UserWarning)
             try:
                 super().draw(renderer)
@@ -59,5 +61,6 @@ class ShownFigure(Figure):
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
-        self.savefig(file, format="png", dpi=DPI)
+        with own_settings():
+            self.savefig(file, format="png", dpi=DPI)
         return file.getvalue()

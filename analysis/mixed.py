@@ -15,6 +15,8 @@ from icy.core.checks import number_column, require_names
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.text import listed
 
+from .repeats import without_repeats
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -130,7 +132,8 @@ def mixed_effects(
 
     Args:
         results: a row per run, such as rows of one grammar of `result.to_dataframe()`. Rows without a value are left
-            out, with a warning.
+            out, with a warning, and so are runs of a long table that repeat others, as of a model without a hidden
+            layer at several hidden sizes.
         random: columns, or several joined by colons (`"cell:architecture"`) for each combination of their values.
         fixed: column with a mean for each of its levels.
         value: column of values.
@@ -157,6 +160,7 @@ def mixed_effects(
 
     columns = [*(name for one in random for name in one.split(":")), *([fixed] if fixed else [])]
     _check_columns(results, [*columns, value])
+    results = without_repeats(results)
     (values,), (censored,) = known_runs({f"Column {value}": results[value]}, {f"Column {cut}": results.get(cut)})
     runs = results[~np.isnan(number_column(f"Column {value}", results[value]))].reset_index(drop=True)
     require_names(runs, columns)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  # grammars, as in the papers' tables
+# Grammars that an architecture with a compositional bias learns well, and badly (arrows of Perkins21's tables 9 to 11).
+COMPOSITIONAL = ("shuf", "shufdet")
+NOISE = ("rot", "pairsum", "proj")
 EXISTING = r"existing=([\w.@-]+)"  # the table of meanings, in the column of options
 # The order of values of columns; other columns are in alphabetical order.
 ORDERED = {

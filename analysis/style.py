@@ -13,6 +13,11 @@ from icy.analysis.row_types import Facts
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, natural
 
+from .own_settings import RC
+from .own_settings import load_matplotlib as load_matplotlib  # re-exported, like the next two
+from .own_settings import own_settings as own_settings
+from .own_settings import with_own_settings as with_own_settings
+
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -166,18 +171,23 @@ def plot_style(name: str | None) -> Iterator[None]:
         ...     style.WIDTH
         3.25
     """
+    load_matplotlib()
     from matplotlib import rc_context
 
     if name is not None and name not in STYLES:
         raise unknown("style of plots", name, list(STYLES))
     constants, values = globals(), STYLES.get(name or "", {})
-    usual = {constant: constants[constant] for constant in values}
+    usual, usual_rc = {constant: constants[constant] for constant in values}, dict(RC)
     constants.update(values)
+    if values:
+        RC.update({"font.size": MEDIUM, "legend.fontsize": SMALL, "figure.titlesize": LARGE})
     try:
-        with rc_context({"font.size": MEDIUM, "legend.fontsize": SMALL, "figure.titlesize": LARGE} if values else {}):
+        with rc_context(RC):
             yield
     finally:
         constants.update(usual)
+        RC.clear()
+        RC.update(usual_rc)
 
 
 def width_of(width: float | None, natural: float) -> float:

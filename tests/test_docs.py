@@ -19,7 +19,7 @@ import icy
 from icy import testing
 from icy.analysis.literature.catalogue import published_names
 from icy.cli import COMMANDS, main
-from icy.cli.options import described
+from icy.cli.options import Renamed, described
 from icy.config.settings import PUBLISHED
 from icy.core.registry import SIDES, registry
 from icy.core.representations import REPRESENTATIONS
@@ -140,6 +140,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             section = re.search(rf"^#+ {title}\n(.*?)(?=^#+ icy |\Z)", output, re.MULTILINE | re.DOTALL)
             assert section is not None, title
             flags = {flag for p in one.params if isinstance(p, click.Option) for flag in p.opts if not p.hidden}
+            flags -= {flag for p in one.params if isinstance(p, Renamed) for flag in p.old}  # accepted, not in the help
             assert {flag for flag in flags if flag not in section[1]} == set()
             assert "Examples:" in section[1]
 

@@ -82,7 +82,7 @@ class Atlas:
             raise StoreError(f"The atlas {path} does not exist.") from error
         except (OSError, KeyError, ValueError) as error:
             raise StoreError(
-                f"{path} is not an atlas; `icy atlas --pack FOLDER --save FILE` makes an atlas of results."
+                f"{path} is not an atlas; `icy atlas --pack FOLDER --out FILE` makes an atlas of results."
             ) from error
         return cls(found.to_pandas(), about, path.stem)
 

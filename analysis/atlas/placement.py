@@ -160,6 +160,7 @@ def _formatted(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{n: table[n].map("{:.2f}".format) for n in ("value", "median", "distance") if n in table})
 
 
+@style.with_own_settings
 def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     """Draw models of the atlas as gray dots, new models as large marks with error bars, neighbors as rings.
 

@@ -4,17 +4,21 @@
     >>> sorted(KINDS)
     ['bars', 'chain_curves', 'chain_paths', 'curves', 'e2e', 'heat', 'pairings', 'parameters', 'ratios', 'tradeoff']
 
-matplotlib is imported when the first plot is drawn.
+matplotlib is imported when the first plot is drawn. New figures do not depend on the user's settings of it.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from typing import Any
 
-from icy.analysis.style import plot_style
+from icy.analysis.style import load_matplotlib, plot_style
 from icy.core.errors import unknown
+
+if os.environ.get("MPLBACKEND"):
+    load_matplotlib()  # before a module of this package imports it, in case the name is not valid
 
 # Name: (module with the function of this name, description of the plot).
 KINDS = {
@@ -76,6 +80,7 @@ def plot_function(kind: str) -> Callable[..., Any]:
     """
     if kind not in KINDS:
         raise unknown("plot", kind, list(KINDS), "`icy plot --list` describes them.")
+    load_matplotlib()
     function: Callable[..., Any] = getattr(importlib.import_module(f"{__name__}.{KINDS[kind][0]}"), kind)
     return function
 

@@ -26,6 +26,7 @@ BY = ("grammar", "measure")
 ERROR = {"elinewidth": 0.9, "capsize": 1.5, "capthick": 0.9, "ecolor": "black"}
 
 
+@style.with_own_settings
 def bars(
     results: Results,
     *,

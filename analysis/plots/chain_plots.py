@@ -46,6 +46,7 @@ REFERENCE_SEEDS = (1, 2, 3)  # of the languages of known origin
 FEWEST = 3  # least number of grammars for axes from languages of known origin
 
 
+@style.with_own_settings
 def chain_curves(
     results: Results,
     *,
@@ -136,6 +137,7 @@ def _draw_line(ax: Axes, own: pd.DataFrame, measure: str, look: style.Look, spre
         ax.plot(chance.index, chance, color=look.colour, linestyle=":", linewidth=0.7)
 
 
+@style.with_own_settings
 def chain_paths(results: Results, *, title: str | None = None, width: float | None = None) -> Figure:
     """Draw the path of each language in bias space: a panel per model, a path per first language.
 

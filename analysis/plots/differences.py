@@ -16,6 +16,7 @@ ROOM = 1.3  # factor between the limits of the axis and the smallest and largest
 UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # colors of effects that are larger, or smaller, in the second result
 
 
+@style.with_own_settings
 def differences(comparison: ResultsComparison, width: float | None = None) -> Figure:
     """Draw each cell's effect with its 95 % interval, and its pairs of runs as small ticks.
 

@@ -45,6 +45,7 @@ ACCURACIES = (0, 0.5, 0.8, 0.9, 0.95, 1)  # ticks
 SCRATCH_DIFFERS = ("target", "cap", "most", "pretrain_representation", "game_steps", "report_every")
 
 
+@style.with_own_settings
 def e2e(
     results: HasRecords | pd.DataFrame,
     *,

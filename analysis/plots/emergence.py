@@ -16,6 +16,7 @@ SCORES = ("topsim", "above_chance")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
+@style.with_own_settings
 def plot_emergence(
     emergence: Emergence, bias: str = "bias", scores: Sequence[str] = SCORES, axes: Sequence[Axes] | None = None
 ) -> Figure:

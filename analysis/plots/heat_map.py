@@ -75,6 +75,7 @@ class HeatPanel:
         return self.head(cells) + cells.height * len(self.lines)
 
 
+@style.with_own_settings
 def heat(
     results: Results, *, title: str | None = None, width: float | None = None, axes: Axes | Sequence[Axes] | None = None
 ) -> Figure:

@@ -33,6 +33,7 @@ RECONSTRUCTED = "reconstructed"  # column of the curves of S2B agents
 TARGET: Facts = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
 
 
+@style.with_own_settings
 def curves(
     results: Results,
     *,

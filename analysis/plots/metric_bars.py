@@ -18,6 +18,7 @@ CHANCE = "line below a bar: 95 % of the values by chance"
 ERROR = {"elinewidth": 1}
 
 
+@style.with_own_settings
 def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """Draw a panel per metric with a bar per language and its standard deviation over seeds.
 

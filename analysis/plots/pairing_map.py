@@ -26,6 +26,7 @@ CELL, MARGIN = 0.3, 0.6  # inches: the height of a cell, and of the names of a p
 LEAST = 5.5  # least width of a figure, in inches
 
 
+@style.with_own_settings
 def pairings(
     results: Results, *, title: str | None = None, width: float | None = None, axes: Axes | Sequence[Axes] | None = None
 ) -> Figure:

@@ -28,6 +28,7 @@ FARTHEST, STEP = 10.0, 0.5  # most that a mark is moved aside, and the step, in 
 Point = tuple[int, TableCell]  # number of parameters, and the result
 
 
+@style.with_own_settings
 def parameters(
     results: Results,
     *,

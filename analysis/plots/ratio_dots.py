@@ -22,6 +22,7 @@ BAND = 0.72  # fraction of a row's height over which the dots of its grammars ar
 MARK = 4.5  # points
 
 
+@style.with_own_settings
 def ratios(
     results: Results,
     *,

@@ -13,6 +13,7 @@ from icy.analysis.statistics import Values
 STEPS, REACH = 200, 4.0  # of the curve of a density: points, and standard deviations on each side
 
 
+@style.with_own_settings
 def plot_stimuli(
     sizes: NDArray[np.int64], means: Values, deviations: Values, samples: Values, title: str = ""
 ) -> Figure:

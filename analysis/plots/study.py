@@ -23,6 +23,7 @@ WINDOW = 8  # number of examples of the moving average: as many as between two c
 TITLE = "Secret Spy Codes: held-out items that are exactly right"
 
 
+@style.with_own_settings
 def draw_study(report: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
     """Draw accuracy on held-out items: a panel per dataset, a group per grammar, a mark per agent with its interval.
 
@@ -99,6 +100,7 @@ def _notes(named: pd.DataFrame) -> list[str]:
     return notes
 
 
+@style.with_own_settings
 def draw_course(items: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
     """Draw the accuracy over the course of a game: a panel per dataset and grammar, a line per agent.
 
@@ -148,6 +150,7 @@ def _draw_line(ax: Axes, own: pd.DataFrame, look: style.Look) -> None:
     )
 
 
+@style.with_own_settings
 def draw_design(design: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
     """Draw how much earlier cards reveal about each held-out item: a panel per dataset and preset, bars per item.
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
+from icy.analysis.order import COMPOSITIONAL, NOISE
 from icy.analysis.table_cells import CI95, LEAST_RATIO, SPREADS, cell_in_row, checked_spread
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -20,9 +21,6 @@ from icy.records.load import Results
 from .labels import Polyline, place_labels
 from .panels import Line, ResultBlock, blocks, measured, refuse_crowd, title_and_notes
 
-# Grammars that an architecture with a compositional bias learns well, and badly (arrows of Perkins21's tables 9 to 11).
-COMPOSITIONAL = ("shuf", "shufdet")
-NOISE = ("rot", "pairsum", "proj")
 PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, for one panel across and for two
 MOST_NAMED = 12  # up to this many models, points are labeled with names; else with ranks, and names are in a legend
 WIDER = 8.5  # width of each of several panels with a legend, in inches
@@ -59,6 +57,7 @@ class Point:
         return self.noise, self.compositional
 
 
+@style.with_own_settings
 def tradeoff(
     results: Results,
     *,

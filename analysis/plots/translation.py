@@ -28,6 +28,7 @@ ENDS = (0, 1)  # indices of word and concept in a Pair
 PANEL_WIDTH, ROW_HEIGHT = 5.4, 0.27  # inches
 
 
+@style.with_own_settings
 def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Hashable, int] | None = None) -> Figure:
     """Draw words on the left, and on the right the concepts that concept best matching (CBM) assigns to them.
 

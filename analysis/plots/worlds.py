@@ -25,6 +25,7 @@ CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
 LABEL_HEIGHT, NAME_HEIGHT, CELL_HEIGHT = 0.22, 0.3, 0.24  # inches
 
 
+@style.with_own_settings
 def plot_looks(images: Floats, rows: Sequence[str], columns: Sequence[str] = (), title: str = "") -> Figure:
     """Draw a sheet of images in rows.
 
@@ -56,6 +57,7 @@ def plot_looks(images: Floats, rows: Sequence[str], columns: Sequence[str] = (),
     return figure
 
 
+@style.with_own_settings
 def plot_vectors(vectors: Floats, blocks: int, names: Sequence[str], title: str = "") -> Figure:
     """Draw objects that are one-hot vectors: a panel per object, with a row per block of its vector.
 
@@ -86,6 +88,7 @@ def plot_vectors(vectors: Floats, blocks: int, names: Sequence[str], title: str 
     return figure
 
 
+@style.with_own_settings
 def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> Figure:
     """Draw turns with images as objects: targets above, distractors below.
 
@@ -112,6 +115,7 @@ def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> 
     return figure
 
 
+@style.with_own_settings
 def plot_turns_of_values(
     objects: Whole, demanded: Whole, rules: Sequence[str], attributes: Sequence[str], targets: int
 ) -> Figure:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from icy.analysis.metric_conventions import conventions_of
-from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
+from icy.analysis.order import COMPOSITIONAL, NOISE
 from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import LEAST_RATIO, TableCell
 from icy.analysis.tables.printed_table import BiasTable

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.errors import IcyError, InvalidSettingError, UnknownNameError
+from icy.core.signals import hides_interrupt, interrupt_text
 from icy.version import __version__
 
-from .exit_codes import exit_code_of
+from .exit_codes import Interrupted, exit_code_of, same_command
 from .groups import LazyGroup, words_after
 from .interrupts import exit_code, interruptible
 from .streams import mend_streams
@@ -41,6 +42,8 @@ COMMANDS = {
     "check": ("check", "Check a plug-in against its contract."),
     "doctor": ("doctor", "Report versions, devices, memory and plug-ins."),
 }
+
+TRAINING = ("probe", "sweep", "search", "e2e", "iterate", "reproduce", "train", "recall", "simulate", "acquire")
 
 # Options of any command that take a path.
 PATHS = (
@@ -97,6 +100,18 @@ class Main(LazyGroup):
                     f"{name} needs the path of a file or folder, not ''; give a path, or omit {name}."
                 )
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Import and run a command. An interrupt before or after its training becomes a sentence, too."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, Exception) as error:
+            expected = isinstance(error, (click.ClickException, click.exceptions.Exit, IcyError))
+            words, kept = ctx.meta["icy.words"], interrupt_text(error)
+            if expected or not hides_interrupt(error) or not (kept or {*words[:2]} & {*TRAINING}):
+                raise
+            kept = kept or ("nothing was trained" if "--dry-run" in words else "finished replicates are kept")
+            raise Interrupted(f"{kept}. To continue, run the same command again: {same_command(ctx)}") from None
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
         """Run the command line. A user's mistake becomes a sentence, and the result an exit code."""

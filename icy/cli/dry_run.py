@@ -11,6 +11,8 @@ import click
 
 from icy.core.text import counted, duration
 from icy.experiments.plan import Plan, Row
+from icy.experiments.run import require_engine
+from icy.training.same_networks import warn_of_same_networks
 
 from .output import note, print_rows, stderr
 
@@ -26,6 +28,8 @@ RAW_HEADINGS = [
 
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     """Print the rows of a plan with their estimated costs, and the basis of the estimates."""
+    warn_of_same_networks(row.job for row in plan.rows)
+    require_engine(plan.rows)
     start = time.monotonic() - click.get_current_context().find_root().meta["icy.began"]
     from icy.experiments.estimate import estimate  # imports torch
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable
 from typing import IO
@@ -34,6 +36,12 @@ class Interrupted(click.ClickException):
     def show(self, file: IO[str] | None = None) -> None:
         """Print the sentence, below the ^C that the terminal printed."""
         click.echo(f"\n{self.message}", err=True)
+
+
+def same_command(ctx: click.Context) -> str:
+    """Return the command as typed, without `--rerun always`, which would repeat finished replicates."""
+    line = shlex.join(["icy", *ctx.find_root().meta["icy.words"]])
+    return re.sub(r" --rerun[ =]always", "", line)
 
 
 def exit_code_of(action: Callable[[], object]) -> int:

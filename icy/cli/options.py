@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import math
@@ -19,7 +20,7 @@ from icy.analysis.style import STYLES, plot_style
 from icy.config.types import RepresentationName
 from icy.core.checks import number_or_text, parse_count
 from icy.core.docs import described
-from icy.core.errors import quoted
+from icy.core.errors import InvalidSettingError, quoted
 from icy.core.registry import registry
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES, Results
@@ -372,13 +373,62 @@ def style_option(*, exposed: bool = False) -> Decorator:
     )
 
 
-def plot_option(shows: str) -> Decorator:
-    """Return the options --plot and --style of a command that can also draw."""
-    return together(click.option("--plot", type=click.Path(), metavar="FILE", help=shows), style_option())
+class Renamed(click.Option):
+    """An option that also accepts old names, which its help does not show.
+
+    Args:
+        names: names of the option.
+        old: old names.
+        **more: arguments of `click.Option`.
+    """
+
+    def __init__(self, names: Sequence[str], old: Sequence[str] = (), **more: Any) -> None:
+        super().__init__([*names, *old], **more)
+        self.old = old
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the help, without the old names."""
+        shown = copy.copy(self)
+        shown.opts = [name for name in self.opts if name not in self.old]
+        return super(Renamed, shown).get_help_record(ctx)
+
+
+def file_option(help: str, name: str = "out", **more: Any) -> Decorator:
+    """Return the option -o/--out of a command that writes a file; --save is its old name.
+
+    Args:
+        help: what is written, with the accepted suffixes.
+        name: name of the argument.
+        **more: arguments of `click.option`.
+    """
+    how: dict[str, Any] = {"metavar": "FILE", "type": click.Path(), "help": help, **more}
+    return click.option("-o", "--out", name, cls=Renamed, old=("--save",), **how)
+
+
+def plot_option(shows: str, old: Sequence[str] = ()) -> Decorator:
+    """Return the options --plot and --style of a command that can also draw; `old` are other names of --plot."""
+    plot = click.option("--plot", cls=Renamed, old=old, type=click.Path(), metavar="FILE", help=shows)
+    return together(plot, style_option())
 
 
 def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments from the command line, without defaults. Assignments become a dictionary."""
     chosen = {n: value for n, value in given.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
-    types = {parameter.name: parameter.type for parameter in ctx.command.params}
-    return {n: dict(value) if isinstance(types.get(n), Assignment) else value for n, value in chosen.items()}
+    flags = {one.name: one.opts[0] for one in ctx.command.params if isinstance(one.type, Assignment)}
+    return {n: assigned(flags[n], value) if n in flags else value for n, value in chosen.items()}
+
+
+def assigned(flag: str, pairs: Assignments) -> dict[str, object]:
+    """Return assignments by name.
+
+    Raises:
+        InvalidSettingError: a name has two values, of which only the last would count.
+    """
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if repr(found.setdefault(name, value)) != repr(value):
+            several = f", or write a list, as in {name}=[1,2]" if flag == "--space" else ""
+            raise InvalidSettingError(
+                f"{flag} has two values of {name}, {found[name]!r} and {value!r}: keep one{several}."
+            )
+    return found

@@ -199,19 +199,24 @@ def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
 
 
 def checked_plot(given: str) -> Path:
-    """Check and return the file to draw to."""
-    return checked_file(given, SUFFIXES, "A plot is")
+    """Check and return the file to draw to; also check that matplotlib can be imported."""
+    from icy.analysis.style import load_matplotlib
+
+    path = checked_file(given, SUFFIXES, "A plot is")
+    load_matplotlib()
+    return path
 
 
 def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
     """Write a figure and print its path."""
-    from matplotlib import rc_context
+    from matplotlib import rcParams
 
     from icy.analysis import style
 
     try:
         # Text in a pdf stays text, in a font type that publishers accept.
-        with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "icy"}):
+        with style.own_settings():
+            rcParams.update({"pdf.fonttype": 42, "svg.hashsalt": "icy"})
             figure.savefig(path, dpi=DPI, metadata=NO_DATE[path.suffix.lower()])
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +28,7 @@ from icy.experiments.watcher import Watcher
 from icy.records.kinds import JobKind, job_kind
 
 from .dry_run import print_plan
-from .exit_codes import DONE, FAILED, Interrupted
+from .exit_codes import DONE, FAILED, Interrupted, same_command
 from .output import note, print_table, stderr
 
 
@@ -92,12 +91,6 @@ def run_watched(
     except KeyboardInterrupt as error:
         kept = interrupt_text(error) or finished_text(plan, started)
         raise Interrupted(f"{kept}. To continue, run the same command again: {same_command(ctx)}") from None
-
-
-def same_command(ctx: click.Context) -> str:
-    """Return the command as typed, without `--rerun always`, which would repeat finished replicates."""
-    line = shlex.join(["icy", *ctx.find_root().meta["icy.words"]])
-    return re.sub(r" --rerun[ =]always", "", line)
 
 
 # -- afterwards --------------------------------------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from .errors import IcyError, UnknownNameError
+from .errors import IcyError, InvalidSettingError, UnknownNameError
 from .text import listed, words
 
 Choice = str | int | bool
@@ -14,6 +15,7 @@ Conditions = Mapping[str, Sequence[Choices]]  # see Entry
 
 BRACKETS = re.compile(r"([^\[\]]+)\[([^\[\]]*)\]")
 PLAIN = re.compile(r"[\w.-]+")  # characters of options and values in names
+LIKE_OTHERS = re.compile(r"-?[0-9.]+(e[+-]?[0-9]+)?|-?inf|nan|True|False|None")
 
 
 class UnknownChoiceError(UnknownNameError):
@@ -36,6 +38,38 @@ def as_text(value: object) -> str:
         ('true', '2', 'GRU')
     """
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def typed_text(value: object) -> str:
+    """Return a value as in a table: text that reads like a number, True, False or None is in quotes.
+
+    Example:
+        >>> typed_text(1), typed_text("1"), typed_text("GRU"), typed_text("1-3")
+        ('1', "'1'", 'GRU', '1-3')
+    """
+    return repr(value) if isinstance(value, str) and LIKE_OTHERS.fullmatch(value) else str(value)
+
+
+def distinct(what: str, values: Iterable[Any]) -> list[Any]:
+    """Return values without repeats.
+
+    Raises:
+        InvalidSettingError: two values of different types are equal or are written alike, such as 1, "1", 1.0 and True.
+    """
+    found: list[Any] = []
+    for value in values:
+        alike = [one for one in found if one == value or as_text(one).lower() == as_text(value).lower()]
+        if other := [one for one in alike if _type(one) is not _type(value)]:
+            raise InvalidSettingError(
+                f"{what} has the values {other[0]!r} and {value!r}, which differ only in their type: keep one of them."
+            )
+        if value not in alike:
+            found.append(value)
+    return found
+
+
+def _type(value: object) -> type:
+    return next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), type(value))
 
 
 def name_with(family: str, chosen: Mapping[str, Choice]) -> str:
@@ -130,7 +164,8 @@ def check_choices(owner: str, choices: Choices, conditions: Conditions) -> None:
     before: list[str] = []
     for option, values in choices.items():
         texts = [as_text(value).lower() for value in values]
-        if not (option.isidentifier() and texts and all(map(PLAIN.fullmatch, texts)) and len({*texts}) == len(texts)):
+        plain = option.isidentifier() and texts and all(map(PLAIN.fullmatch, texts))
+        if not (plain and len({*texts}) == len(texts) == len({*values})):  # True equals 1
             raise IcyError(
                 f"The option '{option}' of {owner} needs a name like a Python argument and distinct values of letters, "
                 f"digits, '_', '-' and '.', not {tuple(values)!r}."

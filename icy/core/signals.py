@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import TracebackType
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+NOTHING = "nothing was trained"  # the text of an interrupt before a training
 KEPT = "kept"  # name of an attribute of a KeyboardInterrupt
 _CAN_HOLD = hasattr(signal, "pthread_sigmask")  # not on Windows
 

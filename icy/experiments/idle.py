@@ -15,11 +15,11 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, registry
 from icy.core.text import several, words
 from icy.core.types import Fields
+from icy.training.same_networks import OF_MESSAGES
 
 log = logging.getLogger(__name__)
 S = TypeVar("S", bound=RunSpec)
 REFUSED = ("held_out", "split")  # refused, since users expect a measure of generalization
-OF_MESSAGES = ("symbols", "tau", "straight_through", "levels", "normalise")  # receivers alone read tokens
 IDLE_IN_CHAINS = ("fresh_reading", "round_ratio", "max_steps", "training_readings")  # a learner has other rules
 Idle = dict[str, str]  # names of arguments and settings without effect, with a sentence for each
 

@@ -127,17 +127,7 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
             f"word_seeds are for grammars; the language {next(iter(user_grammars.languages))} has its own words."
         )
     blanks = [replace(blank, task=task, word_seed=seed) for task in tasks for seed in word_seeds]
-    jobs = [_complete(one, user_grammars, seeds) for one in blanks]
-    _warn_of_idle_sizes(jobs)
-    return jobs
-
-
-def _warn_of_idle_sizes(jobs: list[ProbeJob]) -> None:
-    """Warn of models that are identical at several hidden sizes."""
-    for name in dict.fromkeys(job.name for job in jobs):
-        counts = {job.task.hidden_size: job.parameters["true"] for job in jobs if job.name == name}
-        if len(counts) > 1 and len(set(counts.values())) == 1:
-            log.warning("%s has no hidden layer: its rows at %s hidden sizes are the same.", name, len(counts))
+    return [_complete(one, user_grammars, seeds) for one in blanks]
 
 
 def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace, frequencies: Frequencies | None) -> Split | None:

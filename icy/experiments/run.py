@@ -7,9 +7,10 @@ import logging
 import multiprocessing
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from icy.core.errors import IncompatibleError
 from icy.core.scratch import sweep_scratch
 from icy.core.signals import interrupt_with
 from icy.core.text import counted, listed
@@ -18,7 +19,8 @@ from icy.records.long_table import tables_of, tables_show, write_tables
 from icy.records.record import Record
 from icy.records.store import CHECKPOINTS, Store
 from icy.training.job import Job, Replicate
-from icy.training.runners.base import LocalRunner, Runner, deal
+from icy.training.runners.base import LocalRunner, Runner, deal, one_thread
+from icy.training.same_networks import warn_of_same_networks
 
 from .plan import Plan, Row, called
 from .results import ProbeResult, result_class
@@ -56,6 +58,8 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0, table
 def _run(plan: Plan, watcher: Watcher, retries: int, tables: bool) -> ProbeResult:
     sweep_scratch()
     sweep_claims(plan.store.folder)
+    warn_of_same_networks(row.job for row in plan.rows)
+    require_engine(plan.rows)
     rows, plan.store.plan_versions = list(plan.rows), plan.versions
     if plan.total or plan.start:
         plan.store.prepare()
@@ -75,6 +79,24 @@ def _run(plan: Plan, watcher: Watcher, retries: int, tables: bool) -> ProbeResul
         write_tables(plan.store)
     written = [path for path in tables_of(plan.store) if path.exists()]
     return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)
+
+
+def require_engine(rows: Iterable[Row]) -> None:
+    """Rehearse an update of each row that is to be trained by a certain engine on this machine.
+
+    Raises:
+        IncompatibleError: the engine cannot run the model.
+    """
+    for job in (row.job for row in rows if row.missing and row.job.device != "auto"):
+        if job.engine in ("auto", "loop"):
+            continue
+        try:
+            with one_thread():
+                replace(job, replicates=job.replicates[:1], checkpoints=False).rehearse(1)
+        except IncompatibleError:
+            raise
+        except Exception as error:  # training records it as a failure
+            log.debug("%s cannot be rehearsed: %s", job.name, error)
 
 
 def finished_text(plan: Plan, started: float) -> str:

@@ -29,7 +29,7 @@ from .display import with_progress
 from .idle import warn_of_idle, warn_of_idle_retries, without_idle
 from .plan import Plan, Row, plan_rows, planned, store_of
 from .results import ProbeResult
-from .run import run_plan
+from .run import require_engine, run_plan
 from .sweep_file import read_sweep as read_sweep
 from .user_models import Models, with_model_names
 from .watcher import Watcher
@@ -148,6 +148,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
     for one in specs:
         try:
             rows = plan_rows(without_idle(one))
+            require_engine(rows)
         except IncompatibleError as error:  # a model that does not work in one of several representations
             refused.append(error)
             continue

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from icy.config.protocols import SCRATCH
 from icy.config.settings import PRESETS, PRETRAINING_SETTINGS, settings_for
+from icy.core.choices import typed_text
 from icy.core.conventions import conventions_json
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
@@ -90,7 +91,7 @@ def _usual(preset: str, kind: str) -> dict[str, object]:
 
 
 def _listed(values: Options) -> str:
-    return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
+    return ", ".join(f"{name}={typed_text(value)}" for name, value in sorted(values.items()))
 
 
 def options_of(text: object) -> dict[str, str]:
@@ -150,9 +151,13 @@ def _apart(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
         for place, values in leaves.items():
             runs.setdefault((records[place]["grammar"], records[place]["seed"]), []).append(values)
         names = dict.fromkeys(name for some in runs.values() for name in set().union(*some))
-        differ = [name for name in names if any(len({str(f.get(name)) for f in some}) > 1 for some in runs.values())]
+        differ = [
+            name for name in names if any(len({typed_text(f.get(name)) for f in some}) > 1 for some in runs.values())
+        ]
         for place, values in leaves.items():
-            text = ", ".join(f"{name.rpartition('.')[2]}={values[name]}" for name in sorted(differ) if name in values)
+            text = ", ".join(
+                f"{name.rpartition('.')[2]}={typed_text(values[name])}" for name in sorted(differ) if name in values
+            )
             options[place] = ", ".join(filter(None, [options[place], text]))
     return table.assign(options=options)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 from icy.config.specs import RunSpec, names
 from icy.config.types import PresetName, ProtocolName, RepresentationName
 from icy.core.checks import whole_number
+from icy.core.choices import distinct
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES
 from icy.core.text import several, words
@@ -69,7 +70,7 @@ def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
     """Return the values along an axis, without repeats.
 
     Raises:
-        InvalidSettingError: the axis has no value.
+        InvalidSettingError: the axis has no value, or values that differ only in their type.
 
     Example:
         >>> along("representation", "soft,discr"), along("protocol", "all"), along("meanings", "3x4,10,4,2")
@@ -84,7 +85,7 @@ def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
         values = [whole_number(NUMBERS[axis], one, least=int(axis not in FROM_ZERO)) for one in values]
     if not values:
         raise InvalidSettingError(f"{axis} has no value: give at least one, or leave {axis} out for the default.")
-    return [one for place, one in enumerate(values) if one not in values[:place]]
+    return distinct(axis, values)
 
 
 def jobs_of_each(

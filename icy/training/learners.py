@@ -265,6 +265,8 @@ def _requested_stacking(
         obstacle = obstacle_to(stacking, models, seeds, sample, device)
         if obstacle is None:
             return stacking
+    if engine == "vmap" and getattr(models[0], "broadcasts", False):
+        obstacle = "it is built from icy's layers, which the engine 'broadcast' stacks"
     name = label_of(models[0])
     raise IncompatibleError(f"The engine '{engine}' cannot run {name} ({obstacle}); choose another, or 'auto'.")
 

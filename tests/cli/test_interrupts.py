@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from icy.cli import interrupts
 from icy.cli.interrupts import exit_code, interruptible, what_happened
+from icy.core.signals import NOTHING, interrupted_with
+from tests.cli.helpers import run
 
 
 @pytest.mark.parametrize(
@@ -89,3 +94,51 @@ sys.exit(7)
 def test_signals_do_not_change_the_end_of_a_process() -> None:
     done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (7, "")
+
+
+def _interrupt(*given: object, **more: object) -> None:
+    raise KeyboardInterrupt
+
+
+SMALL = ("--quick", "--workers", "1")
+STARTS = {
+    "probe": ("probe", "-m", "sender/FC1L", "-g", "perm"),
+    "sweep": ("sweep", "-m", "sender/FC1L", "-g", "perm"),
+    "iterate": ("iterate", "-m", "sender/FC1L", "-g", "perm"),
+    "e2e": ("e2e", "-s", "FC1L", "-r", "FC1L"),
+    "search": ("search", "-m", "sender/FC1L,sender/FC2L", "--minimize", "ratio:perm"),
+    "games": ("games", "train"),
+}
+
+
+@pytest.mark.parametrize(
+    "where", ["importlib.import_module", "icy.config.specs.RunSpec.asked", "icy.core.registry.registry.load_files"]
+)
+@pytest.mark.parametrize("name", STARTS)
+def test_an_interrupt_at_the_start_says_how_to_continue(
+    name: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (*STARTS[name], *SMALL, "-o", str(tmp_path))
+    module, _, attribute = where.rpartition(".")
+    target = "icy.cli.groups.importlib" if module == "importlib" else module
+    monkeypatch.setattr(f"{target}.{attribute}", _interrupt)
+    ended = run(*words)
+    monkeypatch.undo()
+    assert ended.exit_code == 130
+    assert ended.stderr.strip().endswith(f"To continue, run the same command again: {shlex.join(['icy', *words])}")
+    assert re.search(r"Interrupted: (nothing was trained|finished replicates are kept)\. ", ended.stderr)
+
+
+def test_an_interrupt_between_two_batches_of_a_search_keeps_the_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from icy.experiments.search.sampling import Trials
+
+    monkeypatch.setattr(Trials, "batch", interrupted_with(NOTHING)(_interrupt))  # as while a batch is planned
+    ended = run(*STARTS["search"], *SMALL, "-o", str(tmp_path))
+    assert f"Interrupted: finished trials are kept in {tmp_path}. To continue, run the same command" in ended.stderr
+
+
+def test_other_commands_are_only_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icy.core.registry.registry.entries", _interrupt)
+    assert run("list", "models").stderr.strip() == "Interrupted."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,3 +66,81 @@ def options_of(command: click.Command) -> Iterator[click.Option]:
 def test_all_options_that_take_a_path_are_known() -> None:
     files = [one for one in options_of(main) if isinstance(one.type, click.Path) or one.metavar in ("FILE", "FOLDER")]
     assert {name for one in files for name in one.opts} == set(PATHS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*FC2L, "--set", "lr=1", "--set", "lr=2"),
+        (*FC2L, "--option", "k=1", "--option", 'k="1"'),
+        (*FC2L, "--option", "k=1", "--option", "k=true"),
+        ("search", "-m", "FC1L", "--side", "sender", "--minimize", "ratio:perm", "--space", "k=1", "--space", "k=2"),
+        ("study", "power", "--mean", "concat=0.5", "--mean", "concat=0.6"),
+        ("metrics", "perm", "-m", "topsim", "--set", "message=hamming", "--set", "message=edit"),
+        ("games", "show", "nowhere", "--game", "targets=2", "--game", "targets=3"),
+        ("e2e", "-s", "FC2L", "-r", "FC2L", "--receiver-option", "k=1", "--receiver-option", "k=2"),
+    ],
+)
+def test_a_name_with_two_values_is_refused(words: tuple[str, ...]) -> None:
+    """The last value counted, and the others were dropped without a word."""
+    shown = run(*words)
+    assert_one_sentence(shown)
+    assert f"{words[-2]} has two values of {words[-1].partition('=')[0]}" in shown.output
+
+
+def test_a_name_may_repeat_its_value() -> None:
+    assert run(*FC2L, "--set", "check_every=5", "--set", "check_every=5", "--dry-run").exit_code == 0
+
+
+FILES = {  # commands that write a file with -o, with their other words
+    ("plot", "--list"): "out",
+    ("compare", "--help"): "out",
+    ("table", "--help"): "out",
+    ("atlas", "--help"): "out",
+    ("report", "--help"): "out",
+    ("pack", "--help"): "out",
+    ("metrics", "--help"): "out",
+    ("generate", "--help"): "out",
+    ("games", "eval", "--help"): "out",
+    ("games", "language", "--help"): "out",
+    ("games", "show", "--help"): "plot",
+    ("study", "report", "--help"): "out",
+    ("s2b", "eval", "--help"): "out",
+    ("s2b", "record", "--help"): "out",
+}
+
+
+@pytest.mark.parametrize("words", FILES, ids=lambda words: "-".join(words[:-1]))
+def test_files_to_write_have_one_option_and_its_old_name(words: tuple[str, ...]) -> None:
+    command: click.Command = main
+    for word in words[:-1]:
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), word)
+        assert found is not None
+        command = found
+    (option,) = (one for one in command.params if "--save" in one.opts)
+    assert {"-o", "--out", "--save"} <= {*option.opts}
+    assert option.name == FILES[words]
+    text = run(*words[:-1], "--help").output.partition("Examples:")[0]
+    assert "--save" not in text
+    assert f"--{option.name} FILE" in text
+
+
+def test_old_names_of_files_write_them(tmp_path: Path) -> None:
+    for flag in ("-o", "--out", "--save"):
+        file = tmp_path / f"{flag.strip('-')}.png"
+        assert run("plot", "heat", "atlas", "-m", "sender/FC2L", flag, str(file), "-q").exit_code == 0
+        assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("given", "same"), [("4", ("--least", "4", "--most", "4")), ("3-4", ("--least", "3", "--most", "4"))]
+)
+def test_values_of_trained_agents_are_named_as_in_other_commands(given: str, same: tuple[str, ...]) -> None:
+    words = ("s2b", "train", "--quick", "--dry-run", "--format", "json", "-q", "--seeds", "1")
+    shown, expected = (run(*words, *more) for more in (("--values", given), same))
+    assert shown.exit_code == 0, shown.output
+    fields = ("model", "parameters", "to_train")
+    assert [[one[n] for n in fields] for one in json.loads(shown.stdout)] == [
+        [one[n] for n in fields] for one in json.loads(expected.stdout)
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from icy.core.choices import check_choices, effective, name_with, split_name
+from icy.core.choices import check_choices, distinct, effective, name_with, split_name, typed_text
 from icy.core.errors import IcyError, InvalidSettingError, UnknownNameError
 from icy.core.register import register_cell, register_sender
 from icy.core.registry import registry
@@ -157,3 +157,37 @@ def test_results_are_selected_by_names_with_options() -> None:
 def test_options_in_the_name_are_not_options_of_the_factory() -> None:
     with pytest.raises(InvalidSettingError, match=r"is part of the model's name: write sender/Mine\[tied=true\]"):
         create_sender("Mine", "3x4", tied=True)
+
+
+ALIKE = [
+    (1, "1"),
+    (1, True),
+    (0, False),
+    (1, 1.0),
+    (True, "true"),
+    (True, "True"),
+    (None, "None"),
+    (1.5, "1.5"),
+    (2.0, 2),
+]
+
+
+@pytest.mark.parametrize("values", ALIKE, ids=str)
+def test_values_that_differ_only_in_their_type_are_refused(values: tuple[Any, Any]) -> None:
+    for given in (values, values[::-1], ("GRU", *values)):
+        with pytest.raises(InvalidSettingError, match=r"k has the values .* differ only in their type"):
+            distinct("k", given)
+    assert typed_text(values[0]) != typed_text(values[1])
+
+
+@pytest.mark.parametrize(
+    "values", [(1, 2, 1), ("a", "A", "a"), (1, "1-3"), (True, False), (0.5, 1, "x", None)], ids=str
+)
+def test_other_values_are_kept_once(values: tuple[Any, ...]) -> None:
+    assert distinct("k", values) == list(dict.fromkeys(values))
+
+
+@pytest.mark.parametrize("values", [(1, True), (False, 0), (1, 1.0), (1, "1")], ids=str)
+def test_choices_have_values_that_differ(values: tuple[Any, Any]) -> None:
+    with pytest.raises(IcyError, match="distinct values"):
+        check_choices("Mine", {"k": values}, {})

@@ -16,6 +16,7 @@ import pytest
 
 import icy
 from icy.config.specs import ProbeSpec
+from icy.core.errors import IncompatibleError
 from icy.experiments import run
 from icy.experiments.plan import make_plan
 from icy.experiments.watcher import Watcher
@@ -354,3 +355,54 @@ def test_replicates_that_another_run_retrained_are_not_trained(tiny: icy.ProbeRe
     assert watcher.others == [again["key"]]
     assert len(watcher.keys) == 5
     assert curves(found) == curves(tiny)
+
+
+def _custom() -> type:
+    import torch
+    from torch import nn
+
+    class Odd(nn.Module):
+        """A sender whose operations neither native cores nor broadcasting nor vmap support."""
+
+        def __init__(self, space: Any, message_length: int, vocab_size: int, hidden_size: int) -> None:
+            super().__init__()
+            self.shape, self.values = (message_length, vocab_size + 1), space.values
+            self.out = nn.Linear(space.attributes * space.values, message_length * (vocab_size + 1))
+
+        def forward(self, meanings: Any) -> Any:
+            assert float(meanings.sum()) >= 0  # leaves PyTorch
+            first = nn.functional.one_hot(meanings, self.values).flatten(-2).to(torch.float32)
+            return self.out(first).unflatten(-1, self.shape)
+
+    return Odd
+
+
+@pytest.mark.parametrize(
+    ("engine", "model"),
+    [
+        *((engine, "custom") for engine in ("native", "broadcast", "vmap")),
+        ("vmap", "sender/RNNZero:GRU"),
+        ("vmap", "receiver/Hier:GRU"),
+        ("vmap", "sender/TransDecSoft"),
+    ],
+)
+def test_an_engine_that_cannot_run_a_model_is_refused_before_training(engine: Any, model: Any, tmp_path: Path) -> None:
+    given = _custom() if model == "custom" else model
+    shared: Any = {"quick": True, "workers": 1, "engine": engine, "out": tmp_path / "runs", "progress": False}
+    with pytest.raises(IncompatibleError, match=f"The engine '{engine}' cannot run .*; choose another, or 'auto'"):
+        icy.probe(given, "perm", seeds=1, **shared)
+    with pytest.raises(IncompatibleError, match=f"The engine '{engine}' cannot run"):
+        icy.sweep(given, grammar="perm", seeds=1, **shared)
+    if model != "receiver/Hier:GRU":
+        with pytest.raises(IncompatibleError, match=f"The engine '{engine}' cannot run"):
+            icy.iterate(given, "perm", chains=1, **shared)
+    assert not list(tmp_path.glob("runs/records/*"))
+
+
+def test_a_sweep_leaves_out_a_model_that_its_engine_cannot_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = icy.sweep(["sender/RNNZero:GRU", "sender/FC1L"], grammar="perm", quick=True, seeds=1, workers=1,
+                       engine="vmap", out=tmp_path, progress=False)  # fmt: skip
+    assert {record["model"] for record in result.records} == {"sender/FC1L"}
+    assert "Left out: The engine 'vmap' cannot run RNNZero" in caplog.text

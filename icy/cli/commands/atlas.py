@@ -8,6 +8,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
+from icy.cli.options import file_option
 from icy.cli.output import FORMATS, checked_file, note, print_rows
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
@@ -23,7 +24,7 @@ Examples:
   icy atlas --html atlas.html
   icy probe --model MyNet --plugin mine.py --compare atlas
   icy table atlas --sort=-shufdet
-  icy atlas --pack my-results --save mine.parquet
+  icy atlas --pack my-results -o mine.parquet
   icy probe --model MyNet --plugin mine.py --compare mine.parquet
 
 \b
@@ -36,24 +37,24 @@ models measured under the same protocol, sizes and representation.
 @click.argument("file", required=False, type=click.Path())
 @click.option("--models", is_flag=True, help="Show one row per model, with the number of seeds per grammar.")
 @click.option("--pack", metavar="FOLDER", type=click.Path(), help="Make an atlas from the results in FOLDER.")
-@click.option("--save", metavar="FILE", type=click.Path(), help="File for the new atlas: a .parquet file.")
+@file_option("File for the new atlas: a .parquet file.")
 @click.option("--html", metavar="FILE", type=click.Path(), help="Write a page to explore the atlas: .html.")
 @click.option(
     "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
 )
 def atlas_command(
-    file: str | None, models: bool, pack: str | None, save: str | None, html: str | None, format_: str
+    file: str | None, models: bool, pack: str | None, out: str | None, html: str | None, format_: str
 ) -> int:
     """Show the contents of the atlas and how it was made. FILE is your own atlas."""
     from icy.analysis.atlas.atlas import FILE, Atlas
 
-    if (pack is None) != (save is None):
-        raise InvalidSettingError("Give --pack FOLDER (the results) and --save FILE (the new atlas) together.")
-    if pack is not None and save is not None:
-        if not save.endswith(".parquet"):
-            raise InvalidSettingError(f"An atlas is a .parquet file, not '{save}'.")
+    if (pack is None) != (out is None):
+        raise InvalidSettingError("Give --pack FOLDER (the results) and --out FILE (the new atlas) together.")
+    if pack is not None and out is not None:
+        if not out.endswith(".parquet"):
+            raise InvalidSettingError(f"An atlas is a .parquet file, not '{out}'.")
         atlas = Atlas.load(pack)
-        note(f"Written: {atlas.save(save)}, {counted(atlas.about['runs'], 'run')}.")
+        note(f"Written: {atlas.save(out)}, {counted(atlas.about['runs'], 'run')}.")
         return DONE
     atlas = Atlas.load(file or FILE)
     if html is not None:

@@ -13,7 +13,7 @@ import click
 
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
-from icy.cli.options import Assignment, Selection, plot_option, selection
+from icy.cli.options import Assignment, Selection, file_option, plot_option, selection
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   icy compare before after
-  icy compare before after --plot differences.png --save differences.md
+  icy compare before after --plot differences.png -o differences.md
   icy compare icy-results:representation=soft icy-results:representation=gumb
   icy compare icy-results:model=sender/RNNZero:GRU icy-results:model=sender/HierZero:GRU
   icy compare results/games/records.parquet@HEAD~1 results/games/records.parquet --exit-code
@@ -76,7 +76,7 @@ class Place:
 @selection
 @click.option("--seeds", is_flag=True, help="Print one row per pair of runs, instead of one per cell.")
 @plot_option("Draw the effects with their intervals: .png, .svg or .pdf.")
-@click.option("--save", metavar="FILE", help="Write the differences to FILE, in Markdown (.md).")
+@file_option("Write the differences to FILE, in Markdown (.md).")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if any value differs, or a run has no counterpart.")
 @format_option
 def compare_command(
@@ -85,16 +85,16 @@ def compare_command(
     selected: Selection,
     seeds: bool,
     plot: str | None,
-    save: str | None,
+    out: str | None,
     exit_code: bool,
     format_: str,
 ) -> int:
     """Show the differences between the results A and B, seed by seed: ratios or differences, intervals and tests."""
     drawn = None if plot is None else checked_plot(plot)
-    saved = None if save is None else checked_file(save, [".md"], "Differences are")
+    saved = None if out is None else checked_file(out, [".md"], "Differences are")
     found = _compared(Place.read(a), Place.read(b), selected)
     if saved is not None:
-        write_atomically(saved, (found.markdown() + "\n").encode(), "--save")
+        write_atomically(saved, (found.markdown() + "\n").encode())
         note(f"Written: {saved}.")
     if drawn is not None:
         from icy.analysis.plots.differences import differences

@@ -49,7 +49,7 @@ def iterate_command(ctx: click.Context, /, plot: str | None, **given: object) ->
     spec = ChainSpec.asked(**given_by_user(ctx, given))
 
     def show(result: ProbeResult) -> None:
-        from icy.analysis.plots import curves  # imports matplotlib
+        from icy.analysis.plots import curves
 
         print_by_protocol(result, output.format_, output.spread)
         if figure is not None:

@@ -10,7 +10,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import MEANINGS, WORD_LENGTH, Decorator, plugin_option, together
+from icy.cli.options import MEANINGS, WORD_LENGTH, Decorator, file_option, plugin_option, together
 from icy.cli.output import format_option, note, print_rows, stdout
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.registry import SIDES, registry
@@ -145,9 +145,7 @@ def _print_block(meanings: list[str], columns: dict[str, list[str]], names: list
 @command("generate", epilog=GENERATE_EPILOG, context_settings={"show_default": True})
 @click.argument("grammar", shell_complete=completion.grammars)
 @_language_options(meanings="5x10")
-@click.option(
-    "--out", "-o", type=click.Path(path_type=Path), required=True, help="File to write: .parquet, .csv or .npz."
-)
+@file_option("File to write: .parquet, .csv or .npz.", type=click.Path(path_type=Path), required=True)
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def generate_command(grammar: str, out: Path, force: bool, meanings: str, **sizes: Any) -> None:
     """Write the language of a grammar or chain to a file, with one message per meaning."""

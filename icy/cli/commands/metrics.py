@@ -22,6 +22,8 @@ from icy.cli.options import (
     Assignment,
     Assignments,
     Several,
+    assigned,
+    file_option,
     permutations_option,
     plot_option,
     plugin_files,
@@ -173,9 +175,7 @@ OUTPUT_OPTIONS = together(
     ),
     click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds."),
     plot_option("Plot the values in the form of Icy22 figure 3."),
-    click.option(
-        "--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per language and seed, as csv or parquet."
-    ),
+    file_option("Write a row per language and seed, as csv or parquet."),
     plugin_files,
     click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks."),
 )
@@ -249,7 +249,7 @@ def metrics_command(
 def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str, object]]:
     """Return the METRIC.CONVENTION=VALUE assignments by metric; with a single metric, its name may be left out."""
     chosen: dict[str, dict[str, object]] = {}
-    for name, value in given:
+    for name, value in assigned("--set", given).items():
         metric, dot, convention = name.partition(".")
         if not dot and len(names) == 1:
             metric, convention = names[0], name

@@ -8,6 +8,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
+from icy.cli.options import file_option
 from icy.cli.output import note
 from icy.core.errors import StoreError
 from icy.core.text import counted, size
@@ -26,7 +27,7 @@ a results folder read a pack. With --from, commands that train copy its records 
 
 @command("pack", epilog=EPILOG)
 @click.argument("results", nargs=-1, required=True, type=click.Path())
-@click.option("--out", "-o", required=True, metavar="FILE", type=click.Path(), help="The pack: a .parquet file.")
+@file_option("The pack: a .parquet file.", required=True)
 @click.option("--quiet", "-q", is_flag=True, help="Print no remarks.")
 def pack_command(results: tuple[str, ...], out: str, quiet: bool) -> int:
     """Pack complete results into one compressed file that runs can resume from.

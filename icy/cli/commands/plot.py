@@ -11,7 +11,7 @@ import click
 from icy.analysis.plots import KINDS, plot_function, plot_style
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import SPREADS, Selection, selection, style_option
+from icy.cli.options import SPREADS, Selection, file_option, selection, style_option
 from icy.cli.output import checked_plot, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 from icy.core.text import words
@@ -19,9 +19,9 @@ from icy.core.text import words
 EPILOG = """\b
 Examples:
   icy plot heat bias
-  icy plot tradeoff bias --where protocol=budget --save tradeoff.pdf
+  icy plot tradeoff bias --where protocol=budget -o tradeoff.pdf
   icy plot curves icy-results --model 'HierZero:*' --grammar rot --grammar shufdet
-  icy plot bars icy-results elsewhere/results.csv --spread ci95 --style paper --save bars.pdf
+  icy plot bars icy-results elsewhere/results.csv --spread ci95 --style paper -o bars.pdf
   icy plot chain_paths icy-results --model FC2L
   icy plot --list
 
@@ -38,8 +38,7 @@ notes are printed for the caption. The style slides is 6.3 inches, a slide of 16
 @click.argument("kind", required=False, shell_complete=completion.plots)
 @click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
 @click.option("--list", "list_", is_flag=True, help="List the kinds of plots, with descriptions.")
-@click.option("--save", metavar="FILE",
-              help="File to write: .png, .svg or .pdf.  [default: KIND.png; KIND.pdf in the style paper]")  # fmt: skip
+@file_option("File to write: .png, .svg or .pdf.  [default: KIND.png; KIND.pdf in the style paper]")
 @style_option(exposed=True)
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), help="Spread over seeds.  [default: sem for curves, or sd]")
@@ -52,7 +51,7 @@ def plot_command(
     kind: str | None,
     results: Sequence[str],
     list_: bool,
-    save: str | None,
+    out: str | None,
     style: str | None,
     selected: Selection,
     quiet: bool,
@@ -68,7 +67,7 @@ def plot_command(
     if look["measures"] is not None:
         look["measures"] = words(look["measures"])
     function = plot_function(kind)
-    path = checked_plot(save or f"{kind}.{'pdf' if style == 'paper' else 'png'}")
+    path = checked_plot(out or f"{kind}.{'pdf' if style == 'paper' else 'png'}")
     options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
     from icy.analysis.order import models_in_order
     from icy.records.load import long_of

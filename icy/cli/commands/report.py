@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import SPREADS, Selection, selection
+from icy.cli.options import SPREADS, Selection, file_option, selection
 from icy.cli.output import checked_file, note
 
 EPILOG = """\b
@@ -24,7 +24,7 @@ it can be sent, archived and printed. It needs the extra icy-toolkit[report].
 
 @command("report", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
-@click.option("-o", "--out", default="report.html", show_default=True, metavar="FILE", help="File to write: .html.")
+@file_option("File to write: .html.", default="report.html", show_default=True)
 @click.option("--title", default="", metavar="TEXT", help="Heading.  [default: the models]")
 @click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
 @click.option(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 
 from icy.cli.dry_run import print_plan
-from icy.cli.exit_codes import DONE, FAILED, Interrupted
+from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
 from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
 from icy.cli.output import note, print_rows
-from icy.cli.session import OutputOptions, same_command
+from icy.cli.session import OutputOptions
 from icy.config.search_spec import SearchSpec
-from icy.core.signals import interrupt_text
 from icy.core.text import counted
 from icy.experiments.search.result import MOST_SHOWN, SearchResult
 from icy.experiments.search.search import first_plan, read_search, run_search, search_spec
@@ -65,12 +62,7 @@ def search_command(ctx: click.Context, /, file: str | None, **given: object) -> 
     setup = set_up(search_spec(**{**(read_search(file) if file else {}), **given_by_user(ctx, given)}))
     if output.dry_run:
         return _dry_run(setup, output)
-    started = time.time()
-    try:
-        result = run_search(setup, lambda: watching(output.watcher(), setup.spec.track, setup.spec.out))
-    except KeyboardInterrupt as error:
-        kept = interrupt_text(error) or f"the results of {time.time() - started:.0f} s are kept in {setup.spec.out}"
-        raise Interrupted(f"{kept}. To continue, run the same command again: {same_command(ctx)}") from None
+    result = run_search(setup, lambda: watching(output.watcher(), setup.spec.track, setup.spec.out))
     _show(result, output)
     return DONE if any(trial.last.known for trial in result.trials) else FAILED
 

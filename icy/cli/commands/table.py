@@ -10,7 +10,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, Selection, Several, selection
+from icy.cli.options import FORMATS, SPREADS, Selection, Several, file_option, selection
 from icy.cli.output import checked_file, for_paper, note, paper_options, print_table
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
@@ -29,8 +29,8 @@ Examples:
   icy table icy-results
   icy table bias --by side,representation --sort=-shufdet
   icy table bias --compare published --spread sem
-  icy table bias --compare perkins21/table13 --format latex --save table.tex
-  icy table bias -m HierZero:GRU -m FC2L --where protocol=acquire --caption 'Ratios.' --label tab:bias --save bias.tex
+  icy table bias --compare perkins21/table13 --format latex -o table.tex
+  icy table bias -m HierZero:GRU -m FC2L --where protocol=acquire --caption 'Ratios.' --label tab:bias -o bias.tex
   icy table tuned --diff plain
   icy table bias --diff HierZero:GRU
   icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
@@ -63,7 +63,7 @@ Rows are in the order of --model, if given. In LaTeX the table needs booktabs an
 @paper_options
 @click.option("--format", "format_", type=click.Choice([*FORMATS, "html"]), default="table", show_default=True,
               help="Output format.")  # fmt: skip
-@click.option("--save", type=click.Path(), metavar="FILE", help="Write the table to FILE, in the format of its suffix.")
+@file_option("Write the table to FILE, in the format of its suffix.")
 def table_command(
     results: tuple[str, ...],
     diff: str | None,
@@ -75,14 +75,14 @@ def table_command(
     no_log: bool,
     no_marks: bool,
     format_: str,
-    save: str | None,
+    out: str | None,
     selected: Selection,
 ) -> int:
     """Print results as a bias table: one row per model, one column per grammar."""
     from icy.analysis.tables.printed_table import SUFFIXES, format_of
     from icy.records.load import long_of
 
-    path = None if save is None else checked_file(save, SUFFIXES, "A table is")
+    path = None if out is None else checked_file(out, SUFFIXES, "A table is")
     if diff and compare:
         raise InvalidSettingError(
             "--compare shows two numbers side by side, and --diff subtracts them; give only one of these options."
@@ -97,7 +97,7 @@ def table_command(
     if path is None:
         _print(tables, format_)
     else:
-        write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode(), "--save")
+        write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
         note(f"Written: {path}.")
     return DONE
 

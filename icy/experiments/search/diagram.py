@@ -73,6 +73,7 @@ def _class(part: nn.Module) -> str:
     return f"{type(part).__name__} of {', '.join(inner)}" if inner else type(part).__name__
 
 
+@style.with_own_settings
 def diagram(task: Task) -> Figure:
     """Draw the parts of a model from its input to its output, each with its class and its number of parameters."""
     model = make_model(task, FIRST_SEED, settings_for("default")).eval()

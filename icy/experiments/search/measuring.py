@@ -9,7 +9,7 @@ from typing import cast
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError
 from icy.core.types import Choices, Fields
 from icy.experiments.plan import Plan, Row, plan_rows, planned
-from icy.experiments.run import run_plan
+from icy.experiments.run import require_engine, run_plan
 from icy.experiments.watcher import Watcher
 from icy.records.kinds import RowKey
 from icy.records.record import Record
@@ -107,7 +107,9 @@ class Measuring:
         return None
 
     def _rows_of(self, point: Point, changes: Fields) -> list[Row]:
-        return [row for spec in self._setup.specs_of(point, changes) for row in plan_rows(spec)]
+        rows = [row for spec in self._setup.specs_of(point, changes) for row in plan_rows(spec)]
+        require_engine(rows)
+        return rows
 
     def measure(self, points: Sequence[Point], changes: Fields) -> list[Measured]:
         """Train missing replicates of some points, and return their values; arguments as for `plan`.

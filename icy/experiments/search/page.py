@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import html
 import io
+import logging
 import shlex
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matplotlib.ticker import MaxNLocator
-
 from icy.analysis import style
-from icy.analysis.plots.labels import place_labels
 from icy.core.entry import Entry
 from icy.core.escapes import in_a_line
 from icy.core.files import write_atomically
@@ -27,7 +25,6 @@ from icy.languages.word_lengths import bounds_of, word_length_of
 from icy.training.tasks import Task
 from icy.version import __version__
 
-from .diagram import diagram
 from .objectives import Objective
 from .result import SearchResult, SearchTrial
 from .sampling import PAGE
@@ -37,6 +34,7 @@ from .space import HIDDEN, Point
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+log = logging.getLogger(__name__)
 FIGURE, HOVER, WINNER, DIAGRAM = "search.png", "search.svg", "winner.py", "winner.png"
 LENGTHS = ("vocab_size", "word_length")
 HEIGHT = 3.4  # of the figure, in inches
@@ -57,18 +55,37 @@ def winner(space, message_length, vocab_size, hidden_size, **options):
 
 
 def write_report(result: SearchResult) -> list[Path]:
-    """Write the report of a search into its results folder, and return the files."""
-    files = {PAGE: page(result).encode()}
-    if known := [trial for trial in result.trials if trial.last.known]:
-        figure = picture(result.objectives, known, result.front)
-        files |= {FIGURE: _saved(figure, "png"), HOVER: with_tooltips(_saved(figure, "svg"), result.objectives, known)}
-    if best := winner_of(result):
-        files[WINNER] = plugin(result.setup, best).encode()
-        files[DIAGRAM] = _saved(diagram(_task_of(result.setup, best)), "png")
-    folder = result.folder or Path()
+    """Write the report of a search into its results folder, and return the files.
+
+    The texts come first: if a picture cannot be drawn, they are complete, and a warning has the reason.
+    """
+    folder, best, text = result.folder or Path(), winner_of(result), page(result)
+    paths = _write(folder, {PAGE: text.encode(), **({WINNER: plugin(result.setup, best).encode()} if best else {})})
+    try:
+        return paths + (_write(folder, _pictures(result, best)) if best else [])
+    except Exception as error:  # a picture is never worth a report
+        reason = f"The pictures of this search could not be drawn: {in_a_line(str(error)) or type(error).__name__}"
+        log.warning("%s. The report is complete without them.", reason.rstrip("."))
+        return _write(folder, {PAGE: f"{text}\n{reason}\n".encode()}) + paths[1:]
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     for name, content in files.items():
         write_atomically(folder / name, content)
     return [folder / name for name in files]
+
+
+def _pictures(result: SearchResult, best: Point) -> dict[str, bytes]:
+    style.load_matplotlib()
+    from .diagram import diagram
+
+    known = [trial for trial in result.trials if trial.last.known]
+    figure = picture(result.objectives, known, result.front)
+    return {
+        FIGURE: _saved(figure, "png"),
+        HOVER: with_tooltips(_saved(figure, "svg"), result.objectives, known),
+        DIAGRAM: _saved(diagram(_task_of(result.setup, best)), "png"),
+    }
 
 
 def winner_of(result: SearchResult) -> Point | None:
@@ -228,8 +245,13 @@ def _caption(objectives: Sequence[Objective]) -> str:
     return f"{names[0]} of each trial" if len(names) == 1 else f"{names[1]} against {names[0]}"
 
 
+@style.with_own_settings
 def picture(objectives: Sequence[Objective], trials: Sequence[SearchTrial], front: Sequence[SearchTrial]) -> Figure:
     """Draw the first two objectives with the Pareto front, or the values of one objective by trial."""
+    from matplotlib.ticker import MaxNLocator
+
+    from icy.analysis.plots.labels import place_labels
+
     figure = style.figure(None, HEIGHT)
     axes = figure.add_subplot()
     rungs = max(len(trial.rungs) for trial in trials)
@@ -269,7 +291,8 @@ def _is_bound(trial: SearchTrial) -> bool:
 def _saved(figure: Figure, format_: str) -> bytes:
     file = io.BytesIO()
     about = {"Date": None} if format_ == "svg" else None
-    figure.savefig(file, format=format_, dpi=DPI, facecolor="white", metadata=about)
+    with style.own_settings():
+        figure.savefig(file, format=format_, dpi=DPI, facecolor="white", metadata=about)
     return file.getvalue()
 
 

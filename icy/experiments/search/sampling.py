@@ -2,7 +2,7 @@
 
 The point of a trial depends only on the trials of earlier batches and on the number of the trial: every trial has a
 separate sampler, and its seed comes from the seed of the search and from the number. So a search that was stopped
-continues with the same trials. The file holds only trials that have ended.
+continues with the same trials. Trials that other programs enqueue, ask or add in the same study do not count.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.streams import stream_key
+from icy.core.text import counted
 from icy.core.types import Choices, Fields
 
 from .setup import SearchSetup
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
+log = logging.getLogger(__name__)
 INSTALL = 'A search needs the package optuna: pip install "icy-toolkit[search]". Nothing was trained.'
 DATABASE, PAGE = "search.sqlite", "search.md"  # the trials, and the report
 REPORTED = "reported"  # attribute of a search that has written its report
@@ -84,33 +86,68 @@ class Trials:
         }
         self._directions = [one.direction for one in setup.objectives]
         self._storage: RDBStorage | None = None
+        self._path = folder / DATABASE if folder else Path()
         self._corrected: dict[int, FrozenTrial] = {}
-        self.study = self._open(folder)
+        with self._errors():
+            self.study = self._open(folder)
+            self._check_others()
 
     def _open(self, folder: Path | None) -> Study:
         import optuna
-        from sqlalchemy.exc import SQLAlchemyError
 
         if folder is None:
             return optuna.create_study(directions=self._directions)
-        path = folder / DATABASE
+        # "?", "%" and "{" in the name of a folder have a meaning in the URL, so that it does not hold the path.
+        connect = partial(sqlite3.connect, self._path, check_same_thread=False)
+        self._storage = optuna.storages.RDBStorage(f"sqlite:///{DATABASE}", engine_kwargs={"creator": connect})
+        self._require_no_other_report(self._storage, folder)
+        return optuna.create_study(
+            storage=self._storage, study_name=self._setup.name, directions=self._directions, load_if_exists=True
+        )
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of the database and of Optuna into a sentence: their kinds differ between versions of Optuna."""
         try:
-            # "?", "%" and "{" in the name of a folder have a meaning in the URL, so that it does not hold the path.
-            connect = partial(sqlite3.connect, path, check_same_thread=False)
-            self._storage = optuna.storages.RDBStorage(f"sqlite:///{DATABASE}", engine_kwargs={"creator": connect})
-            self._require_no_other_report(self._storage, folder)
-            return optuna.create_study(
-                storage=self._storage, study_name=self._setup.name, directions=self._directions, load_if_exists=True
+            yield
+        except IcyError:
+            raise
+        except Exception as error:
+            what = (str(error) or type(error).__name__).partition("\n")[0].rstrip(".")
+            raise StoreError(
+                f"The trials of the search in '{self._path}' cannot be read or written: {what}. Move this file away, "
+                "and the same search makes its trials again from the records, without training."
+            ) from error
+
+    def _check_others(self) -> None:
+        """Warn of trials of other programs, and raise if the study does not take the trials of this search."""
+        from optuna.distributions import check_distribution_compatibility
+
+        if [direction.name.lower() for direction in self.study.directions] != self._directions:
+            raise ValueError("its study has other directions")
+        others = [trial for trial in self.study.get_trials(deepcopy=False) if not self._is_own(trial)]
+        for name, found in (pair for trial in others for pair in trial.distributions.items()):
+            if name in self._distributions:
+                check_distribution_compatibility(found, self._distributions[name])
+        if others:
+            log.warning(
+                "%s has %s of other programs, which icy leaves out. To measure a model of your choice, add it to "
+                "`baselines`.",
+                *(self._path.name, counted(len(others), "trial")),
             )
-        except (SQLAlchemyError, optuna.exceptions.OptunaError) as error:
-            what = str(error).partition("\n")[0]
-            raise StoreError(f"The trials of the search in '{path}' cannot be read: {what}.") from error
+
+    def _is_own(self, trial: FrozenTrial) -> bool:
+        return (
+            trial.state.name in ("COMPLETE", "FAIL")
+            and MODEL in trial.user_attrs
+            and trial.distributions == self._distributions
+        )
 
     def _require_no_other_report(self, storage: RDBStorage, folder: Path) -> None:
         import optuna
 
         searches = optuna.get_all_study_summaries(storage)
-        reported = {search.study_name for search in searches if REPORTED in search.user_attrs}
+        reported = {one.study_name for one in searches if one.user_attrs.get(REPORTED) in (True, one.study_name)}
         if reported - {self._setup.name} and (folder / PAGE).exists():
             raise InvalidSettingError(
                 f"The folder '{folder}' has the report of another search, with other models, objectives or settings: "
@@ -119,7 +156,8 @@ class Trials:
 
     def set_reported(self) -> None:
         """Save that the report of this search is written, so that no other search replaces it."""
-        self.study.set_user_attr(REPORTED, True)
+        with self._errors():
+            self.study.set_user_attr(REPORTED, self.study.study_name)  # a copy of the study has another name
 
     def close(self) -> None:
         """Close the database."""
@@ -129,8 +167,9 @@ class Trials:
 
     def ended(self) -> list[FrozenTrial]:
         """Return the trials that have ended, by number, with the values of `correct`."""
-        saved = sorted(self.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
-        return [self._corrected.get(trial.number, trial) for trial in saved]
+        with self._errors():
+            saved = sorted(self.study.get_trials(deepcopy=False), key=lambda trial: trial.number)
+        return [self._corrected.get(trial.number, trial) for trial in saved if self._is_own(trial)]
 
     def batch(self, first: int, count: int) -> list[Choices]:
         """Return the dimensions of the points of some trials: of ended trials as they are, of others drawn now.
@@ -192,13 +231,16 @@ class Trials:
             values: values of the objectives; None if it failed.
             about: further facts, for Optuna's attributes.
         """
-        self.study.add_trial(self._trial(params, values, about))
+        with self._errors():
+            self.study.add_trial(self._trial(params, values, about))
 
     def correct(self, number: int, values: Sequence[float] | None) -> None:
         """Replace the values of a saved trial if its replicates were trained again; the file keeps the first values."""
         saved = self.ended()[number]
         if saved.values != values:
-            self._corrected[number] = self._trial(saved.params, values, saved.user_attrs)
+            corrected = self._trial(saved.params, values, saved.user_attrs)
+            corrected.number = saved.number
+            self._corrected[saved.number] = corrected
 
     def _trial(self, params: Fields, values: Sequence[float] | None, about: Fields) -> FrozenTrial:
         import optuna

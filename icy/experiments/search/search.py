@@ -18,6 +18,7 @@ from icy.config.options import SearchOptions
 from icy.config.search_spec import SearchSpec
 from icy.config.specs import RETRIES, spell_out
 from icy.core.errors import StoreError
+from icy.core.signals import NOTHING, interrupt_text, interrupt_with, interrupted_with
 from icy.core.surroundings import standard_state
 from icy.experiments.display import with_progress
 from icy.experiments.plan import Plan, store_of
@@ -38,6 +39,7 @@ from .space import HIDDEN
 LOCK = "search.lock"
 
 
+@interrupted_with(NOTHING)
 @standard_state()
 def search(
     model: Models = (),
@@ -116,6 +118,7 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
     store = store_of(setup.spec)
     store.prepare()
     with (
+        _kept(store.folder),
         _alone(store.folder),
         quiet_optuna(),
         _tables_at_the_end(store),
@@ -130,6 +133,16 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
 
 
 @contextlib.contextmanager
+def _kept(folder: Path) -> Iterator[None]:
+    """Say at Ctrl-C what is kept, also while the trials of a later batch are planned."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        now = interrupt_text(error)
+        raise error if now and now != NOTHING else interrupt_with(f"finished trials are kept in {folder}") from None
+
+
+@contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Hold the lock of the searches in a folder.
 
@@ -141,7 +154,8 @@ def _alone(folder: Path) -> Iterator[None]:
             yield
     except Timeout as error:
         raise StoreError(
-            f"Another search runs in the folder '{folder}'; wait for its end, or use another one."
+            f"Another search runs in the folder '{folder}', and a search is one run: wait for its end, after which the "
+            "same command continues it, give it more --workers, or give another folder (--out)."
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,14 +10,16 @@ from typing import Any
 
 from icy.config.search_spec import SearchSpec
 from icy.core.checks import hidden_list
-from icy.core.choices import split_name
+from icy.core.choices import distinct, split_name, typed_text
 from icy.core.entry import Entry
 from icy.core.errors import InvalidSettingError, quoted, require_known
 from icy.core.registry import SIDES
-from icy.core.text import several, words
+from icy.core.text import counted, listed, several, words
 from icy.core.types import Choices, Fields
 from icy.experiments.probe import usable_models
+from icy.models.creation import create
 
+log = logging.getLogger(__name__)
 MODEL, HIDDEN = "model", "hidden"  # dimensions other than options
 SCALARS = (str, int, float, bool, type(None))  # types of values that Optuna stores
 
@@ -41,7 +44,7 @@ class Point:
     def name(self) -> str:
         """Name of the model, with its options, and its hidden size if that is a dimension."""
         shown = {**self.options, **({HIDDEN: self.hidden} if HIDDEN in self.params else {})}
-        return " ".join([self.entry.name, *(f"{name}={value}" for name, value in shown.items())])
+        return " ".join([self.entry.name, *(f"{name}={typed_text(value)}" for name, value in shown.items())])
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Space:
     hidden: int
     options: Fields
     fixed: Fields = field(default_factory=dict)
+    _networks: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -81,9 +85,34 @@ class Space:
         return Point(entry, params.get(HIDDEN, self.hidden), {**self.options, **own}, params)
 
     def identity(self, params: Fields) -> Choices:
-        """Return facts that are equal for equal models: options without effect are left out."""
+        """Return facts that are equal for equal models: options and hidden sizes without effect are left out."""
         point = self.point(params)
-        return {MODEL: point.entry.qualified, HIDDEN: point.hidden, **point.options}
+        network = point.hidden if HIDDEN not in params else self._network(point)
+        return {MODEL: point.entry.qualified, HIDDEN: network, **point.options}
+
+    def _network(self, point: Point) -> str:
+        """Return a text that is equal for the hidden sizes at which a model is the same network.
+
+        It has the modules and the shapes of all weights and buffers, for small sizes of messages.
+        """
+        import torch
+
+        name = f"{point.entry.qualified} {point.name} {point.hidden}"
+        if name not in self._networks:
+            try:
+                with torch.random.fork_rng(devices=[]), torch.device("meta"):
+                    model = create(point.entry, "3x4", 4, 4, point.hidden, **point.options)
+                shapes = [(weights, list(values.shape)) for weights, values in model.state_dict().items()]
+                self._networks[name] = f"{model} {shapes}"
+            except Exception:  # the model needs other sizes, or computes with its weights
+                self._networks[name] = str(point.hidden)
+        return self._networks[name]
+
+    def without_hidden_layer(self) -> list[str]:
+        """Return the names of the models that are the same network at all hidden sizes; none if options vary too."""
+        points = {name: [{MODEL: name, HIDDEN: size} for size in self.values[HIDDEN]] for name in self.entries}
+        some = {} if {*self.values} - {MODEL, HIDDEN} else points
+        return [name for name, own in some.items() if len({str(self.identity(one)) for one in own}) == 1]
 
     def nth(self, place: int) -> Choices:
         """Return the dimensions of the point with this number; the last dimension varies fastest."""
@@ -120,12 +149,19 @@ def space_of(spec: SearchSpec) -> Space:
     values: dict[str, tuple[Any, ...]] = {MODEL: tuple(entries)} if len(entries) > 1 else {}
     chosen, fixed = _options(spec, list(entries.values()))
     values |= chosen
-    values |= {HIDDEN: tuple(sizes)} if len(sizes) > 1 else {}
+    sized = Space({**values, HIDDEN: tuple(sizes)}, entries, sizes[0], dict(spec.options), fixed)
+    same = sized.without_hidden_layer() if len(sizes) > 1 else []
+    if len(same) < len(entries):
+        values |= {HIDDEN: tuple(sizes)} if len(sizes) > 1 else {}
     if math.prod(map(len, values.values())) < 2:
+        why = f"has no hidden layer, so {len(sizes)} hidden sizes are one model" if same else "is a single model"
         raise InvalidSettingError(
-            f"There is nothing to choose: {next(iter(entries))} is a single model. Give several models or hidden "
-            "sizes, or several values of its options in `space`."
+            f"There is nothing to choose: {next(iter(entries))} {why}. Give several models or hidden sizes, or several "
+            "values of its options in `space`."
         )
+    if same:
+        are = "is" if len(same) == 1 else "are"
+        log.warning("%s %s the same at %s, and tried at one.", listed(same), are, counted(len(sizes), "hidden size"))
     return Space(values, entries, sizes[0], dict(spec.options), fixed)
 
 
@@ -159,7 +195,7 @@ def _values(name: str, value: object) -> tuple[Any, ...]:
         raise InvalidSettingError(
             f"`space` needs a list of texts, finite numbers or true and false for {name}, not {quoted(value)}."
         )
-    return tuple(dict.fromkeys(found))
+    return tuple(distinct(f"`space`: {name}", found))
 
 
 def _can_be_stored(value: object) -> bool:

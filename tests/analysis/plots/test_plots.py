@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import icy
@@ -185,3 +191,69 @@ def test_a_dollar_in_a_name_is_no_formula(kind: str, given: bool) -> None:
     shown = [text for text in written(drawn) if "$" in text.get_text()]
     assert shown
     assert not any(text.get_parse_math() for text in shown)
+
+
+USERS = (
+    {"text.usetex": True},
+    {"font.family": "No Such Font"},
+    {"font.size": 30.0},
+    {"savefig.bbox": "tight"},
+    {"savefig.format": "svg"},
+    {"savefig.transparent": True},
+    {"figure.autolayout": True},
+    {"axes.formatter.use_locale": True},
+    {"axes.facecolor": "black", "figure.facecolor": "black", "text.color": "white"},
+    {"axes.grid": True, "axes.spines.left": False},
+)
+
+
+def _png(kind: str) -> bytes:
+    return plots.plot_function(kind)(SINGLE[kind]())._repr_png_()  # type: ignore[no-any-return]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", USERS, ids=str)
+def test_a_new_figure_does_not_depend_on_the_users_settings(settings: dict[str, Any]) -> None:
+    with rc_context(settings):
+        assert _png("heat") == _usual()
+
+
+@cache
+def _usual() -> bytes:
+    return _png("heat")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SINGLE)
+def test_every_kind_of_plot_ignores_latex(kind: str) -> None:
+    with rc_context({"text.usetex": True, "font.size": 30.0}):
+        drawn = _png(kind)
+    assert drawn == _png(kind)
+
+
+def test_axes_of_the_caller_keep_the_callers_settings() -> None:
+    with rc_context({"axes.facecolor": "black"}):
+        assert plots.heat(budget()).axes[0].get_facecolor()[:3] == (1, 1, 1)
+        ax = Figure().subplots()
+        plots.heat(budget(), axes=ax)
+        assert ax.get_facecolor()[:3] == (0, 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nonsense", "TkAgg", "module://nowhere.backend"])
+def test_plots_need_no_backend(name: str) -> None:
+    program = "from icy.analysis import plots; import os; print(os.environ['MPLBACKEND'])"
+    environment = {**os.environ, "MPLBACKEND": name}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"{name}\n", "")
+
+
+@pytest.mark.slow
+def test_a_file_that_matplotlib_cannot_read_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "matplotlibrc").write_bytes(b"\xff\xfe")
+    words = [sys.executable, "-m", "icy", "plot", "heat"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "correct or remove the file matplotlibrc" in done.stderr
+    assert "Traceback" not in done.stderr

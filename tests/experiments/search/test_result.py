@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import cast
 
 import pytest
 
+from icy.analysis import style
 from icy.experiments.search.measuring import Measured, Measuring
 from icy.experiments.search.objectives import Value
-from icy.experiments.search.page import page, picture
+from icy.experiments.search.page import page, picture, write_report
 from icy.experiments.search.result import Finalist, SearchResult, SearchTrial, fronts
 from icy.experiments.search.search import _again, _halve
 from icy.experiments.search.space import Point
@@ -112,3 +114,21 @@ def test_fronts_of_one_and_two_objectives() -> None:
     assert fronts(["minimize", "maximize"], [(1, 1), (2, 2), (2, 1), (0, 0)]) == [[0, 1, 3], [2]]
     assert fronts(["minimize", "minimize"], [(1, 1), (1, 1), (1, 2)]) == [[0, 1], [2]]
     assert fronts(["minimize"], []) == []
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no latex"), MemoryError(), KeyError("$x")])
+def test_a_picture_that_cannot_be_drawn_loses_no_report(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*given: object) -> None:
+        raise error
+
+    monkeypatch.setattr(style, "figure", fail)
+    setup = setup_of()
+    point = setup.space.point({"model": "FC1L"})
+    result = SearchResult([SearchTrial(0, {}, (Measured(point, (Value(3.0),)),))], folder=tmp_path, setup=setup)
+    assert [path.name for path in write_report(result)] == ["search.md", "winner.py"]
+    assert "icy.create_sender" in (tmp_path / "winner.py").read_text()
+    assert (tmp_path / "search.md").read_text().startswith(page(result))
+    assert "could not be drawn" in (tmp_path / "search.md").read_text()
+    assert "The report is complete without them." in caplog.text

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
 
 from icy.core.errors import StoreError
@@ -78,7 +81,7 @@ def test_tpe_draws_all_points_of_a_batch_itself(monkeypatch: pytest.MonkeyPatch)
     with quiet_optuna():
         trials = Trials(setup, None)
         for params in trials.batch(0, 16):
-            trials.add(params, [float(sum(params.values()))], {})
+            trials.add(params, [float(sum(params.values()))], {"model": "x"})
         monkeypatch.setattr(Space, "nth", None)  # the first free points
         points = trials.batch(16, 8)
     assert len({tuple(point.values()) for point in points}) == 8
@@ -105,7 +108,7 @@ def test_a_trial_that_was_trained_again_has_its_new_values(tmp_path: Path) -> No
     with quiet_optuna(), closing(Trials(setup, tmp_path)) as trials:
         points = trials.batch(0, 4)
         for params in points:
-            trials.add(params, None, {})
+            trials.add(params, None, {"model": "x"})
         assert trials.importances(4) == [{}]
     with quiet_optuna(), closing(Trials(setup, tmp_path)) as trials:
         for number in range(4):
@@ -120,7 +123,7 @@ def test_a_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
     folder.mkdir()
     with quiet_optuna(), closing(Trials(setup_of(), folder)) as trials:
-        trials.add({"model": "FC1L"}, [1.0], {})
+        trials.add({"model": "FC1L"}, [1.0], {"model": "x"})
     assert [file.name for file in folder.iterdir()] == [DATABASE]
     with quiet_optuna(), closing(Trials(setup_of(), folder)) as trials:
         assert len(trials.ended()) == 1
@@ -137,3 +140,124 @@ def test_without_optuna_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(Exception, match=r'pip install "icy-toolkit\[search\]"'):
         require_optuna()
     assert "search" in INSTALL
+
+
+def _enqueue(study: Any) -> None:
+    study.enqueue_trial({"a": 2, "b": "y", "c": True})
+
+
+def _ask(study: Any) -> None:
+    study.ask()
+
+
+def _ask_a_point(study: Any) -> None:
+    study.ask(_point())
+
+
+def _fail(study: Any) -> None:
+    study.tell(study.ask(_point()), state=optuna.trial.TrialState.FAIL)
+
+
+def _prune(study: Any) -> None:
+    trial = study.ask(_point())
+    trial.report(1.0, 0)
+    study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+
+
+def _complete(study: Any) -> None:
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+
+
+def _set_attributes(study: Any) -> None:
+    study.set_user_attr("owner", "me")
+    study.set_user_attr("model", "x")
+
+
+def _another_study(study: Any) -> None:
+    optuna.copy_study(from_study_name=study.study_name, from_storage=study._storage, to_storage=study._storage,
+                      to_study_name="copy")  # fmt: skip
+    optuna.create_study(storage=study._storage, study_name="mine", directions=["maximize", "minimize"])
+
+
+def _point() -> dict[str, Any]:
+    return {name: optuna.distributions.CategoricalDistribution(values) for name, values in OPTIONS.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    [_enqueue, _ask, _ask_a_point, _fail, _prune, _complete, _set_attributes, _another_study],
+)
+def test_trials_of_other_programs_do_not_count(change: Any, tmp_path: Path) -> None:
+    setup = setup_of(model="sender/FC1L", space=OPTIONS)
+    whole = of(setup, None, 12)
+    assert of(setup, tmp_path, 5) == whole[:5]
+    with quiet_optuna(), closing(Trials(setup, tmp_path)) as trials:
+        trials.set_reported()
+        change(trials.study)
+    (tmp_path / "search.md").write_text("a report")
+    assert of(setup, tmp_path, 12) == whole
+    with quiet_optuna(), closing(Trials(setup, tmp_path)) as trials:
+        trials.correct(11, [9.0])
+        trials.correct(11, [8.0])
+        assert trials.ended()[11].values == [8.0]
+        assert trials.importances(12)[0]
+
+
+def _later_schema(setup: SearchSetup, file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("update alembic_version set version_num = 'v99.0.0.a'")
+        connection.commit()
+
+
+def _other_values(setup: SearchSetup, file: Path) -> None:
+    study = optuna.load_study(study_name=setup.name, storage=f"sqlite:///{file}")
+    study.ask({"a": optuna.distributions.CategoricalDistribution([7, 8])})
+
+
+def _other_kind(setup: SearchSetup, file: Path) -> None:
+    study = optuna.load_study(study_name=setup.name, storage=f"sqlite:///{file}")
+    study.optimize(lambda trial: trial.suggest_float("a", 0, 1), n_trials=1)
+
+
+def _other_directions(setup: SearchSetup, file: Path) -> None:
+    optuna.delete_study(study_name=setup.name, storage=f"sqlite:///{file}")
+    optuna.create_study(study_name=setup.name, storage=f"sqlite:///{file}", directions=["maximize", "minimize"])
+
+
+def _unknown_distribution(setup: SearchSetup, file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("""update trial_params set distribution_json = '{"name": "Later", "attributes": {}}'""")
+        connection.commit()
+
+
+def _no_tables(setup: SearchSetup, file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("drop table trials")
+        connection.commit()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change", [_later_schema, _other_values, _other_kind, _other_directions, _unknown_distribution, _no_tables]
+)
+def test_a_study_that_cannot_continue_is_explained(change: Any, tmp_path: Path) -> None:
+    setup = setup_of(model="sender/FC1L", space=OPTIONS)
+    whole = of(setup, None, 5)
+    of(setup, tmp_path, 0 if change in (_other_values, _other_kind) else 5)  # Optuna refuses them after the first trial
+    with quiet_optuna():
+        change(setup, tmp_path / DATABASE)
+    with pytest.raises(StoreError, match=r"search\.sqlite.*Move this file away"):
+        of(setup, tmp_path, 12)
+    (tmp_path / DATABASE).rename(tmp_path / "old.sqlite")
+    assert of(setup, tmp_path, 5) == whole
+
+
+def test_a_database_that_is_lost_during_a_search_is_explained(tmp_path: Path) -> None:
+    with quiet_optuna(), closing(Trials(setup_of(), tmp_path)) as trials:
+        with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
+            connection.execute("drop table trials")
+            connection.commit()
+        for action in (trials.ended, lambda: trials.add({"model": "FC1L"}, [1.0], {"model": "x"})):
+            with pytest.raises(StoreError, match="cannot be read or written"):
+                action()

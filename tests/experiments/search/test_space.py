@@ -10,6 +10,7 @@ import pytest
 from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.search.measuring import Measuring
+from icy.experiments.search.sampling import Trials, quiet_optuna
 from icy.study.rows import COLUMNS, frame_of
 from icy.study.spec import StudySpec
 
@@ -260,3 +261,35 @@ def test_bounds_that_depend_on_concat_are_named(where: dict[str, Any], caplog: p
     setup_of(minimize=[], maximize="ratio:rot", **where)
     (warning,) = caplog.messages
     assert warning.startswith("Under max_updates, a training without the target counts as")
+
+
+@pytest.mark.parametrize("values", [[1, "1", 2], [True, 1], [1.0, 1], ["true", True], [None, "None"]], ids=str)
+def test_values_that_differ_only_in_their_type_are_refused(values: list[Any]) -> None:
+    with pytest.raises(IcyError, match="`space`: k has the values"):
+        setup_of(model="sender/FC1L", space={"k": values})
+
+
+def test_names_of_points_show_the_type_of_a_value() -> None:
+    space = setup_of(model="sender/FC1L", space={"k": ["1", 2, "GRU", "True"]}).space
+    names = [space.point(space.nth(place)).name for place in range(space.size)]
+    assert names == ["FC1L k='1'", "FC1L k=2", "FC1L k=GRU", "FC1L k='True'"]
+
+
+def test_a_model_without_a_hidden_layer_is_tried_at_one_hidden_size(caplog: pytest.LogCaptureFixture) -> None:
+    setup = setup_of(model=["sender/FC1L", "sender/FC2L", "sender/RNNZero:GRU"], hidden="8,16,32")
+    assert "FC1L is the same at 3 hidden sizes, and tried at one." in caplog.text
+    with quiet_optuna():
+        points = [setup.space.point(point).name.partition(" ")[0] for point in Trials(setup, None).batch(0, 20)]
+    assert {name: points.count(name) for name in points} == {"FC1L": 1, "FC2L": 3, "RNNZero:GRU": 3}
+    assert dict(setup_of(model=["sender/FC1L", "sender/Hashtable"], hidden="8,16").space.values) == {
+        "model": ("FC1L", "Hashtable")
+    }
+    with pytest.raises(IcyError, match="FC1L has no hidden layer, so 2 hidden sizes are one model"):
+        setup_of(model="sender/FC1L", hidden="8,16")
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_hidden_sizes_of_a_model_with_options_stay(tmp_path: Path) -> None:
+    setup = setup_of(model="Mine", plugin=plugin_file(tmp_path, CHOICES), hidden="8,16")
+    with quiet_optuna():
+        assert len(Trials(setup, None).batch(0, 20)) == 8

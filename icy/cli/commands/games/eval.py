@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, Assignments, choice_of
+from icy.cli.options import FORMATS, SPREADS, Assignments, choice_of, file_option
 from icy.cli.output import checked_rows_file, paper_options, print_table, stderr, write_rows
 from icy.cli.session import set_up_log
 from icy.core.progress import silence
@@ -29,7 +29,7 @@ Examples:
 @paper_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
-@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write one row per seed, as csv or parquet.")
+@file_option("Write one row per seed, as csv or parquet.")
 @game_options
 def eval_command(
     agents: tuple[str, ...],

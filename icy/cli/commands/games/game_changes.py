@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.cli.options import Assignment, agents_option, plugin_files, together
+from icy.cli.options import Assignment, agents_option, assigned, plugin_files, together
 from icy.core.registry import registry
 
 if TYPE_CHECKING:
@@ -31,5 +31,6 @@ def changes_of(given: dict[str, Any], count: int | None = None) -> GameChanges:
     from icy.games.comparison import GameChanges
 
     registry.load_files(given.pop("plugin"))
-    turns, options = (dict(given.pop(name)) for name in ("turn", "world_options"))
+    turns = assigned("--game", given.pop("turn"))
+    options = assigned("--world-options", given.pop("world_options"))
     return GameChanges(given.pop("world"), options, turns, count)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import Assignments, choice_of, plot_option
+from icy.cli.options import Assignments, choice_of, file_option, plot_option
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.conventions import Convention
 from icy.core.files import write_atomically
@@ -30,8 +30,7 @@ Examples:
 @click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
 @click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
               help="Number of turns.  [default: the number of the agents' own evaluation, 1000]")  # fmt: skip
-@click.option("--out", "-o", type=click.Path(), metavar="FILE",
-              help='Write one message and one phrase per line, ["w.w.0", "c.c"], as .jsonl.')  # fmt: skip
+@file_option('Write one message and one phrase per line, ["w.w.0", "c.c"], as .jsonl.')
 @plot_option("Draw the translation, as CBM24 figure 2.")
 @format_option
 @game_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import Assignments, choice_of
+from icy.cli.options import Assignments, choice_of, plot_option
 from icy.cli.output import checked_plot, save_figure, stdout
 from icy.core.escapes import in_a_line
 
@@ -23,7 +23,7 @@ EPILOG = """\b
 Examples:
   icy games show games --where seed=123
   icy games show ideal --game rule_length=4 --turns 3
-  icy games show ideal --world shape --game rule_length=2 --game targets=8 --save turns.png
+  icy games show ideal --world shape --game rule_length=2 --game targets=8 --plot turns.png
 """
 
 
@@ -31,14 +31,14 @@ Examples:
 @click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
 @click.option("--turns", "count", type=click.IntRange(min=1, max=100), default=3, show_default=True, metavar="N",
               help="Number of turns.")  # fmt: skip
-@click.option("--save", type=click.Path(), metavar="FILE", help="Draw the objects of the turns.")
+@plot_option("Draw the objects of the turns.", old=("-o", "--out", "--save"))
 @game_options
-def show_command(agents: str, count: int, save: str | None, where: Assignments, quiet: bool, **given: object) -> None:
+def show_command(agents: str, count: int, plot: str | None, where: Assignments, quiet: bool, **given: object) -> None:
     """Show some turns: the rule, the message, the most likely meaning of each word, and the chosen objects."""
     from icy.games.comparison import one_player
     from icy.games.showing import show_turns
 
-    figure = None if save is None else checked_plot(save)
+    figure = None if plot is None else checked_plot(plot)
     player = one_player(agents, changes_of(given), **choice_of(where))
     console = stdout()
     console.print(

@@ -10,7 +10,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import Assignments, permutations_option, plot_option
+from icy.cli.options import Assignments, file_option, permutations_option, plot_option
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
 from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError
@@ -133,7 +133,7 @@ def _print_evaluation(found: Sequence[pd.DataFrame], further: Sequence[str], spr
 @permutations_option
 @game_options()
 @output_options
-@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per episode, as csv or parquet.")
+@file_option("Write a row per episode, as csv or parquet.")
 @plugins_and_quiet
 @click.pass_context
 def language_command(

@@ -15,6 +15,7 @@ from icy.cli.options import (
     SPREADS,
     Decorator,
     Several,
+    file_option,
     plugin_option,
     together,
 )
@@ -35,9 +36,7 @@ def measured(episodes: int, seeds: int, row: str = "seed") -> Decorator:
         click.option(
             "--seeds", cls=Several, default=seeds, show_default=True, help="Number of seeds, from 123, or a list."
         ),
-        click.option(
-            "--out", "-o", type=click.Path(), metavar="FILE", help=f"Write a row per {row}, as csv or parquet."
-        ),
+        file_option(f"Write a row per {row}, as csv or parquet."),
     )
 
 

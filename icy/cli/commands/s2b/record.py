@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import Assignments
+from icy.cli.options import Assignments, file_option
 from icy.cli.output import note
 from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, SPEAKER
@@ -27,7 +27,7 @@ from .players import player_of, player_option, tables_of, where_option
 @click.option("--episodes", type=int, default=64, show_default=True, help="Number of episodes.")
 @click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes.")
 @game_options()
-@click.option("--out", "-o", type=click.Path(), required=True, metavar="FILE", help="File to write, as parquet.")
+@file_option("File to write, as parquet.", required=True)
 @plugins_and_quiet
 @click.pass_context
 def record_command(

@@ -10,6 +10,8 @@ from icy.cli.job_command import job_command
 from icy.cli.options import Assignment
 from icy.records.kinds import job_kind
 
+from .game_options import Values
+
 EPILOG = """\b
 Examples:
   icy s2b train --quick
@@ -46,6 +48,21 @@ class GameAssignment(Assignment):
         return super().convert(value, param, ctx)
 
 
+def _set_values(ctx: click.Context, param: click.Parameter, value: tuple[int, int] | None) -> None:
+    if value is not None:
+        ctx.default_map = {**(ctx.default_map or {}), "least": value[0], "most": [str(value[1])]}
+
+
 train_command = job_command(job_kind("s2b"), "train", EPILOG)
 next(option for option in train_command.params if option.name == "game").type = GameAssignment()
+_values = click.option(
+    *("--values", "_values"),
+    type=Values(),
+    metavar="N|N-M",
+    is_eager=True,
+    expose_value=False,
+    callback=_set_values,
+    help="--least and --most in one, as in other commands of icy s2b: 5, or 2-5.",
+)
+_values(train_command)
 recall_command = job_command(job_kind("recall"), "recall", RECALL_EPILOG)

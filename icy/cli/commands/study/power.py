@@ -6,7 +6,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import Assignment, Several
+from icy.cli.options import Assignment, Several, assigned
 from icy.cli.output import format_option, print_rows
 
 EPILOG = """\b
@@ -54,7 +54,7 @@ def power_command(
     from icy.core.text import several
 
     how = {"spread": spread, "items": items, "baseline": baseline, "alpha": alpha, "studies": studies, "seed": seed}
-    found = {count: power_of_study(dict(means), count, **how) for count in several(persons)}  # type: ignore[arg-type]
+    found = {count: power_of_study(assigned("--mean", means), count, **how) for count in several(persons)}  # type: ignore[arg-type]
     grammars = [name for name, _ in means if name != baseline]
     rows = [[str(count), *(f"{power[name]:.2f}" for name in (*grammars, "all"))] for count, power in found.items()]
     print_rows(["persons", *grammars, "all"], rows, format_)

@@ -10,7 +10,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import plot_option
+from icy.cli.options import file_option, plot_option
 from icy.cli.output import checked_plot, format_option, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 
@@ -21,7 +21,7 @@ EPILOG = """\b
 Examples:
   icy study report games
   icy study report games --rows people.csv --published --plot study.png
-  icy study report games --published --save report.csv
+  icy study report games --published -o report.csv
   icy study report --rows people.csv --attention --no-degenerate --sensitivity
   icy study report games --rows people.csv --value agreement
   icy study report --rows people.csv --published --acquisition ratios.parquet
@@ -54,7 +54,7 @@ VALUES = (
               help="Also compare the order of grammars with the order for senders of `icy probe`.")  # fmt: skip
 @click.option("--contrasts", is_flag=True, help="Also show the contrasts with concat.")
 @plot_option("Also draw the report.")
-@click.option("--save", type=click.Path(), metavar="FILE", help="Also write all statistics, to a .csv file.")
+@file_option("Also write all statistics, to a .csv file.")
 @format_option
 def report_command(
     results: tuple[str, ...],
@@ -68,7 +68,7 @@ def report_command(
     acquisition: str | None,
     contrasts: bool,
     plot: str | None,
-    save: str | None,
+    out: str | None,
     format_: str,
 ) -> int:
     """Show people, simulated players and senders of the zoo in one table, with their intervals and contrasts."""
@@ -97,8 +97,8 @@ def report_command(
         from icy.records.load import read_long
 
         _print_frame(acquisition_order(report, read_long(acquisition)), format_)
-    if save:
-        write_atomically(Path(save), csv_table(report).to_csv(index=False).encode(), "--save")
+    if out:
+        write_atomically(Path(out), csv_table(report).to_csv(index=False).encode())
     if figure is not None:
         from icy.analysis.plots.study import draw_study
 

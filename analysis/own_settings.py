@@ -1,0 +1,66 @@
+"""Settings of matplotlib that new figures have, in place of the user's."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from icy.core.errors import InvalidSettingError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+RC: dict[Any, Any] = {}  # settings that differ from matplotlib's defaults, as of a style
+
+
+def load_matplotlib() -> None:
+    """Import matplotlib; without MPLBACKEND if that is not valid, since icy opens no windows.
+
+    Raises:
+        InvalidSettingError: matplotlib cannot read the user's settings.
+    """
+    backend = os.environ.get("MPLBACKEND")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise
+    except Exception as error:  # of any kind, from its file, its variables or the locale
+        if os.environ.pop("MPLBACKEND", None) is None:
+            raise InvalidSettingError(
+                f"matplotlib cannot read its settings ({error}): correct or remove the file matplotlibrc."
+            ) from error
+        for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+            del sys.modules[name]  # parts that were imported before the error
+        load_matplotlib()
+    finally:
+        if backend is not None:
+            os.environ["MPLBACKEND"] = backend
+
+
+@contextmanager
+def own_settings() -> Iterator[None]:
+    """Draw with matplotlib's defaults and the style, without the user's settings (LaTeX, fonts, colors, formats)."""
+    from matplotlib import rc_context, rcdefaults, rcParams
+
+    with rc_context():
+        rcdefaults()
+        rcParams.update(RC)
+        yield
+
+
+def with_own_settings(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Make a function draw new figures under `own_settings`; on axes of the caller, the caller's settings hold."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **given: P.kwargs) -> Figure:
+        axes = signature(draw).bind_partial(*args, **given).arguments.get("axes")
+        with own_settings() if axes is None else nullcontext():
+            return draw(*args, **given)
+
+    return drawn
