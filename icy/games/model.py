@@ -184,11 +184,11 @@ def behaviors(task: GameTask) -> dict[str, Behavior]:
     world, model = task.made_world, make_game_model(task, FIRST_SEED)
     with fixed_randomness():
         objects = torch.as_tensor(world.space.meanings(np.linspace(0, world.objects - 1, ROWS).round().astype(int)))
-        seen = world.observe(objects, torch.arange(ROWS))
-    tokens = torch.arange(ROWS * task.message_length).view(ROWS, -1) % task.words
+        seen = world.observe(objects, torch.arange(ROWS, device="cpu"))
+    tokens = torch.arange(ROWS * task.message_length, device="cpu").view(ROWS, -1) % task.words
     messages = (nn.functional.one_hot(tokens, task.words + more).float() for more in (1, 0))
-    described = torch.linspace(-1, 1, ROWS * task.sender_hidden * task.parts).view(ROWS, -1)
-    inputs = {"sender": [described], "receiver": [tokens, *messages], PERCEPTION: [seen]}
+    described = torch.linspace(-1, 1, ROWS * task.sender_hidden * task.parts, dtype=torch.float32, device="cpu")
+    inputs = {"sender": [described.view(ROWS, -1)], "receiver": [tokens, *messages], PERCEPTION: [seen]}
     parts = {"sender": model.sender, "receiver": model.receiver, PERCEPTION: model.sender_sees}
     found: dict[str, Behavior] = {}
     for kind, entry in task.entries.items():

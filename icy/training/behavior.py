@@ -74,7 +74,8 @@ def behavior_of(
                 gradients = torch.autograd.grad(trained.sum(), weights, allow_unused=True) if weights else ()
                 with torch.no_grad():
                     evaluated = _first(run(model.eval(), given))
-                steepness = torch.stack([g.double().norm() for g in gradients if g is not None] or [torch.zeros(())])
+                nothing = torch.zeros((), dtype=torch.float64, device="cpu")  # of a model without gradients
+                steepness = torch.stack([nothing, *(g.double().norm() for g in gradients if g is not None)])
                 found["numbers"] = sums_of((trained, evaluated, steepness))
                 break
     return found
@@ -91,7 +92,7 @@ def sums_of(outputs: Iterable[Tensor | np.ndarray[Any, Any]]) -> list[float | No
     found: list[float | None] = []
     for output in outputs:
         values = torch.as_tensor(output).detach().double().flatten()
-        places = torch.arange(len(values), dtype=torch.float64)
+        places = torch.arange(len(values), dtype=torch.float64, device="cpu")
         for number in range(SUMS):
             total = float((values * torch.cos(places * (1 + number) + number)).sum() / max(1, len(values)) ** 0.5)
             found.append(float(f"{total:.6g}") if math.isfinite(total) else None)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 import icy
-from icy.cli import output
 from icy.cli.output import print_on_terminal
 from icy.core.text import duration
 
@@ -25,13 +23,3 @@ def test_bias_table_fits_the_terminal(tiny: icy.ProbeResult, width: int) -> None
 
 def test_durations_are_short() -> None:
     assert [duration(s) for s in (0.2, 59, 60, 3725, 90_000)] == ["0.2 s", "59 s", "1 min", "1 h 2 min", "1 d 1 h"]
-
-
-def test_every_says_so_once_in_so_many_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(output, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    due = output.every(10)
-    said = []
-    for now[0] in (9, 10, 11, 19, 20, 45):
-        said.append(due())
-    assert said == [False, True, False, False, True, True]

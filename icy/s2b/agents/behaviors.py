@@ -1,7 +1,5 @@
 """The behavior of cores and speakers that are code of users."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import partial
 
@@ -28,7 +26,7 @@ def behaviors(task: AgentTask) -> dict[str, Behavior]:
     found: dict[str, Behavior] = {}
     with suppress(Exception):  # the training will report the error
         if core is not None and core.is_users:
-            xs = torch.linspace(-1, 1, STEPS * ROWS * WIDTH, device="cpu").view(STEPS, ROWS, WIDTH)
+            xs = torch.linspace(-1, 1, STEPS * ROWS * WIDTH, dtype=torch.float32, device="cpu").view(STEPS, ROWS, WIDTH)
             found[core.qualified] = behavior_of(
                 partial(made_of, core, WIDTH, **task.options),
                 xs,
