@@ -124,6 +124,8 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
 def _with_code(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
     """Add the digest of its code to the column `options` of models that share their name, or a name of its behavior."""
     codes = [code_of(record) for record in records]
+    if not any(code for code, _ in codes):
+        return table
     of_name: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for record, (code, behavior) in zip(records, codes, strict=True):
         of_name.setdefault((record["model"], "code"), set()).add((code, ""))
@@ -132,11 +134,10 @@ def _with_code(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
     for place, (record, (code, behavior)) in enumerate(zip(records, codes, strict=True)):
         if not code:
             continue
-        names = {
-            "code": code if len(of_name[record["model"], "code"]) > 1 else "",
-            "behavior": behavior if len(of_name[record["model"], f"{code} {row_of(record)}"]) > 1 else "",
-        }
-        options[place] = ", ".join(filter(None, [options[place], _listed({n: v for n, v in names.items() if v})]))
+        own = [f"code={code}"] if len(of_name[record["model"], "code"]) > 1 else []
+        if len(of_name[record["model"], f"{code} {row_of(record)}"]) > 1:
+            own.append(f"behavior={behavior}")
+        options[place] = ", ".join(filter(None, [options[place], *own]))
     return table.assign(options=options)
 
 

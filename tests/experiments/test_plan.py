@@ -32,7 +32,6 @@ CHAIN: dict[str, Any] = {"model": "FC1L", "grammar": "perm", "quick": True}
         (ProbeSpec, {**PROBE, "protocol": "budget", "settings": {"round_ratio": True}}, "which gives no ratios"),
         (ProbeSpec, {**PROBE, "representation": "gumb", "settings": {"least_squares": True}}, "nothing in senders"),
         (ProbeSpec, {**PROBE, "settings": {"tf32": True}, "device": "cpu"}, "'tf32' does nothing on a CPU"),
-        (ProbeSpec, {**PROBE, "hidden": [8, 16]}, "sender/FC1L has no hidden layer: its rows at 2 hidden sizes"),
         (ProbeSpec, {**PROBE, "runner": "ray", "device": "cpu", "per_gpu": 2}, "per_gpu does nothing on a cluster's"),
         (ProbeSpec, {**RECEIVER, "representation": "gs", "settings": {"tau": 0.5}}, "'tau' does nothing in receivers"),
         (
