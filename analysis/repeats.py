@@ -17,7 +17,7 @@ FACTORS = ("hidden_size", "representation")
 
 
 def without_repeats(results: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of a long table without those that trained the network of another row, with a warning.
+    """Return a long table without rows that trained the network of another row, with a warning.
 
     A model without a hidden layer has the same number of parameters and the same results at every hidden size, and a
     receiver has the same results under several representations. Other tables are returned as they are.

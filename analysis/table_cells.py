@@ -120,7 +120,7 @@ class TableCell:
     def to_dict(self) -> Facts:
         """Return the cell as a dictionary for csv and json.
 
-        It has mean, spread (None if undefined, or on the log scale: such a cell has low and high) and seeds; the
+        It has mean, spread (None if undefined, or on the log scale, where it has low and high) and seeds; the
         numbers of cut and failed runs, unless 0; and if known, the summary on the log scale, p, the resolution, the
         reference value, and for metrics `why` and `note`.
         """

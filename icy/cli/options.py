@@ -397,7 +397,7 @@ def file_option(help: str, name: str = "out", **more: Any) -> Decorator:
     """Return the option -o/--out of a command that writes a file; --save is its old name.
 
     Args:
-        help: what is written, with the accepted suffixes.
+        help: the content of the file, with the accepted suffixes.
         name: name of the argument.
         **more: arguments of `click.option`.
     """
@@ -422,7 +422,7 @@ def assigned(flag: str, pairs: Assignments) -> dict[str, object]:
     """Return assignments by name.
 
     Raises:
-        InvalidSettingError: a name has two values, of which only the last would count.
+        InvalidSettingError: a name has two values, and only the last would count.
     """
     found: dict[str, object] = {}
     for name, value in pairs:

@@ -105,8 +105,8 @@ class Entry:
     def full_version(self) -> str:
         """The version, with the digest of code of users, and the version of the cell, if any.
 
-        The digest is of the code as it is now. If anything changes that the code captures, the digest changes, so that
-        saved results of the earlier code are not used.
+        The digest describes the present code. It changes with everything that the code captures, so that saved results
+        of earlier code are not used.
         """
         parts = self.parts
         own = f"{self.version}-{code.digest_of(parts)}" if parts else str(self.version)

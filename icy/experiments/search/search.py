@@ -134,7 +134,7 @@ def run_search(setup: SearchSetup, watcher: Callable[[], Watcher | None]) -> Sea
 
 @contextlib.contextmanager
 def _kept(folder: Path) -> Iterator[None]:
-    """Say at Ctrl-C what is kept, also while the trials of a later batch are planned."""
+    """At Ctrl-C, report the kept results, also while the trials of a later batch are planned."""
     try:
         yield
     except KeyboardInterrupt as error:

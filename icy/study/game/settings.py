@@ -159,7 +159,7 @@ class StudyGameSettings:
         return {**asdict(self), "held_out_at": list(self.held_out_at)}
 
     def departures(self, preset: str) -> dict[str, object]:
-        """Return the settings that differ from those of a preset for this dataset, except the grammar."""
+        """Return the settings that differ from a preset for this dataset, except the grammar."""
         usual = StudyGameSettings.of(preset, dataset=self.dataset).to_json()
         return {name: value for name, value in self.to_json().items() if name != "grammar" and usual[name] != value}
 
