@@ -138,18 +138,6 @@ class Entry:
         further = self.defaults, self.published, self.choices
         return code.parts_of(self.load(), *further, module=self.origin, package=package, again=again)
 
-    @property
-    def file_version(self) -> str:
-        """The version in records made before icy followed the code that a plug-in imports; "" if it imports a file.
-
-        It has the hash of the plug-in file. This hash covers all code of the plug-in, so these records remain valid.
-        """
-        files = code.files_of(self.origin)
-        if not self.origin.startswith(code.FILE_PREFIX) or len(files) != 1:
-            return ""
-        own = f"{self.version}-{code.short_hash(files[self.origin])}"
-        return own if self.cell is None else f"{own}.{self.cell.full_version}"
-
     def works_with(self, representation: str) -> bool:
         """Return whether the model can be trained with a representation."""
         return not self.representations or representation in self.representations

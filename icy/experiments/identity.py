@@ -8,12 +8,11 @@ are among the versions of the record, and so determine its key.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 from icy.core.code import edited_modules
-from icy.core.entry import Entry
 from icy.core.provenance import SOFTWARE
 from icy.core.text import listed
 from icy.core.types import Fields
@@ -53,38 +52,17 @@ def with_identity(job: J, store: Store) -> J:
     own: dict[Replicate, Versions] = {r: job.versions(r) for r in job.replicates}
     known = store.of_users(job.name, job.row)
     other = f"{job.name} counts as another model than the one of earlier results in {store.folder}"
-    for versions in (own, _file_versions(own, users)):
-        same_code = [one for one in known if _of_model(one["versions"]) in map(_of_model, versions.values())]
-        match = next((one for one in same_code if same_behavior(_behaviors(one) or behaviors, behaviors)), None)
-        if match is not None:
-            return _identified(job, versions, match["versions"].get(BEHAVIOR), made_by)
-        if same_code:
-            _warn(f"{other}, although its code is the same, since it behaves differently for a fixed input.")
-            break
-    else:
-        if known:
-            alike = "; for a fixed input it behaves the same" if same_behavior(_behaviors(known[-1]), behaviors) else ""
-            _warn(f"{other}, since {_changes(known[-1], made_by)}{alike}.")
-    return _identified(job, own, behavior_name(behaviors) if behaviors else None, made_by)
-
-
-def _identified(
-    job: J, versions: Mapping[Replicate, Versions], behavior: str | None, made_by: Mapping[str, Fields]
-) -> J:
-    """Return a job with fixed versions, and with the name of its behavior if it has one."""
-    further = {} if behavior is None else {BEHAVIOR: behavior}
-    return replace(job, identity={r: {**one, **further} for r, one in versions.items()}, made_by=made_by)
-
-
-def _file_versions(versions: Mapping[Replicate, Versions], users: Iterable[Entry]) -> dict[Replicate, Versions]:
-    """Return the versions in records made before icy followed the code that a plug-in imports, if they are valid."""
-    named = {entry.full_version: entry.file_version for entry in users if entry.file_version}
-    found = {r: {n: named.get(v, v) for n, v in one.items()} for r, one in versions.items()}
-    return {r: one for r, one in found.items() if one != versions[r]}
-
-
-def _of_model(versions: Fields) -> Fields:
-    return {name: version for name, version in versions.items() if name not in OF_REPLICATES}
+    of_code = {name: version for name, version in next(iter(own.values()), {}).items() if name not in OF_REPLICATES}
+    same_code = [one for one in known if of_code.items() <= one["versions"].items()]
+    match = next((one for one in same_code if same_behavior(_behaviors(one), behaviors)), None)
+    if same_code and match is None:
+        _warn(f"{other}, although its code is the same, since it behaves differently for a fixed input.")
+    elif known and not same_code:
+        alike = "; for a fixed input it behaves the same" if same_behavior(_behaviors(known[-1]), behaviors) else ""
+        _warn(f"{other}, since {_changes(known[-1], made_by)}{alike}.")
+    name = behavior_name(behaviors) if match is None else match["versions"].get(BEHAVIOR)
+    further = {BEHAVIOR: name} if behaviors and name else {}
+    return replace(job, identity={r: {**one, **further} for r, one in own.items()}, made_by=made_by)
 
 
 def _behaviors(record: Record) -> dict[str, Fields]:

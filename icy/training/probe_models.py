@@ -26,7 +26,7 @@ AT_ONCE = 8192  # meanings per forward pass
 def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     """Return the trained model of a probe's record. Errors as for `restore`."""
     config, entry = record["config"], registry.get(record["model"])
-    require_version(record, "model", entry.full_version, entry.file_version)
+    require_version(record, "model", entry.full_version)
     task = Task(
         entry,
         MeaningSpace.of(config["meanings"]),

@@ -89,19 +89,13 @@ def state_of(model: nn.Module) -> dict[str, Tensor]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
-def require_version(record: Record, name: str, version: str, former: str = "") -> None:
+def require_version(record: Record, name: str, version: str) -> None:
     """Check that a model or grammar has the same version as when a record was made.
-
-    Args:
-        record: the record.
-        name: "model" or "grammar".
-        version: the current version.
-        former: this version as older versions of icy wrote it (`Entry.file_version`).
 
     Raises:
         StoreError: the versions differ.
     """
-    if (trained := record["versions"].get(name)) not in (version, former or version):
+    if (trained := record["versions"].get(name)) != version:
         raise StoreError(
             f"{record['model']} on {record['grammar']} with seed {record['seed']} was trained with version {trained} "
             f"of the {name}, but the current version is {version}: load the earlier version, or train the model again."
