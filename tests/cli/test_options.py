@@ -126,6 +126,7 @@ def test_files_to_write_have_one_option_and_its_old_name(words: tuple[str, ...])
     assert f"--{option.name} FILE" in text
 
 
+@pytest.mark.slow
 def test_old_names_of_files_write_them(tmp_path: Path) -> None:
     for flag in ("-o", "--out", "--save"):
         file = tmp_path / f"{flag.strip('-')}.png"
@@ -133,6 +134,7 @@ def test_old_names_of_files_write_them(tmp_path: Path) -> None:
         assert file.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "same"), [("4", ("--least", "4", "--most", "4")), ("3-4", ("--least", "3", "--most", "4"))]
 )

@@ -95,6 +95,7 @@ MEANINGS = np.stack(np.meshgrid(*[np.arange(3)] * 3), -1).reshape(-1, 3)
 MESSAGES = np.random.default_rng(0).integers(0, 4, (27, 6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "call"),
     [

@@ -262,6 +262,7 @@ def test_a_change_in_a_notebook_makes_another_model(kind: str) -> None:
     assert not one & other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in CHANGES if "late" not in kind])
 def test_the_same_cells_in_another_session_make_the_same_model(kind: str) -> None:
     first = CHANGES[kind][0]

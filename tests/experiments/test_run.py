@@ -377,6 +377,7 @@ def _custom() -> type:
     return Odd
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize(
     ("engine", "model"),

@@ -323,6 +323,7 @@ def test_a_plot_shows_values_by_chance_and_marks_what_says_nothing(
         assert any(metric_bars.CHANCE in text.replace("\n", " ") for text in shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("perm",), ("perm", "rot")])
 def test_values_by_chance_are_inside_the_picture(
     names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -253,6 +253,7 @@ def test_a_study_that_cannot_continue_is_explained(change: Any, tmp_path: Path) 
     assert of(setup, tmp_path, 5) == whole
 
 
+@pytest.mark.slow
 def test_a_database_that_is_lost_during_a_search_is_explained(tmp_path: Path) -> None:
     with quiet_optuna(), closing(Trials(setup_of(), tmp_path)) as trials:
         with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
