@@ -71,8 +71,8 @@ DEEP = "deep values"
 LOOKUPS = {"eval", "exec", "getattr", "globals", "vars", "__dict__"}
 
 _cached: dict[Any, dict[str, str]] | None = None  # parts by root, within `same_code`
-_constants: dict[str, Any] = {}  # types of plain values, or ids of other values, by label; without functions and files
-_changing: dict[str, tuple[Any, str]] = {}  # the same and the first digests, of constants that the code itself changes
+_constants: dict[str, Any] = {}  # values of the last walk by label, without functions, classes and files
+_changing: dict[str, tuple[Any, str]] = {}  # values that the code itself changes, and their first digests
 _texts: dict[int, tuple[ModuleSpec, bytes]] = {}  # the file of a module when it was first seen, by its spec
 
 
@@ -119,6 +119,7 @@ def note_changes(before: Mapping[str, str], after: Mapping[str, str]) -> None:
     for label in before.keys() & after.keys() & _constants.keys():
         if before[label] != after[label]:
             _changing[label] = _constants[label], before[label]
+    _constants.clear()
 
 
 @contextlib.contextmanager
@@ -268,6 +269,7 @@ class _Walk:
 
     def parts(self, root: object, more: Iterable[object], module: str) -> dict[str, str]:
         """Return the parts of an object and of further values, with the files of a module."""
+        _constants.clear()
         self._files(module)
         self._is_fresh = getattr(type(root), "makes_new_weights", False)
         reference = "\n".join(map(self.text, (root, *more)))
@@ -494,10 +496,11 @@ class _Walk:
                 label = f"{label} (name)"  # a class or a function is the part with this label
             self._parts[label] = ""
             self._parts[label] = _hashed(self.text(value))
-            _constants[label] = type(value) if type(value) in PLAIN else id(value)
-            known, first = _changing.get(label, (None, ""))
-            if known == _constants[label]:  # not another object, which the user has given the name since
-                self._parts[label] = first
+            _constants[label] = value
+            if label in _changing:
+                known, first = _changing[label]
+                if known is value or type(known) is type(value) in PLAIN:  # not another object with the same name
+                    self._parts[label] = first
 
 
 def _own(value: Any, name: str) -> Any:
