@@ -69,6 +69,7 @@ DEEPEST = 50  # values within values; deeper values are a part, so that no stack
 DEEP = "deep values"
 # Names of functions that look names up by their text.
 LOOKUPS = {"eval", "exec", "getattr", "globals", "vars", "__dict__"}
+IMPORTERS = ("import_module", "__import__")  # names of functions that import a module
 
 _cached: dict[Any, dict[str, str]] | None = None  # parts by root, within `same_code`
 _constants: dict[str, Any] = {}  # values of the last walk by label, without functions, classes and files
@@ -238,6 +239,8 @@ def _imports(content: bytes, name: str) -> tuple[str, ...]:
             with contextlib.suppress(ImportError, ValueError):
                 base = importlib.util.resolve_name("." * node.level + base, package) if node.level else base
                 found += [base, *(f"{base}.{alias.name}" for alias in node.names if alias.name != "*")]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(IMPORTERS):
+            found += [str(one.value) for one in node.args if isinstance(one, ast.Constant)]
     return tuple(dict.fromkeys(name for name in found if name))
 
 
@@ -583,10 +586,15 @@ def code_text(code: CodeType) -> str:
     instructions = _instructions(code)
     if code.co_name != "<lambda>":  # several may be on one line
         linecache.checkcache(code.co_filename)
-        lines = linecache.getlines(code.co_filename)
-        if _hashed(f"{code.co_firstlineno} {instructions}") in _compiled("".join(lines), code.co_filename):
-            block = textwrap.dedent("".join(inspect.getblock(lines[code.co_firstlineno - 1 :])))
-            return "\n".join(line.rstrip() for line in block.splitlines())
+        sources = ["".join(linecache.getlines(code.co_filename))]
+        with contextlib.suppress(SyntaxError, UnicodeDecodeError):
+            seen = (content for spec, content in _texts.values() if spec.origin == code.co_filename)
+            sources += map(importlib.util.decode_source, seen)  # the file may have been edited since
+        for source in sources:
+            if _hashed(f"{code.co_firstlineno} {instructions}") in _compiled(source, code.co_filename):
+                lines = source.splitlines(keepends=True)[code.co_firstlineno - 1 :]
+                block = textwrap.dedent("".join(inspect.getblock(lines)))
+                return "\n".join(line.rstrip() for line in block.splitlines())
     return repr(instructions)
 
 
@@ -635,5 +643,6 @@ def _names(code: CodeType) -> list[str]:
 
 def _imported(code: CodeType) -> list[str]:
     """Return the names of the modules that a function imports."""
-    found = (i.argval for one in _nested(code) for i in dis.get_instructions(one) if i.opname == "IMPORT_NAME")
-    return sorted({name for name in found if name})
+    found = {i.argval for one in _nested(code) for i in dis.get_instructions(one) if i.opname == "IMPORT_NAME"}
+    found |= {text for one in _nested(code) for text in one.co_consts if {*IMPORTERS} & {*one.co_names}}
+    return sorted(name for name in found if name and isinstance(name, str))

@@ -149,9 +149,11 @@ def _side(entry: Entry, sides: tuple[str, ...], sizes: Sizes) -> str:
     """
     import torch
 
+    from icy.training.behavior import fixed_randomness
+
     cause = ""
     for side in sides:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
+        with fixed_randomness(), torch.no_grad():
             try:
                 if _fits(entry.create(*sizes), side, sizes):
                     return side

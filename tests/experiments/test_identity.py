@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import linecache
+import random
 import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -398,6 +401,13 @@ FILES: dict[str, tuple[dict[str, str], str, str]] = {
         },
         "from package_of_mine.models import width as w", "w()",
     ),
+    "import by text": (
+        {
+            "helper.py": "import importlib\ndef width():\n    return importlib.import_module('inner').WIDTH",
+            "inner.py": "WIDTH = {}",
+        },
+        "import helper", "helper.width()",
+    ),
     "name by text": ({"helper.py": "WIDTH_0 = {}"}, "import helper", "getattr(helper, 'WIDTH' + '_0')"),
 }  # fmt: skip
 
@@ -437,6 +447,45 @@ def test_a_renamed_model_of_an_edited_plug_in_is_forgotten() -> None:
     Path("mine.py").write_text(text.replace('"Filed"', '"Other"'))
     keys("Other", plugin="mine.py")
     assert registry.find("sender", "Filed") is None
+
+
+@pytest.mark.parametrize("place", ["site-packages", "packages"])
+def test_a_class_of_a_package_is_followed_even_if_the_package_is_installed(place: str) -> None:
+    keys_of = []
+    for factor in (1, 2, 1):
+        package = Path(place, "package_of_mine")
+        package.mkdir(parents=True, exist_ok=True)
+        Path(package, "__init__.py").write_text(
+            START + f"FACTOR = {factor}  # {'same' * factor}\nmodel = late(lambda: FACTOR)\n"
+        )
+        sys.path.insert(0, place)
+        sys.modules.pop("package_of_mine", None)
+        importlib.invalidate_caches()
+        keys_of.append(keys(importlib.import_module("package_of_mine").model))
+        sys.path.remove(place)
+    assert keys_of[0] == keys_of[2]
+    assert not keys_of[0] & keys_of[1]
+
+
+def test_an_edit_of_a_loaded_file_does_not_change_the_running_code() -> None:
+    Path("helper.py").write_text("def width():\n    return 4\n")
+    notebook = Notebook()
+    one = keys(notebook.run("import helper\ndef model(*sizes):\n    return plain(*sizes, width=helper.width())"))
+    Path("helper.py").write_text("def width():\n    return 4 + 60\n")
+    assert keys(notebook.names["model"]) == one
+    importlib.reload(notebook.names["helper"])
+    assert not keys(notebook.names["model"]) & one
+
+
+def test_planning_leaves_the_generators_of_the_user_as_they_are() -> None:
+    notebook = Notebook()
+    state = random.getstate(), np.random.get_state()[1].tolist()
+    keys(
+        notebook.run(
+            "import random\ndef model(*sizes):\n    random.random(), np.random.rand()\n    return plain(*sizes)"
+        )
+    )
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == state
 
 
 def test_a_module_of_the_users_program_is_not_imported_again(caplog: pytest.LogCaptureFixture) -> None:
