@@ -18,20 +18,21 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copyreg
 import dis
 import functools
 import hashlib
 import importlib.util
 import inspect
-import itertools
 import linecache
 import random
 import re
 import sys
 import sysconfig
 import textwrap
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from enum import Enum
 from importlib.machinery import ModuleSpec
 from pathlib import Path, PurePath
@@ -56,17 +57,24 @@ OF_CLASSES = {
     *("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__firstlineno__"),
     *("__static_attributes__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__orig_bases__"),
     *("_abc_impl", "__abstractmethods__", "__parameters__", "__match_args__"),
+    *("__pydantic_core_schema__", "__pydantic_serializer__", "__pydantic_validator__"),
 }
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that read a global name
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 INSIDE = ("__wrapped__", "func", "__func__")  # attributes of wrappers with the function inside
+COUNTED = {"_autograd_function_id", "_torchdynamo_wrapper_id"}  # attributes that PyTorch numbers in every process
 HOOKS = ("_forward", "_backward", "_state_dict", "_load_state", "_is_full", "_is_hf")  # prefixes of lists of hooks
 
 LONGEST = 200  # characters of the text of a value; longer texts are hashed
+DEEPEST = 50  # values within values; deeper values are a part, so that no stack overflows
+DEEP = "deep values"
+# Names of functions that look names up by their text.
+LOOKUPS = {"eval", "exec", "getattr", "globals", "vars", "__dict__"}
+IMPORTERS = ("import_module", "__import__")  # names of functions that import a module
 
 _cached: dict[Any, dict[str, str]] | None = None  # parts by root, within `same_code`
-_constants: set[str] = set()  # labels of values, not of functions, classes and files
-_changing: dict[str, str] = {}  # the first digests of constants that the code itself changes
+_constants: dict[str, Any] = {}  # values of the last walk by label, without functions, classes and files
+_changing: dict[str, tuple[Any, str]] = {}  # values that the code itself changes, and their first digests
 _texts: dict[int, tuple[ModuleSpec, bytes]] = {}  # the file of a module when it was first seen, by its spec
 
 
@@ -106,9 +114,10 @@ def note_changes(before: Mapping[str, str], after: Mapping[str, str]) -> None:
         before: the parts of some code before icy ran it.
         after: its parts after that.
     """
-    for label in before.keys() & after.keys() & _constants:
+    for label in before.keys() & after.keys() & _constants.keys():
         if before[label] != after[label]:
-            _changing.setdefault(label, before[label])
+            _changing[label] = _constants[label], before[label]
+    _constants.clear()
 
 
 @contextlib.contextmanager
@@ -227,6 +236,8 @@ def _imports(content: bytes, name: str) -> tuple[str, ...]:
             with contextlib.suppress(ImportError, ValueError):
                 base = importlib.util.resolve_name("." * node.level + base, package) if node.level else base
                 found += [base, *(f"{base}.{alias.name}" for alias in node.names if alias.name != "*")]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(IMPORTERS):
+            found += [str(one.value) for one in node.args if isinstance(one, ast.Constant)]
     return tuple(dict.fromkeys(name for name in found if name))
 
 
@@ -247,19 +258,28 @@ class _Walk:
         self._package = package
         self._parts: dict[str, str] = {}
         self._waiting: deque[tuple[str, Any]] = deque()
-        self._labels: dict[int, str] = {}  # of functions and classes, by id
+        self._labels: dict[int, str] = {}  # of functions, classes and deep values, by id
         self._spaces: dict[tuple[str, int], str] = {}  # suffixes of the labels of global names, by module and its names
         self._texts: dict[int, str] = {}  # of values, by id
         self._kept: list[Any] = []  # all objects above, so that their ids stay unique
         self._open: list[int] = []  # values around the current one, to detect circles
+        self._numbers: Counter[str] = Counter()  # of labels with the same name
+        self._is_fresh = False  # whether the modules get new weights
+        self._known: set[str] = set()  # names of constants
 
     def parts(self, root: object, more: Iterable[object], module: str) -> dict[str, str]:
         """Return the parts of an object and of further values, with the files of a module."""
+        _constants.clear()
         self._files(module)
+        self._is_fresh = getattr(type(root), "makes_new_weights", False)
         reference = "\n".join(map(self.text, (root, *more)))
+        self._is_fresh = False
         while self._waiting:
             label, one = self._waiting.popleft()
-            text = self._class(one, label) if isinstance(one, type) else self._function(one, label)
+            if label == DEEP:
+                text = self._parts.get(DEEP, "") + self.text(one)
+            else:
+                text = self._class(one, label) if isinstance(one, type) else self._function(one, label)
             self._parts[label] = _hashed(text)
         self._parts["reference"] = _hashed(reference)
         return self._parts
@@ -276,11 +296,13 @@ class _Walk:
         if id(value) in self._open:
             return f"circle {len(self._open) - self._open.index(id(value))}"
         if id(value) not in self._texts:
+            if len(self._open) >= DEEPEST:
+                return self._later(DEEP, value)
             self._open.append(id(value))
             try:
                 text = self._text(value)
-            except RecursionError:
-                text = f"deep {_name(type(value))}"
+            except Exception:  # of its own methods, such as `__getattribute__`
+                text = f"opaque {self._reference(type(value))}"
             finally:
                 self._open.pop()
             self._texts[id(value)] = text if len(text) < LONGEST else _hashed(text)
@@ -309,10 +331,15 @@ class _Walk:
                 return self._all(type(value).__name__, value)
             case set() | frozenset():
                 return f"{type(value).__name__}({','.join(sorted(map(self.text, value)))})"
-            case dict() | MappingProxyType():
-                items = (part for item in value.items() for part in item)
-                return self._all(_name(type(value)), items) + self._state(value)
-            case np.ndarray() if value.dtype != object:
+            case dict() | MappingProxyType() if type(value) in (dict, MappingProxyType):
+                return self._all(type(value).__name__, (part for item in value.items() for part in item))
+            case memoryview():
+                return f"memory {value.format} {value.shape} {_hashed(value.tobytes())}"
+            case ContextVar():
+                with contextlib.suppress(LookupError):
+                    return self._all("variable", (value.get(),))
+                return "variable"
+            case np.ndarray() if type(value) is np.ndarray and not value.dtype.hasobject:
                 return f"array {value.dtype} {value.shape} {_hashed(np.ascontiguousarray(value).tobytes())}"
             case PurePath():
                 return f"path {value}"
@@ -335,21 +362,21 @@ class _Walk:
 
     def _state(self, value: Any) -> str:
         """Return the text of the attributes of an instance."""
-        state = dict(getattr(value, "__dict__", None) or {})
+        state = {name: one for name, one in (_own(value, "__dict__") or {}).items() if name not in COUNTED}
         for one in type(value).__mro__:
-            names = one.__dict__.get("__slots__", ())
-            for name in (names,) if isinstance(names, str) else names:
-                if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                    state[name] = getattr(value, name)
+            for name, slot in vars(one).items() if "__slots__" in vars(one) else ():
+                if type(slot).__name__ == "member_descriptor":
+                    with contextlib.suppress(AttributeError):  # without a value
+                        state[name] = slot.__get__(value)
         return self._all("state", (part for item in state.items() for part in item)) if state else ""
 
     def _instance(self, value: Any) -> str:
         if type(value).__name__ == "Entry" and hasattr(value, "full_version"):
             return f"entry {value.qualified} {value.full_version}"
-        inside = next((one for n in INSIDE if isinstance(one := getattr(value, n, None), FunctionType)), None)
-        code = getattr(value, "code", None)  # of torch.jit
+        inside = next((one for n in INSIDE if isinstance(one := _own(value, n), FunctionType)), None)
+        code = _own(value, "code")  # of torch.jit
         if self._is_user(type(value)) or inside is not None or isinstance(code, str):
-            held: Any = list(value.items()) if isinstance(value, dict) else value
+            held: Any = [_own(value, "default_factory"), *value.items()] if isinstance(value, dict) else value
             held = (
                 held
                 if isinstance(held, (list, tuple))
@@ -359,7 +386,8 @@ class _Walk:
             )
             return f"{self._reference(type(value))}{self._state(value)}{self._all('', held)}{self.text(inside)}{code}"
         try:
-            make, *rest = value.__reduce_ex__(4)
+            reduce: Any = copyreg.dispatch_table.get(type(value))
+            make, *rest = value.__reduce_ex__(4) if reduce is None else reduce(value)
         except Exception:  # a lock, a file, a generator
             return _name(type(value))
         state = (list(one) if isinstance(one, Iterator) else one for one in rest)
@@ -369,9 +397,9 @@ class _Walk:
         """Return the text of a PyTorch module: its class, its attributes and buffers, and the shapes of parameters."""
         texts = [self._reference(type(module)), str(getattr(module, "code", ""))]
         for name, value in vars(module).items():
-            if name == "training":
+            if name == "training" or name in COUNTED:
                 continue
-            if name == "_parameters":
+            if name == "_parameters" and self._is_fresh:
                 texts += [f"{n} {_shape(p)}" for n, p in value.items()]
             elif not name.startswith(HOOKS):
                 texts.append(f"{name} {self.text(value)}")
@@ -404,25 +432,28 @@ class _Walk:
         """Return the name of a class or function. Those of users become parts, and those that wrap code of users."""
         if not self._is_user(thing):
             own = str(getattr(thing, "__module__", "")).partition(".")[0] == "icy"  # versions describe icy's code
-            captured = () if own else _closure(thing).values()
+            captured = [] if own else [*_closure(thing).values(), *_registered(thing)]
             inside = [one for one in captured if callable(one) and self._is_user(_plain_class(one))]
             return f"name {_name(thing)}" + (self._all("wraps", inside) if inside else "")
+        return self._later(_name(thing), thing)
+
+    def _later(self, name: str, thing: Any) -> str:
+        """Return the label of a function, a class or a deep value, which becomes a part, or a part of a part."""
         if id(thing) not in self._labels:
-            name, taken = _name(thing), set(self._labels.values())
-            labels = (name if number == 1 else f"{name} ({number})" for number in itertools.count(1))
-            label = next(one for one in labels if one not in taken)
-            self._labels[id(thing)] = label
+            self._numbers[name] += 1
+            is_first = self._numbers[name] == 1 and name not in self._parts  # a constant may have the name of its class
+            self._labels[id(thing)] = label = name if is_first else f"{name} ({self._numbers[name]})"
             self._kept.append(thing)
-            self._waiting.append((label, thing))
+            self._waiting.append((name if name == DEEP else label, thing))
         return f"part {self._labels[id(thing)]}"
 
     def _class(self, thing: type, label: str) -> str:
         """Return the text of a class: its bases and attributes. Its constants become parts."""
         texts = [self._reference(type(thing)), *map(self._reference, thing.__bases__)]
-        if thing.__module__ != "__main__":
-            self._files(thing.__module__)
+        if (module := _module_of(thing)) not in (None, "__main__"):
+            self._files(module)
         for name, value in vars(thing).items():
-            if name in OF_CLASSES:
+            if name in OF_CLASSES or name in COUNTED:
                 continue
             if isinstance(value, FunctionType | type | property | staticmethod | classmethod):
                 texts.append(f"{name} {self.text(value)}")
@@ -441,12 +472,12 @@ class _Walk:
         around = function.__globals__
         if (module := around.get("__name__")) not in (None, "__main__"):
             self._files(module)
-        for name in _used(code, "IMPORT_NAME"):
+        for name in _imported(code):
             self._files(name)
         space = _plain(str(module or ""))
         number = sum(name == space for name, _ in self._spaces)
         suffix = self._spaces.setdefault((space, id(around)), f" ({number + 1})" if number else "")
-        for name in _used(code, *GLOBAL):
+        for name in _globals(code):
             if name in around:
                 self._global(f"{space}.{name}{suffix}".removeprefix("__main__."), around[name], _names(code))
         return "\n".join([code_text(code), *texts])
@@ -459,14 +490,35 @@ class _Walk:
             self._constant(label, value)
 
     def _constant(self, label: str, value: Any) -> None:
-        if label not in self._parts:
-            self._parts[label] = ""  # a value that refers to itself ends here
-            self._parts[label] = _changing.get(label) or _hashed(self.text(value))
-            _constants.add(label)
+        if label not in self._known:
+            self._known.add(label)  # a value that refers to itself ends here
+            if label in self._numbers or (isinstance(value, FunctionType | type) and label == _name(value)):
+                label = f"{label} (name)"  # a class or a function is the part with this label
+            self._parts[label] = ""
+            self._parts[label] = _hashed(self.text(value))
+            _constants[label] = value
+            if label in _changing:
+                known, first = _changing[label]
+                if known is value or type(known) is type(value) in PLAIN:  # not another object with the same name
+                    self._parts[label] = first
+
+
+def _own(value: Any, name: str) -> Any:
+    """Return an attribute that an object has without its method `__getattr__`, or None."""
+    with contextlib.suppress(Exception):
+        inspect.getattr_static(value, name)
+        return getattr(value, name)
+    return None
+
+
+def _registered(function: Any) -> Iterable[Any]:
+    """Return the functions for other types of a function made by `functools.singledispatch`."""
+    return getattr(function, "registry", {}).values() if isinstance(function, FunctionType) else ()
 
 
 def _module_of(thing: Any) -> str | None:
     module = getattr(thing, "__module__", None)
+    module = module if isinstance(module, str) else None
     if isinstance(thing, FunctionType) and not str(module).startswith("icy."):
         return str(thing.__globals__.get("__name__") or "") or None  # decorators copy __module__
     return module
@@ -496,7 +548,7 @@ def _closure(function: Any) -> dict[str, Any]:
 
 def _name(thing: Any) -> str:
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", type(thing).__qualname__)
-    return name if module in (None, "__main__", "builtins") else f"{_plain(module)}.{name}"
+    return f"{_plain(module)}.{name}" if isinstance(module, str) and module not in ("__main__", "builtins") else name
 
 
 def _plain(module: str) -> str:
@@ -511,8 +563,6 @@ def _shape(parameter: Any) -> str:
 def _tensor(tensor: Any) -> str:
     import torch
 
-    if isinstance(tensor, torch.nn.Parameter):
-        return f"parameter {_shape(tensor)}"
     try:
         values = tensor.detach().cpu().contiguous().view(torch.uint8) if tensor.dim() else tensor.detach().cpu()
         content = _hashed(values.numpy().tobytes())
@@ -533,10 +583,15 @@ def code_text(code: CodeType) -> str:
     instructions = _instructions(code)
     if code.co_name != "<lambda>":  # several may be on one line
         linecache.checkcache(code.co_filename)
-        lines = linecache.getlines(code.co_filename)
-        if _hashed(f"{code.co_firstlineno} {instructions}") in _compiled("".join(lines), code.co_filename):
-            block = textwrap.dedent("".join(inspect.getblock(lines[code.co_firstlineno - 1 :])))
-            return "\n".join(line.rstrip() for line in block.splitlines())
+        sources = ["".join(linecache.getlines(code.co_filename))]
+        with contextlib.suppress(SyntaxError, UnicodeDecodeError):
+            seen = (content for spec, content in _texts.values() if spec.origin == code.co_filename)
+            sources += map(importlib.util.decode_source, seen)  # the file may have been edited since
+        for source in sources:
+            if _hashed(f"{code.co_firstlineno} {instructions}") in _compiled(source, code.co_filename):
+                lines = source.splitlines(keepends=True)[code.co_firstlineno - 1 :]
+                block = textwrap.dedent("".join(inspect.getblock(lines)))
+                return "\n".join(line.rstrip() for line in block.splitlines())
     return repr(instructions)
 
 
@@ -577,11 +632,30 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _names(code: CodeType) -> list[str]:
-    """Return the names of all globals and attributes in a function and the functions in it."""
-    return sorted({name for one in _nested(code) for name in one.co_names})
+    """Return the names of all globals and attributes in a function and the functions in it, also by their text."""
+    names = {name for one in _nested(code) for name in one.co_names}
+    return sorted(names | _words(code)) if LOOKUPS & names else sorted(names)
 
 
-def _used(code: CodeType, *instructions: str) -> list[str]:
+def _words(code: CodeType) -> set[str]:
+    """Return the words of all texts in a function and the functions in it."""
+    texts = (text for one in _nested(code) for text in one.co_consts if isinstance(text, str))
+    return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+def _used(code: CodeType, *instructions: str) -> set[str]:
     """Return the names that some instructions of a function, and of the functions in it, have."""
-    found = (i.argval for one in _nested(code) for i in dis.get_instructions(one) if i.opname in instructions)
-    return sorted({name for name in found if name})
+    return {i.argval for one in _nested(code) for i in dis.get_instructions(one) if i.opname in instructions} - {""}
+
+
+def _globals(code: CodeType) -> list[str]:
+    """Return the names of the globals that a function reads, also by their text."""
+    found = _used(code, *GLOBAL)
+    return sorted(found | _words(code) if LOOKUPS & found else found)
+
+
+def _imported(code: CodeType) -> list[str]:
+    """Return the names of the modules that a function imports, also by their text."""
+    found = _used(code, "IMPORT_NAME")
+    found |= {text for one in _nested(code) for text in one.co_consts if {*IMPORTERS} & {*one.co_names}}
+    return sorted(name for name in found if name and isinstance(name, str))

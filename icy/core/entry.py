@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 from typing import Any, TypedDict
 
 from . import code
@@ -135,8 +136,11 @@ class Entry:
         package = self.origin.partition(".")[0]
         if self.factory is None or package == "icy":
             return {}
-        further = self.defaults, self.published, self.choices
-        return code.parts_of(self.load(), *further, module=self.origin, package=package, again=again)
+        factory, further = self.load(), (self.defaults, self.published, self.choices)
+        own = factory.__module__.partition(".")[0] if isinstance(factory, type | FunctionType) else ""
+        if package == "__main__" and own != "icy":  # of an installed package, for example
+            package = own
+        return code.parts_of(factory, *further, module=self.origin, package=package, again=again)
 
     def works_with(self, representation: str) -> bool:
         """Return whether the model can be trained with a representation."""

@@ -97,7 +97,9 @@ def _name(model: Any, sides: tuple[str, ...], sizes: Sizes) -> str:
     name = getattr(model, "__name__", type(model).__name__)
     description = (model.__doc__ or "").strip().partition("\n")[0]
     entry = Entry(sides[0], name, factory, description, source="", origin="__main__")
+    before = entry.parts
     entry = replace(entry, kind=_side(entry, sides, sizes))
+    entry.note_changes(before)  # of the trial calls
     registry.add(entry)
     return entry.qualified
 
@@ -114,6 +116,8 @@ class FreshCopies:
     Args:
         module: the module. Its layers with parameters must have the method `reset_parameters`, as PyTorch's have.
     """
+
+    makes_new_weights = True  # for `icy.core.code`
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
@@ -145,9 +149,11 @@ def _side(entry: Entry, sides: tuple[str, ...], sizes: Sizes) -> str:
     """
     import torch
 
+    from icy.training.behavior import fixed_randomness
+
     cause = ""
     for side in sides:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
+        with fixed_randomness(), torch.no_grad():
             try:
                 if _fits(entry.create(*sizes), side, sizes):
                     return side

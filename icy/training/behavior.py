@@ -109,6 +109,8 @@ def same_behavior(one: Mapping[str, Behavior], other: Mapping[str, Behavior]) ->
 def _close(one: list[float | None], other: list[float | None]) -> bool:
     if len(one) != len(other):
         return False
+    if len(one) > SUMS:  # outputs may be much smaller than gradients
+        return all(_close(one[i : i + SUMS], other[i : i + SUMS]) for i in range(0, len(one), SUMS))
     scale = max([abs(x) for x in (*one, *other) if x is not None], default=0.0)
     return all(
         (a is None) == (b is None) and (a is None or b is None or abs(a - b) <= TOLERANCE * scale)

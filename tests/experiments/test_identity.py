@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import linecache
+import random
 import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -70,6 +73,18 @@ def make(width):
         def width(self):
             return width
     return Net
+
+class Late(Base):
+    'Its factor has no effect on its first outputs.'
+    steps = 0
+    def factor(self):
+        return 1.0
+    def forward(self, meanings):
+        scores = self.layers(meanings)
+        return scores * self.factor() if self.steps > 100 else scores
+
+def late(factor):
+    return type("Factor", (Late,), {"factor": lambda self: factor()})
 
 def plain(space, length, vocab, hidden, *, width=4):
     return layers(space, length, vocab, width)
@@ -213,6 +228,61 @@ CHANGES: dict[str, tuple[str, str]] = {
     ),
 }
 
+# Kinds of values, by the two statements that make them and an expression. It has no effect on the first outputs.
+VALUES: dict[str, tuple[str, str, str]] = {
+    "function for a type": (
+        "@functools.singledispatch\ndef f(x):\n    return x\n@f.register\ndef _(x: int):\n    return x",
+        "@f.register\ndef _(x: int):\n    return 2 * x", "f(1)",
+    ),
+    "default factory": (
+        "c = collections.defaultdict(lambda: 1)", "c = collections.defaultdict(lambda: 2)", "c['a']"
+    ),
+    "masked array": ("c = np.ma.array([1, 2], mask=[0, 1])", "c = np.ma.array([1, 2], mask=[1, 0])", "c.sum()"),
+    "records with objects": (
+        "c = np.array([(1, [1])], dtype=[('a', int), ('b', object)])", "c[0]['b'].append(2)", "len(c[0]['b'])"
+    ),
+    "pattern": ("c = re.compile('a')", "c = re.compile('ab')", "len(c.pattern)"),
+    "view of memory": ("c = memoryview(bytearray(b'a'))", "c[0] = 3", "c[0]"),
+    "context variable": (
+        "c = contextvars.ContextVar('c', default=1)", "c = contextvars.ContextVar('c', default=2)", "c.get()"
+    ),
+    "weights of a captured module": (
+        "torch.manual_seed(0)\nc = nn.Linear(2, 2)", "torch.manual_seed(1)\nc = nn.Linear(2, 2)", "c.weight[0, 0]"
+    ),
+    "captured parameter": ("c = nn.Parameter(torch.ones(1))", "c.data.mul_(2)", "c"),
+    "deep list": (
+        "def deep(x):\n    for _ in range(3000):\n        x = [x]\n    return x\nc = deep(1)", "c = deep(2)", "len(c)"
+    ),
+    "linked objects": (
+        "class Node:\n    def __init__(self, number, after):\n        self.number, self.after = number, after\n"
+        "c = last = Node(0, None)\nfor number in range(1, 999):\n    c = Node(number, c)",
+        "last.number = -1", "c.number",
+    ),
+    "private slot": (
+        "class Slots:\n    __slots__ = ('__a',)\n    def __init__(self, a):\n        self.__a = a\nc = Slots(1)",
+        "c = Slots(2)", "c is None",
+    ),
+    "name by its text": ("NUMBER = 1", "NUMBER = 2", "globals()['NUMBER']"),
+    "object with the name of its class": (
+        "class c:\n    def __init__(self):\n        self.number = 1\nc = c()", "c.number = 2", "c.number"
+    ),
+    "gradient of a function": (
+        "class Twice(torch.autograd.Function):\n    @staticmethod\n    def forward(context, x):\n"
+        "        return 2 * x\n    @staticmethod\n    def backward(context, slope):\n        return SLOPE * slope\n"
+        "SLOPE = 2", "SLOPE = 3", "Twice.apply(torch.ones(()))",
+    ),
+    "table": ("c = pandas.DataFrame({'a': [1, 2]})", "c = pandas.DataFrame({'a': [1, 3]})", "c['a'][0]"),
+    "object that makes up attributes": (
+        "c = unittest.mock.MagicMock()\nNUMBER = 1", "NUMBER = 2", "NUMBER if c.option else 0"
+    ),
+    "object that fails": (
+        "class Bad(dict):\n    def items(self):\n        raise ValueError\n"
+        "    def __getattr__(self, name):\n        raise ValueError\nc = Bad()", "c = None", "c is None",
+    ),
+}  # fmt: skip
+MORE = START + "import collections, contextvars, re, unittest.mock\nimport pandas\n"
+LATER = "\nmodel = late(lambda: {})"
+
 
 @pytest.fixture(autouse=True)
 def _alone(forgetting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -275,6 +345,24 @@ def test_globals_with_the_names_of_attributes_do_not_matter() -> None:
     assert keys(notebook.run("scale = layer = forward = 2")) == before
 
 
+@pytest.mark.parametrize("kind", VALUES)
+def test_a_value_counts_although_the_first_outputs_do_not_depend_on_it(kind: str) -> None:
+    first, second, expression = VALUES[kind]
+    notebook = Notebook(MORE)
+    one = keys(notebook.run(first + LATER.format(expression)))
+    assert keys(Notebook(MORE).run(first + LATER.format(expression))) == one
+    assert not keys(notebook.run(second)) & one
+
+
+def test_another_object_does_not_count_as_a_cache_of_the_same_name() -> None:
+    notebook = Notebook()
+    remembering = "class model(Late):\n    def forward(self, meanings):\n" \
+        "        known[len(known)] = 0\n        return super().forward(meanings)"  # fmt: skip
+    one = keys(notebook.run("known = {}\n" + remembering))
+    assert not keys(notebook.run("known = {'factor': 2}")) & one
+    assert keys(notebook.run("known = {}")) == one
+
+
 def test_new_random_weights_and_a_cache_do_not_make_another_model() -> None:
     notebook = Notebook()
     assert keys(notebook.run("model = of_module()")) == keys(notebook.run("model = of_module()"))
@@ -322,6 +410,13 @@ FILES: dict[str, tuple[dict[str, str], str, str]] = {
         },
         "from package_of_mine.models import width as w", "w()",
     ),
+    "import by text": (
+        {
+            "helper.py": "import importlib\ndef width():\n    return importlib.import_module('inner').WIDTH",
+            "inner.py": "WIDTH = {}",
+        },
+        "import helper", "helper.width()",
+    ),
     "name by text": ({"helper.py": "WIDTH_0 = {}"}, "import helper", "getattr(helper, 'WIDTH' + '_0')"),
 }  # fmt: skip
 
@@ -361,6 +456,45 @@ def test_a_renamed_model_of_an_edited_plug_in_is_forgotten() -> None:
     Path("mine.py").write_text(text.replace('"Filed"', '"Other"'))
     keys("Other", plugin="mine.py")
     assert registry.find("sender", "Filed") is None
+
+
+@pytest.mark.parametrize("place", ["site-packages", "packages"])
+def test_a_class_of_a_package_is_followed_even_if_the_package_is_installed(place: str) -> None:
+    keys_of = []
+    for factor in (1, 2, 1):
+        package = Path(place, "package_of_mine")
+        package.mkdir(parents=True, exist_ok=True)
+        Path(package, "__init__.py").write_text(
+            START + f"FACTOR = {factor}  # {'same' * factor}\nmodel = late(lambda: FACTOR)\n"
+        )
+        sys.path.insert(0, place)
+        sys.modules.pop("package_of_mine", None)
+        importlib.invalidate_caches()
+        keys_of.append(keys(importlib.import_module("package_of_mine").model))
+        sys.path.remove(place)
+    assert keys_of[0] == keys_of[2]
+    assert not keys_of[0] & keys_of[1]
+
+
+def test_an_edit_of_a_loaded_file_does_not_change_the_running_code() -> None:
+    Path("helper.py").write_text("def width():\n    return 4\n")
+    notebook = Notebook()
+    one = keys(notebook.run("import helper\ndef model(*sizes):\n    return plain(*sizes, width=helper.width())"))
+    Path("helper.py").write_text("def width():\n    return 4 + 60\n")
+    assert keys(notebook.names["model"]) == one
+    importlib.reload(notebook.names["helper"])
+    assert not keys(notebook.names["model"]) & one
+
+
+def test_planning_leaves_the_generators_of_the_user_as_they_are() -> None:
+    notebook = Notebook()
+    state = random.getstate(), repr(np.random.get_state())
+    keys(
+        notebook.run(
+            "import random\ndef model(*sizes):\n    random.random(), np.random.rand()\n    return plain(*sizes)"
+        )
+    )
+    assert (random.getstate(), repr(np.random.get_state())) == state
 
 
 def test_a_module_of_the_users_program_is_not_imported_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -469,9 +603,10 @@ def test_a_behavior_has_a_tolerance() -> None:
         if json.loads(path.read_text())["versions"]["behavior"] != "00000000":
             path.unlink()
     assert keys(model, out="r") == {own_key(one) for one in records}
-    assert not same_behavior(
-        {"": {"tensors": "", "numbers": [1.0, 2.0]}}, {"": {"tensors": "", "numbers": [1.0, 2.01]}}
-    )
+    numbers = [1.0, 2.0, 3.0, 4000.0, 4000.0, 4000.0]
+    for other in ([1.0, 2.01, *numbers[2:]], [*numbers[:5], 4010.0]):
+        behaviors = ({"": {"tensors": "", "numbers": one}} for one in (numbers, other))
+        assert not same_behavior(*behaviors)
     assert record["versions"]["behavior"] == "00000000"
 
 
