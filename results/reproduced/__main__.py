@@ -53,9 +53,9 @@ class Page:
         return "-".join([self.table.replace("/", "-"), *(f"{k}-{v}" for k, v in self.settings.items())])
 
 
-GRID_REMARK = """The paper looked at the clock, every second at first and every 30 seconds at last. The stop of concat was
-rounded up to the next look, and that of each other grammar again, so models were trained past both. icy evaluates every
-50 updates, and stops all grammars at concat's number of updates."""
+GRID_REMARK = """The paper looked at the clock, every second at first and every 30 seconds at last. The stop of concat
+was rounded up to the next look, and that of each other grammar again, so models were trained past both. icy evaluates
+every 50 updates, and stops all grammars at concat's number of updates."""
 SENDERS_REMARK = f"{GRID_REMARK} The page with `check_every=400` has a wide grid of evaluations instead of looks."
 RECEIVERS_REMARK = (
     f"""{GRID_REMARK} CNN learns concat within 100 updates, so its numbers depend on the times of evaluations."""
@@ -68,7 +68,7 @@ TWENTY_REMARK = """The paper prints no errors, so its five runs are assumed to h
 evaluates 128 meanings, as icy under this preset. icy's runs of FC2L on perm all have an accuracy of 1.000 and no
 spread, so the error of an evaluation near 1, 0.0014, is used instead."""
 CLOCK_REMARK = (
-    "Here `check_every=400` rounds the stop of concat up, as the paper's looks at the clock did, but not that of the others."
+    "Here `check_every=400` rounds only the stop of concat up; the paper's looks at the clock rounded all stops up."
 )
 DRIFT_REMARK = """The paper's runs share one seed in pre-training (words, batches and initial weights), so its errors
 do not include the variance of pre-training, as icy's do. When a pair communicates well, its loss is almost 0, and
