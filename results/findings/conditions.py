@@ -131,7 +131,7 @@ def representations() -> Finding:
     alone = [f"{key[1]}s' `{g}` under {key[0].upper()} (p = {corrected[*key, g]:.3f} after it)"
              for key, found in changed.items() for g, one in found.items()
              if one.low > 1 and corrected[*key, g] >= ALPHA]  # fmt: skip
-    ours = {line[0]: f"{line[1]} models" for line in lines}
+    counts = {line[0]: f"{line[1]} models" for line in lines}
     less = [g for found in changed.values() for g, one in found.items() if one.high < 1]
     return Finding(
         supported(
@@ -157,7 +157,7 @@ def representations() -> Finding:
                 f"{side}s have larger ratios under {name.upper()} than under SOFT on "
                 + listed([f"`{g}`" for g in own]),
                 SMALL,
-                ours[f"{side}s, {name.upper()} / SOFT, {NAMES['log']}"],
+                counts[f"{side}s, {name.upper()} / SOFT, {NAMES['log']}"],
                 "times " + listed([one.text.partition(" (")[0].partition(",")[0] for one in own.values()]),
                 listed([one.text.partition("(")[2].partition(")")[0] or "a bound" for one in own.values()]),
                 "Student's t over cells, p = " + listed([f"{corrected[name, side, g]:.2g}" for g in own]),
@@ -407,7 +407,7 @@ def reproduction() -> Finding:
     table["no difference"] += " of " + table["decided"]
     table["mean difference"] = table["mean difference"].str.replace(r", \d+ rows|: \d+ rows?", "", regex=True)
     table["four tests"] = table["four tests"].str.partition(" so far")[0]
-    gap = str(table.loc[senders, "mean difference"])
+    gap, decided = str(table.loc[senders, "mean difference"]), str(table.loc[senders, "decided"])
     return Finding(
         supported(
             "p <0.001" in gap and agree[1] > agree[0] and speed.low < 0 < speed.high,
@@ -416,7 +416,7 @@ def reproduction() -> Finding:
             {int(none.sum())}; {100 * equal[none].min():.0f} to {100 * equal[none].max():.0f} % of the cells of these
             are equivalent within 20 %. One ({listed(_not_comparable(once))}) is not comparable. The accuracies of
             Perkins21's senders (table 13, preset
-            `published`, {table.loc[senders, "decided"]} cells) differ by {gap} on average.
+            `published`, {decided} cells) differ by {gap} on average.
             """,
         ),
         f"""The tests are of the number of cells without a difference (the 95 % interval of the difference contains 0),
@@ -447,7 +447,7 @@ def reproduction() -> Finding:
             Claim(
                 "icy's accuracies of senders are lower than Perkins21's (table 13)",
                 "preset `published`, checks every 50 updates",
-                f"{table.loc[senders, 'decided']} cells",
+                f"{decided} cells",
                 gap.partition(" (")[0],
                 "-",
                 f"exchanges of rows, {gap.partition('(')[2].rstrip(')')}",

@@ -259,7 +259,7 @@ class Specificity:
             if one != other
         ]
         known = [value for value in pairs if math.isfinite(value)]  # a lookup table has equal ratios
-        logs = np.log(probes.loc[survival.index])
+        logs = probes.loc[survival.index].map(math.log)
         names = list(survival.index)
         parts = [[name for name in names if name != left_out] for left_out in names]
         without = [_interaction(survival.loc[part], logs.loc[part]) for part in parts]

@@ -217,7 +217,7 @@ class Scrutiny:
         gains = [far[-1] ** 2 - own**2 for own in far[:-1]]
         place = int(np.sum(gains, axis=0).argmax())
         synth = np.array([dataset == "synth" for dataset, _ in people.conditions])
-        parts = [[i for i in range(len(synth)) if i != place], np.flatnonzero(synth)]
+        parts = [[i for i in range(len(synth)) if i != place], [i for i, is_synth in enumerate(synth) if is_synth]]
         without, of_synth = (
             [nearer(own, reference, people, joint_confidence(result), part) for own in records[:count]]
             for part in parts
