@@ -25,7 +25,7 @@ def student_interval(values: Values) -> tuple[float, float, float]:
     return float(mean), float(mean - half), float(mean + half)
 
 
-def print_estimate(estimate: Sequence[float]) -> str:
+def print_estimate(estimate: Sequence[float], digits: int = 2) -> str:
     """Format a value with its interval, such as "0.50 (0.40 to 0.60)"."""
-    value, low, high = estimate
-    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+    value, low, high = (f"{end:.{digits}f}" for end in estimate)
+    return f"{value} ({low} to {high})"

@@ -22,6 +22,7 @@ from .chance import agreement_share, combined_p, count_interval, count_p, mean_d
 USUAL_SIZE = 128  # hidden size of the papers' models
 FAR = 0.99  # a cell differs if the interval of this confidence does not contain 0
 MIN_CELLS = 5  # least number of decided cells for a verdict on the table
+SAME, DIFFERENT = "no difference found", "difference found"  # a table's verdict by four tests
 DECIDED = ("agrees", "near", "differs", "failed")
 BY_DESIGN = ("concat", "hol")  # accuracies after concat's updates: the target for concat, chance for hol
 LEFT_OUT = "concat was stopped at the target, and hol is at chance"
@@ -187,8 +188,8 @@ class Verdict:
     """Verdict on a table.
 
     Attributes:
-        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells" if fewer than five cells are
-            decided; "undecided" if none is decided; or "not measured".
+        word: "no difference found" or "difference found" by the tests of `of`; "too few cells" if fewer than five cells
+            are decided; "undecided" if none is decided; "no result" if all failed; "not comparable"; or "not measured".
         cells: number of cells.
         measured: number of cells that have a result, or that failed.
         by_design: number of measured cells that agree by design. All following attributes leave them out.
@@ -245,10 +246,11 @@ class Verdict:
     def of(cls, cells: pd.DataFrame, rows: Sequence[str] = ROW) -> Verdict:
         """Return the verdict on a table from its cells.
 
-        Undecided cells and cells that agree by design do not count. "reproduced" means that at least five cells are
-        compared, that none failed, and that none of four tests is significant at 5 %: of the number of cells that
-        agree, of the furthest cell (Bonferroni), of all distances together (Fisher 1925, Brown 1975), and of the mean
-        signed difference.
+        Undecided cells and cells that agree by design do not count. "no difference found" means that at least five
+        cells are compared, that none failed, and that none of four tests is significant at 5 %: of the number of cells
+        that agree, of the furthest cell (Bonferroni), of all distances together (Fisher 1925, Brown 1975), and of the
+        mean signed difference. Few seeds find few differences, so `equivalent` counts the cells that are shown to be
+        near.
 
         Args:
             cells: cells of `judge_cells`.
@@ -272,7 +274,7 @@ class Verdict:
         passed = _passed(known, [count_p(agree, shares, of_rows), together, shift_p])
         mean = float(np.mean(gaps)) if some else math.nan
         return cls(
-            word=_word(len(known), agree, failed, sum(undecided.values()), passed),
+            word=_word(len(known), failed, sum(undecided.values()), passed),
             cells=len(cells),
             measured=len(measured),
             by_design=int(left_out.sum()),
@@ -301,7 +303,7 @@ class Verdict:
     @property
     def phrase(self) -> str:
         """`word`, with "so far" if only a part of the table was measured."""
-        if self.word in ("not measured", "undecided", "too few cells"):
+        if self.word not in (SAME, DIFFERENT):
             return self.word
         if self.decided + self.by_design == self.cells:
             return self.word
@@ -365,18 +367,13 @@ class Verdict:
         return text
 
 
-def _word(known: int, agree: int, failed: int, undecided: int, passed: bool) -> str:
+def _word(known: int, failed: int, undecided: int, passed: bool) -> str:
     """Return `Verdict.word` from the numbers of cells and the outcome of the tests."""
-    decided = known + failed
     if not known:
-        if undecided:
-            return "undecided"
-        return "not reproduced" if failed >= MIN_CELLS else "too few cells" if failed else "not measured"
-    if decided < MIN_CELLS:
+        return "undecided" if undecided else "no result" if failed else "not measured"
+    if known + failed < MIN_CELLS:
         return "too few cells"
-    if passed and not failed:
-        return "reproduced"
-    return "reproduced in part" if agree >= decided / 2 else "not reproduced"
+    return SAME if passed and not failed else DIFFERENT
 
 
 def _passed(known: pd.DataFrame, tests: Sequence[float]) -> bool:

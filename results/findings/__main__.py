@@ -1,12 +1,13 @@
 """Findings from icy's records, with intervals and limits: `python -m results.findings [--train]`.
 
-Writes findings.md, a page of the documentation, and its pictures, from the atlas that comes with icy, from
+Writes findings.md and claims.md, pages of the documentation, and pictures, from the atlas that comes with icy, from
 results/reproduced, results/games, results/iterated, results/search and the records of generalise.toml. --train trains
 missing rows of generalise.toml.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from results.pages import RecordFolder, describe_packs, fill_template, read_opti
 from results.search.__main__ import PEOPLE
 from results.search.__main__ import RECORDS as SEARCHES
 
-PAGE = HERE / "findings.md"
+PAGE, CLAIMS = HERE / "findings.md", HERE / "claims.md"
 SWEEP = HERE / "generalise.toml"
 RECORDS = RecordFolder(HERE)
 PACKS = (
@@ -45,6 +46,16 @@ def page(findings_by_name: Mapping[str, Finding]) -> str:
     return fill_template(PAGE, records=describe_packs(*PACKS), **in_a_line)
 
 
+def claims_page(findings_by_name: Mapping[str, Finding]) -> str:
+    """Return the text of the page of claims: a row per claim, with the command of its section of findings.md."""
+    template = PAGE.with_suffix(".template.md").read_text(encoding="utf-8")
+    commands = dict(re.findall(r"\{(\w+)\.result\}.*?```sh\n(.+?)\n```", template, re.DOTALL))
+    rows = [claim.row(commands[name]) for name, one in findings_by_name.items() for claim in one.claims]
+    heads = ["claim", "setting", "n", "number", "interval", "test", "corrected for", "command", "verdict"]
+    lines = [heads, ["---"] * len(heads), *rows]  # cells have Markdown, so they are not escaped
+    return fill_template(CLAIMS, table="\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+
 def main(words: Sequence[str] | None = None) -> None:
     options = read_options(
         __doc__,
@@ -60,6 +71,7 @@ def main(words: Sequence[str] | None = None) -> None:
         if one.figure is not None:
             one.figure.savefig(PAGE.with_name(f"findings-{name}.png"), dpi=160)
     PAGE.write_text(page(found))
+    CLAIMS.write_text(claims_page(found))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from results.findings.finding import (
     ALL_GRAMMARS,
     HERE,
     LEARNED,
+    Claim,
     Finding,
     components,
     concordance,
@@ -49,6 +50,7 @@ from results.findings.finding import (
     measure,
     spread,
     supported,
+    verdict_of,
 )
 
 BUDGET = HERE.parent / "atlas" / "budget.parquet"
@@ -105,6 +107,19 @@ def families() -> Finding:
         more,
         markdown_table(["family", "models", "concat", *columns], lines),
         pictures.by_family(ratios, updates),
+        (
+            Claim(
+                "two fully connected senders have larger ratios on `shufdet` than all other senders",
+                f"{LARGE}, SOFT",
+                f"2 and {len(rest)} senders, 3 seeds",
+                f"{mean_of(plain, 'shufdet')} against {mean_of(rest, 'shufdet').text.partition(' ')[0]}",
+                f"of the others {mean_of(rest, 'shufdet').text.partition('(')[2].rstrip(')')}",
+                "each of the two is above each of the others",
+                "-",
+                "shown",
+                "for these two models, with one width and learning rate; no interval for a family of two",
+            ),
+        ),
     )
 
 
@@ -181,7 +196,8 @@ def sides() -> Finding:
         and not above(SMALL, "log", *SIDES[::-1], "rot"),
         f"""
         The same after a budget: accuracies on `rot` of {both("value", "rot")}, on `proj` of {both("value", "proj")}. At
-        {SMALL} the sides do not differ significantly on `rot`. Senders are measured by tokens and receivers by
+        {SMALL} it is unknown whether the sides differ on `rot` (senders {found[SMALL, "log", "sender", "rot"]},
+        receivers {found[SMALL, "log", "receiver", "rot"]}). Senders are measured by tokens and receivers by
         attributes, and chance differs, so a target of 80 % is not the same for both. In the mixed model, cell,
         architecture, model and seed (language) are random effects and cut runs are censored; "-": more than a third of
         the runs were cut.
@@ -191,6 +207,29 @@ def sides() -> Finding:
         result,
         more,
         markdown_table(["recurrent and hierarchical", "models", *LEARNED], lines),
+        claims=tuple(
+            Claim(
+                f"`{grammar}` is harder for {worse}s than for {other}s, relative to `concat`",
+                f"{LARGE}, SOFT, recurrent and hierarchical",
+                f"{count[0]} senders, {count[1]} receivers",
+                " and ".join(str(one).partition(" (")[0] for one in pair),
+                " and ".join(str(one).partition("(")[2].rstrip(")") or str(one) for one in pair),
+                test,
+                f"no; {len(LEARNED)} grammars",
+                "shown",
+                "three languages, and targets that are not equally far above chance",
+            )
+            for grammar, worse, other, test, pair in (
+                ("rot", "sender", "receiver", "separate intervals, mixed model", [mixed[s, "rot"] for s in SIDES]),
+                (
+                    "proj",
+                    "receiver",
+                    "sender",
+                    "separate intervals, cells as clusters",
+                    [found[LARGE, "log", s, "proj"] for s in SIDES],
+                ),
+            )
+        ),
     )
 
 
@@ -210,6 +249,7 @@ def order() -> Finding:
                 right, count = int((part.values[easy] < part.values[hard])[known].sum()), int(known.sum())
                 p = float(scipy.stats.binomtest(right, count).pvalue)
                 orders.setdefault(lines[-1][0], []).append((hard, right, count, p))
+    pair = next(of for of in orders[f"senders, {LARGE}"] if of[0] == "pairsum")
     corrected = iter(holm([p for of in orders.values() for *_, p in of]))
     for line in lines:
         for hard, right, count, _ in orders[line[0]]:
@@ -228,10 +268,34 @@ def order() -> Finding:
             """Much of this is that `perm` is easy and `hol` is hard, so there is also W of the other four grammars.
             In brackets: the smallest W if the models of one cell are left out. After each grammar: the number of models
             for which it is harder than the grammar before, of the models with a known order; "?": not significant even
-            if models were independent (sign test, Holm). So it is open whether `rot` or `pairsum` is harder for
-            senders.""",
+            if models were independent (sign test, Holm). So it is unknown whether `rot` or `pairsum` is harder
+            for senders.""",
         ),
         markdown_table(["", "models", "W", f"W of {listed(middle)}", "from easy to hard, by geometric means"], lines),
+        claims=(
+            Claim(
+                "models of a side agree on the order of the grammars",
+                f"{LARGE} and {SMALL}, SOFT",
+                f"{spread([len(t.side(s)) for t in tables.values() for s in SIDES])} models",
+                f"W {spread(ws, '{:.2f}')}, of the middle four grammars "
+                + spread((float(x[3].split()[0]) for x in lines), "{:.2f}"),
+                f"without any one cell at least {min(float(x[3].split('(')[1].rstrip(')')) for x in lines):.2f}",
+                "Kendall's W",
+                "-",
+                "shown",
+                "much of it is that `perm` is easy and `hol` hard",
+            ),
+            Claim(
+                "`pairsum` is harder than `rot` for senders",
+                f"{LARGE}, SOFT",
+                f"{pair[2]} senders",
+                f"{pair[1]} of {pair[2]}",
+                "{:.2f} to {:.2f} of senders".format(*scipy.stats.binomtest(pair[1], pair[2]).proportion_ci()),
+                f"sign test, p = {pair[3]:.2f}",
+                "Holm, all neighbors in the orders",
+                "unknown",
+            ),
+        ),
     )
 
 
@@ -268,8 +332,8 @@ def cells() -> Finding:
             f"""
             Of {len(ARCHITECTURES)} recurrent senders ({listed(ARCHITECTURES)}) with {len(CELLS)} cells each
             ({listed(CELLS)}) at {LARGE}, the cell explains {span(first, "cell")} of the variance of log ratios and the
-            architecture {span(first, "architecture")}. With four of each, the difference is not significant: of
-            {len(tests)} F tests of cell against architecture, the smallest p is {min(tests):.2f}, and
+            architecture {span(first, "architecture")}. With four of each, it is not shown that the cell explains more:
+            of {len(tests)} F tests of cell against architecture, the smallest p is {min(tests):.2f}, and
             {min(corrected):.2f} after Holm's correction.
             """,
         ),
@@ -279,6 +343,18 @@ def cells() -> Finding:
         {100 * MOST_CUT:.0f} % of the models are left out; other cut runs count as they are.""",
         markdown_table(["", "grammar", *names, "p of F(3, 3)"], lines),
         pictures.stacked(shares),
+        (
+            Claim(
+                "the cell of a recurrent sender matters more than the architecture around it",
+                f"{LARGE} and {SMALL}, SOFT",
+                "4 architectures with 4 cells",
+                f"{span(first, 'cell')} against {span(first, 'architecture')} of the variance at {LARGE}",
+                "-",
+                f"F(3, 3), smallest p = {min(tests):.2f}",
+                f"Holm, {len(tests)} tests: {min(corrected):.2f}",
+                verdict_of(min(corrected), min(tests)),
+            ),
+        ),
     )
 
 
@@ -295,22 +371,34 @@ def hierarchy() -> Finding:
         counts = [len(_pairs(tables[space, "log"], deep, flat)) for space in (LARGE, SMALL)]
         lines.append([f"{deep} / {flat}", " and ".join(map(str, counts)), *map(str, found.values())])
         drawn[f"{deep} / {flat}"] = tables[LARGE, "log"], _pairs(tables[LARGE, "log"], deep, flat)
+    senders = [(deep, flat) for deep, flat in HIERARCHIES if deep != "Hier"]
+    pairs = [pair for names in senders for pair in _pairs(tables[LARGE, "log"], *names)]
+    pooled = {column: quotient_of(tables[LARGE, column], tables[LARGE, column], "shufdet", pairs)
+              for column in ("log", "updates")}  # fmt: skip
+    values = tables[LARGE, "log"].values["shufdet"]
+    lower = sum(bool(values[one] < values[other]) for one, other in pairs)
+    first, second = holm([pooled["log"].p, pooled["updates"].p])
     ratio, updates, accuracy, small, _ = ([gaps[deep][key] for deep, _ in HIERARCHIES] for key in columns)
     return Finding(
         supported(
-            all(one.low < 1 < one.high for one in ratio) and all(one.low < 0 < one.high for one in accuracy),
+            pooled["log"].low < 1 < pooled["log"].high
+            and pooled["updates"].high < 1
+            and lower == len(pairs)
+            and all(one.low < 0 < one.high for one in accuracy),
             f"""
-            At {LARGE} (words of four tokens, three seeds), networks with a hierarchy of words and tokens (HU-RNN) and
-            networks of the same 4 cells without a hierarchy do not differ significantly in the ratio of `shufdet`
-            (HierZero {ratio[0]} times RNNZero's, HierAutoReg {ratio[1]} times RNNAutoReg's, Hier {ratio[2]} times
-            RNN1L's), or in accuracy after a budget.
+            At {LARGE} (words of four tokens, three seeds), senders with a hierarchy of words and tokens (HU-RNN) have
+            lower ratios on `shufdet` than senders of the same 4 cells without a hierarchy in {lower} of {len(pairs)}
+            pairs: {pooled["log"]} times over cells, so the difference is unknown, and updates of {pooled["updates"]}
+            times.
             """,
         ),
         supported(
             updates[0].high < 1 and small[2].low > 1,
             f"""
-            In updates, HierZero learns `shufdet` faster ({updates[0]} times), which is not significant relative to
-            `concat`; at {SMALL} (words of two tokens) Hier, a receiver, has a larger ratio ({small[2]} times). Icy22
+            One by one, HierZero has {ratio[0]} times RNNZero's ratio, HierAutoReg {ratio[1]} times RNNAutoReg's, and
+            the receiver Hier {ratio[2]} times RNN1L's. Accuracy after a budget is unknown, too (differences of
+            {accuracy[0]}, {accuracy[1]} and {accuracy[2]}). At {SMALL} (words of two tokens)
+            Hier has a larger ratio ({small[2]} times). Icy22
             designed HU-RNN to make shuffled words easier to learn; `icy reproduce icy22/table6` measures the
             paper's own table. The figure has the other grammars.
             """,
@@ -320,6 +408,20 @@ def hierarchy() -> Finding:
             lines,
         ),
         pictures.factors(drawn, LEARNED, "quotient of ratios at 5x10 (dots: cells; hollow: a bound)"),
+        tuple(
+            Claim(
+                f"a hierarchy lowers a sender's {what} on `shufdet`",
+                f"{LARGE}, SOFT",
+                f"{len(pairs)} pairs in 4 cells",
+                f"{pooled[column].text.partition(' ')[0]} times",
+                pooled[column].text.partition("(")[2].rstrip(")"),
+                f"Student's t over cells, p = {pooled[column].p:.2f}",
+                f"Holm, 2 measures: {p:.2f}",
+                verdict_of(p, pooled[column].p),
+                "" if column == "log" else "in updates, not relative to `concat`",
+            )
+            for column, what, p in (("log", "ratio", first), ("updates", "updates", second))
+        ),
     )
 
 
@@ -355,12 +457,25 @@ def shufdet() -> Finding:
             len(above) == 2 and strongest in above,
             f"""
             Models with larger ratios on one grammar have larger ratios on `shufdet` in {len(above)} of {len(found)}
-            cases ({listed([f"{name}, {one.correlation}" for name, one in above.items()])}); no other correlation is
-            significantly above 0.
+            cases ({listed([f"{name}, {one.correlation}" for name, one in above.items()])}), not corrected for
+            {len(found)} correlations. The others are unknown: their intervals contain 0 and reach
+            {max(one.correlation.high for name, one in found.items() if name not in above):+.2f}.
             """,
         ),
         f"""Ratios of the same seed share a `concat` run: with the same seeds, {strongest} correlates by
         {shared.same_seeds:+.2f}, not {shared.correlation.value:+.2f}.""",
         markdown_table(["", "models in cells", "reliability of `shufdet`", *rest], lines),
         pictures.by_grammar(drawn, rest, f"ratio at {SMALL}, seed {first}", f"ratio on shufdet, seed {second}"),
+        (
+            Claim(
+                f"models with larger ratios on {listed(list(above))} have larger ratios on `shufdet`",
+                f"{SMALL}, SOFT",
+                listed([f"{one.models} models" for one in above.values()]),
+                listed([f"{one.correlation.value:+.2f}" for one in above.values()]),
+                listed([f"{one.correlation.low:+.2f} to {one.correlation.high:+.2f}" for one in above.values()]),
+                "correlation over models, jackknife over cells",
+                f"no; {len(found)} correlations",
+                "not shown",
+            ),
+        ),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+import scipy
 
 import icy
 from icy.analysis import style
@@ -142,11 +143,14 @@ class Estimate:
         text: text for tables.
         low: lower end of the interval; NaN if unknown.
         high: upper end.
+        p: p-value of a mean of 1 of ratios (0 of differences), two-sided, with cells as clusters; of a bound, with cut
+            runs at their cut. NaN if unknown.
     """
 
     text: str
     low: float = np.nan
     high: float = np.nan
+    p: float = np.nan
 
     def __str__(self) -> str:
         return self.text
@@ -218,7 +222,7 @@ def quotient_of(
     gaps, ways = pd.Series(values, index)[known], pd.Series(cut - their_cut, index)[known]
     found = estimate(gaps, ways, log, "" if log else "+")
     few = "" if known.all() or found.text == "-" else f", {known.sum()} of {len(known)}"
-    return Estimate(found.text + few, found.low, found.high)
+    return replace(found, text=found.text + few)
 
 
 def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, sign: str = "") -> Estimate:
@@ -242,14 +246,18 @@ def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, s
     if len(values) <= LISTED:
         pairs = zip(map(back, values), ways, strict=True)
         return Estimate(listed([f"{text(value)}{'†' if way else ''}" for value, way in pairs]) or "-")
-    mean, low, high = map(back, over_cells(values))
+    mean, low, high = over_cells(values)
+    freedom = values.groupby([cluster_of(str(name)) for name in values.index]).ngroups - 1
+    error = (high - low) / 2 / student(freedom) if freedom else np.nan
+    p = 2 * float(scipy.stats.t.sf(abs(mean) / error, freedom)) if error else np.nan
+    mean, low, high = map(back, (mean, low, high))
     if 1 in set(ways) and -1 in set(ways):
         return Estimate("-")
     if 1 in set(ways):
-        return Estimate(f"> {text(low)}", low, np.inf)
+        return Estimate(f"> {text(low)}", low, np.inf, p)
     if -1 in set(ways):
-        return Estimate(f"< {text(high)}", -np.inf, high)
-    return Estimate(f"{text(mean)} ({text(low)} to {text(high)})", low, high)
+        return Estimate(f"< {text(high)}", -np.inf, high, p)
+    return Estimate(f"{text(mean)} ({text(low)} to {text(high)})", low, high, p)
 
 
 def across(one: Table, other: Table, grammar: str, other_grammar: str | None = None) -> AcrossModels | None:

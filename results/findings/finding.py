@@ -15,13 +15,59 @@ from numpy.typing import NDArray
 from results.findings.data import GRAMMARS, Table, mean_of, probes
 
 HERE = Path(__file__).parent
+ALPHA = 0.05
 ALL_GRAMMARS = ("concat", *GRAMMARS)
 LEARNED = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # no model learns `hol` at 5x10 before the cap
 
 
+VERDICTS = ("shown", "not shown", "unknown")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A row of the page of claims, as text.
+
+    Attributes:
+        claim: what is claimed.
+        setting: space, words, and protocol.
+        n: numbers of models, cells, or runs.
+        number: the estimate.
+        interval: its interval, of 95 % unless `test` says otherwise.
+        test: how the interval or the p-value was made.
+        corrected: for how many tests the verdict is corrected.
+        verdict: one of VERDICTS.
+        reason: why, or what limits it.
+    """
+
+    claim: str
+    setting: str
+    n: str
+    number: str
+    interval: str
+    test: str
+    corrected: str
+    verdict: str
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the verdict."""
+        assert self.verdict in VERDICTS, f"{self.claim}: '{self.verdict}' is not a verdict."
+
+    def row(self, command: str) -> list[str]:
+        """Return the row of the table, with the command that shows the records."""
+        verdict = f"**{self.verdict}**" + (f": {self.reason}" if self.reason else "")
+        parts = (self.claim, self.setting, self.n, self.number, self.interval, self.test, self.corrected)
+        return [" ".join(part.split()) for part in (*parts, f"`{command}`", verdict)]
+
+
+def verdict_of(p: float, alone: float) -> str:
+    """Return the verdict of a test: by its corrected p-value, and by its p-value alone."""
+    return "shown" if p < ALPHA else "not shown" if alone < ALPHA else "unknown"
+
+
 @dataclass(frozen=True)
 class Finding:
-    """A finding: the result in a sentence, further remarks, and the evidence.
+    """A finding: the result in a sentence, further remarks, the evidence, and its claims.
 
     The template of the page has the topic, a command that shows the records, and conditions that would overturn the
     result.
@@ -31,6 +77,7 @@ class Finding:
     more: str
     table: str
     figure: Figure | None = None
+    claims: tuple[Claim, ...] = ()
 
 
 class UnsupportedError(ValueError):

@@ -11,10 +11,12 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 import icy
 from icy.analysis.chains import generations, with_noise
@@ -22,10 +24,13 @@ from icy.analysis.correlations import WithinOrder, across_models, rank_correlati
 from icy.analysis.emergence import probed_senders, sender_bias
 from icy.analysis.plots.chain_plots import chain_curves, chain_paths
 from icy.core.errors import IncompatibleError
+from icy.core.streams import stream
 from icy.core.text import listed, markdown_table
 from icy.experiments.results import ProbeResult
 from icy.grammars import make_language
+from icy.languages.language import Language
 from icy.metrics import nearest_grammar
+from icy.records.kinds import points_of
 from icy.records.load import long_of
 from icy.records.long_table import options_of
 from results.estimates import print_estimate, student_interval
@@ -39,6 +44,7 @@ MIDDLE = ("perm", "shufdet", "proj", "rot", "pairsum")  # grammars with a ratio 
 POSITIONAL = ("concat", "perm")
 EASY = ("perm", "shufdet")
 NOISES = (0.0, 0.1, 0.3)
+RULES = ((1, 1), (2, 1), (10, 2), (20, 2))  # numbers of systematic errors, and values that each of them needs
 KNOWN_SEEDS = range(1000, 1020)
 SIZES = ("4x5", 4, 3)  # meanings, V, w
 REACHED = 0.9  # least share of learners at the target in a strict analysis
@@ -61,6 +67,42 @@ def known_origin() -> str:
             own = np.mean([one.agreement[origin] for one in found])
             lines.append([f"{noise:g}", origin, *(str(counts[name] or "") for name in GRAMMARS), f"{own:.2f}"])
     return markdown_table(["noise", "origin", *GRAMMARS, "agreement with the origin"], lines)
+
+
+def with_rules(language: Language, rules: int, values: int, seed: int) -> Language:
+    """Return a language with systematic errors: rules that change one token of one attribute's word.
+
+    Args:
+        language: the language.
+        rules: number of rules.
+        values: number of values of other attributes that a meaning needs for a rule to apply.
+        seed: seed of the rules.
+    """
+    generator, messages, meanings = stream(seed, "rules"), np.array(language.messages), np.asarray(language.meanings)
+    attributes = meanings.shape[1]
+    length = messages.shape[1] // attributes
+    for _ in range(rules):
+        *given, target = generator.permutation(attributes)[: values + 1]
+        needed = generator.integers(meanings.max(0)[given] + 1)
+        applies, place = (meanings[:, given] == needed).all(1), target * length + generator.integers(length)
+        messages[applies, place] = (messages[applies, place] + 1) % language.vocab_size
+    return replace(language, messages=messages)
+
+
+def known_errors() -> str:
+    """Return the nearest grammars of languages of concat with systematic errors, as a table."""
+    lines = []
+    for rules, values in RULES:
+        pairs = [
+            (language, with_rules(language, rules, values, seed))
+            for seed in KNOWN_SEEDS
+            for language in [make_language("concat", *SIZES, seed)]
+        ]
+        changed = np.mean([(one.messages != other.messages).mean() for one, other in pairs])
+        counts = Counter(nearest_grammar(other).grammar for _, other in pairs)
+        kind = "a value of one attribute" if values == 1 else "values of two attributes"
+        lines.append([f"{rules}", kind, f"{100 * changed:.1f} %", *(str(counts[name] or "") for name in GRAMMARS)])
+    return markdown_table(["rules", "a rule applies to", "tokens changed", *GRAMMARS], lines)
 
 
 # -- chains ------------------------------------------------------------------------------------------------------------
@@ -178,6 +220,95 @@ def holistic_text(table: pd.DataFrame) -> str:
     return "\n\n".join([text, more if len(shared) >= FEWEST else few])
 
 
+@dataclass(frozen=True)
+class Specificity:
+    """Whether survival shows a bias that belongs to the sender, not only to the grammars.
+
+    Attributes:
+        held_out: for each sender, Spearman's correlation over grammars of survival with the accuracy of the same
+            learners on meanings that they did not see.
+        foreign: median correlation of a sender's survival with another sender's ratio.
+        pairs: number of these pairs of senders.
+        share: share of the variance of survival that is the interaction of sender and grammar.
+        interaction: correlation of the interactions of survival and of log ratios.
+        without: the same if one sender is left out: the smallest and the largest value.
+    """
+
+    held_out: list[float]
+    foreign: float
+    pairs: int
+    share: float
+    interaction: float
+    without: tuple[float, float]
+
+    @classmethod
+    def of(cls, done: ProbeResult, survival: pd.DataFrame, probes: pd.DataFrame) -> Specificity:
+        """Compute them from chains, means of survival, and ratios: a row per sender, a column per grammar."""
+        rows = [
+            (name_of(record["model"]), record["grammar"], dict(zip(points_of(record), point, strict=True)))
+            for record in done.records
+            for point in record["curve"][1:]
+        ]
+        unseen = pd.DataFrame([(*names, point["unseen_accuracy"]) for *names, point in rows], columns=["m", "g", "a"])
+        means = unseen.pivot_table(index="m", columns="g", values="a")[list(survival)]
+        own = [rank_correlation(means.loc[name], survival.loc[name]).value for name in survival.index]
+        pairs = [
+            rank_correlation(survival.loc[one], probes.loc[other]).value
+            for one in survival.index
+            for other in probes.index
+            if one != other
+        ]
+        known = [value for value in pairs if math.isfinite(value)]  # a lookup table has equal ratios
+        logs = probes.loc[survival.index].map(math.log)
+        names = list(survival.index)
+        parts = [[name for name in names if name != left_out] for left_out in names]
+        without = [_interaction(survival.loc[part], logs.loc[part]) for part in parts]
+        spread = (survival - survival.to_numpy().mean()).to_numpy()
+        return cls(
+            held_out=own,
+            foreign=float(np.median(known)),
+            pairs=len(known),
+            share=float((_centred(survival) ** 2).sum() / (spread**2).sum()),
+            interaction=_interaction(survival, logs),
+            without=(min(without), max(without)),
+        )
+
+    @property
+    def text(self) -> str:
+        """The numbers in sentences.
+
+        Raises:
+            AssertionError: the records show a bias that belongs to the sender.
+        """
+        assert self.without[0] < 0 < self.without[1], "The interactions agree in sign: change the sentences."
+        assert self.foreign < -0.5, "The ratios of other senders do not predict survival: change the sentences."
+        return (
+            "There is no evidence yet of a bias that belongs to the sender. The ratios of other senders predict "
+            f"survival as well (median {self.foreign:+.2f} over {self.pairs} pairs of senders), and survival has the "
+            "order of the same learners' accuracy on meanings that they did not see (correlations of "
+            f"{min(self.held_out):+.2f} to {max(self.held_out):+.2f}). The interaction of sender and grammar is "
+            f"{100 * self.share:.0f} % of the variance of survival. Its correlation with that of the log ratio is "
+            f"{self.interaction:+.2f}, and {self.without[0]:+.2f} to {self.without[1]:+.2f} if one sender is left out: "
+            "unknown."
+        )
+
+
+def _centred(table: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the interaction of rows and columns: a table without the means of its rows and columns."""
+    values = table.to_numpy(float)
+    return np.asarray(values - values.mean(0) - values.mean(1)[:, None] + values.mean())
+
+
+def _interaction(one: pd.DataFrame, other: pd.DataFrame) -> float:
+    """Return Pearson's correlation of two tables' interactions."""
+    return float(np.corrcoef(_centred(one).ravel(), _centred(other).ravel())[0, 1])
+
+
+def specificity(done: ProbeResult, survival: pd.DataFrame) -> Specificity:
+    """Return the `Specificity` of chains."""
+    return Specificity.of(done, survival[list(MIDDLE)], means_of(ratios(), "value")[list(MIDDLE)])
+
+
 def nearest_text(table: pd.DataFrame) -> str:
     """Return where chains end: counts of nearest grammars of the last languages, by first grammar."""
     ends = table[table["generation"].eq(table["generation"].max())]
@@ -187,7 +318,11 @@ def nearest_text(table: pd.DataFrame) -> str:
         counts, positional = Counter(own), own.isin(POSITIONAL).mean()
         stays = own.eq(first).mean()
         lines.append([first, *(str(counts[name] or "") for name in GRAMMARS), f"{stays:.2f}", f"{positional:.2f}"])
-    return markdown_table(["first language", *GRAMMARS, "ends where it began", "concat or perm"], lines)
+    share = f"{ends['nearest'].eq('proj').sum()} of {len(ends)} chains end nearest to `proj`."
+    caution = """This does not show that languages move towards it: `proj` contains `concat`, and a few systematic
+errors make `proj` the nearest grammar of a language of `concat` (see the table of rules above)."""
+    table_ = markdown_table(["first language", *GRAMMARS, "ends where it began", "concat or perm"], lines)
+    return f"{table_}\n\n{share} {caution}"
 
 
 def reached_text(long: pd.DataFrame) -> tuple[str, set[str]]:
@@ -216,6 +351,7 @@ def stage_text(name: str, share: str, done: ProbeResult) -> str:
         "### 1. Within a sender",
         within_text(survival, "survival"),
         *(["Only senders at the target:", within_text(strict, "survival")] if 0 < len(strict) < len(survival) else []),
+        *([specificity(done, survival).text] if len(survival) >= FEWEST else []),
         "### 2. Across senders",
         across_text(long),
         "### 3. Holistic languages",
@@ -268,6 +404,7 @@ def page(results: dict[str, ProbeResult]) -> str:
         version=describe_version(),
         seeds=len(KNOWN_SEEDS),
         known=known_origin(),
+        errors=known_errors(),
         results="\n\n".join(stage_text(*section) for section in sections.values()),
     )
 

@@ -51,7 +51,7 @@ def page(results: dict[str, ProbeResult]) -> str:
 def published_cells(result: ProbeResult) -> str:
     """Return a table of a sweep's results next to the cells of metarg22/listener with the same schedule."""
     printed = published("metarg22/listener").set_index(["shots", "samples"])
-    rows, below = [], []
+    rows, below, gaps = [], [], []
     for record in sorted(result.records, key=lambda r: (r["shots"], r["samples"])):
         cell = printed.loc[record["shots"], record["samples"]]
         rows.append(
@@ -66,6 +66,7 @@ def published_cells(result: ProbeResult) -> str:
                 f"{cell['observations']:,}",
             ]
         )
+        gaps.append(float(cell["mean"]) - 100 * record["floor"])
         if record["accuracy"] <= record["floor"]:
             below.append(f"S = {record['shots']}, O = {record['samples']}")
     heads = ["S", "O", "query, %", "updates", "observations", "never listening, %", "LSTM, %", "LSTM's observations"]
@@ -73,8 +74,12 @@ def published_cells(result: ProbeResult) -> str:
     note = (
         f"Where never listening scores at least as much ({games}), the accuracy does not show that messages are read. "
     )
+    above = [gap for gap in gaps if gap > 0]
+    note = note if below else ""
+    note += f"The published LSTMs are below never listening in {len(gaps) - len(above)} of {len(gaps)} cells"
+    note += f", and at most {max(above):.1f} points above it in {len(above)}. " if above else ". "
     table = markdown_table(heads, rows, numbers=range(8))
-    return fill_template(HERE / "published-cells.md", below=note if below else "", table=table).strip()
+    return fill_template(HERE / "published-cells.md", below=note, table=table).strip()
 
 
 def draw(results: dict[str, ProbeResult]) -> None:

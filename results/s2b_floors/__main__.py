@@ -17,6 +17,7 @@ from icy.analysis.literature.catalogue import published
 from icy.analysis.style import legend, panels, tidy
 from icy.core.text import markdown_table
 from icy.s2b import evaluate
+from icy.s2b.evaluation import NEVER_LISTENING
 from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).with_name("s2b-floors.md")
@@ -26,7 +27,7 @@ SCHEDULES: Mapping[str, Mapping[str, Any]] = {
     "papers": {"query_of": "speaker"},
     "near32": {"compat": "near32"},
 }
-DEAF = ("novelty", "novelty-meaning", "order")
+DEAF = (*NEVER_LISTENING, "always-yes")
 HEARING = ("nearest", "binding")
 SPACES: Mapping[str, Mapping[str, Any]] = {
     "2-3": {"most": 3},
@@ -76,7 +77,7 @@ def page(scores: pd.DataFrame) -> str:
         table = wide.pivot(index=index, columns="listener", values="text")[[*DEAF, *HEARING]]
         table = table.reindex(pd.MultiIndex.from_tuples(list(cells()), names=index))
         rows = [[*key, *row] for key, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
-        tables[schedule] = markdown_table(["values", "S", "O", *DEAF, *HEARING], rows, range(1, 8))
+        tables[schedule] = markdown_table(["values", "S", "O", *DEAF, *HEARING], rows, range(1, 9))
     return fill_template(
         PAGE,
         versions=scores["versions"].iloc[0],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -82,33 +83,47 @@ def factor(own: Sequence[Record], other: Sequence[Record], result: SearchResult,
 
 
 def nearer(
-    own: Sequence[Record], other: Sequence[Record], people: PeopleAccuracies, confidence: float = CONFIDENCE
+    own: Sequence[Record],
+    other: Sequence[Record],
+    people: PeopleAccuracies,
+    confidence: float = CONFIDENCE,
+    places: Sequence[int] | None = None,
 ) -> tuple[float, float, float]:
     """Return how much smaller the distance of one network to people is than that of another, with its interval.
 
-    Both networks played the same games. The interval is a bootstrap of the games and of people.
+    Both networks played the same games. The interval is a bootstrap of the games and of people. `places` are the
+    conditions that count; None for all.
     """
     both = [accuracies_of(records, people) for records in (own, other)]
+    which = list(range(len(people.conditions)) if places is None else places)
     games = len(both[0])
     times = stream(0, "networks").multinomial(games, [1 / games] * games, size=len(people.draws))
-    distances = [rms(times @ one / games - people.draws) for one in both]
-    middle = rms(both[1].mean(0) - people.means) - rms(both[0].mean(0) - people.means)
+    distances = [rms((times @ one / games - people.draws)[:, which]) for one in both]
+    first, second = (rms((one.mean(0) - people.means)[which]) for one in both)
+    middle = second - first
     low, high = np.quantile(distances[1] - distances[0], [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(middle), float(low), float(high)
 
 
-def nearer_to_the_other_half(result: SearchResult, records: Measurements) -> tuple[float, float, float]:
+def nearer_to_the_other_half(
+    result: SearchResult, records: Measurements, chosen_for: Values
+) -> tuple[float, float, float]:
     """Return how much nearer than HU-RNN to one half of the people the trial is that is best for the other half.
 
-    This is the mean over simulated halves, with the interval that has 95 % of them. Only trials that reached the last
-    rung are compared.
+    The two halves differ from the mean of all people by opposite errors, as in every split. This is the mean over
+    simulated splits, with the interval that has 95 % of them. Only trials that reached the last rung are compared.
+
+    Args:
+        result: result of the search.
+        records: records of the finalists and baselines.
+        chosen_for: accuracies of the first half: [split, condition].
     """
     people, reference = result.setup.people, records[len(result.finalists) + place_of_hu_rnn(result)]
     assert people is not None
     rungs = result.setup.rungs
     points = [one.point for trial in result.trials for one in trial.rungs[len(rungs) - 1 :] if one.known]
     trials = np.stack([accuracies_of(own, people).mean(0) for own in records_of(result, points, rungs[-1])])
-    chosen_for, compared_with = people.halves
+    compared_with = 2 * people.means - chosen_for
     best = trials[rms(trials - chosen_for[:, None]).argmin(1)]
     found = rms(accuracies_of(reference, people).mean(0) - compared_with) - rms(best - compared_with)
     return float(found.mean()), *percentile_interval(found)
@@ -167,11 +182,110 @@ def accuracies_text(result: SearchResult, records: Measurements) -> str:
     return markdown_table(headings, [[name, *(f"{value:.2f}" for value in own)] for name, own in means.items()])
 
 
+@dataclass(frozen=True)
+class Scrutiny:
+    """Reasons to doubt that the finalists of the search for people are nearer to people than HU-RNN.
+
+    Attributes:
+        cell: the condition with the largest part of the gain in squared distance.
+        shares: this part, for each finalist.
+        without: how much nearer each finalist is without this condition, with intervals that hold together.
+        synth: how much nearer each finalist is on the items of `synth`, likewise.
+        constant: the distance of a player with one accuracy on `synth` and one on `eng`, the means of people.
+        levels: these two accuracies.
+        median: the median distance of the trials at the first rung.
+        hu_rnn: the distance of HU-RNN in the last games.
+        trials: number of trials at the first rung, and of those with a smaller distance than HU-RNN.
+    """
+
+    cell: str
+    shares: list[float]
+    without: list[tuple[float, float, float]]
+    synth: list[tuple[float, float, float]]
+    constant: float
+    levels: tuple[float, float]
+    median: float
+    hu_rnn: float
+    trials: tuple[int, int]
+
+    @classmethod
+    def of(cls, result: SearchResult, records: Measurements) -> Scrutiny:
+        """Compute them from the records."""
+        people, count = people_of_icy22(), len(result.finalists)
+        reference = records[count + place_of_hu_rnn(result)]
+        far = [accuracies_of(own, people).mean(0) - people.means for own in (*records[:count], reference)]
+        gains = [far[-1] ** 2 - own**2 for own in far[:-1]]
+        place = int(np.sum(gains, axis=0).argmax())
+        synth = np.array([dataset == "synth" for dataset, _ in people.conditions])
+        parts = [[i for i in range(len(synth)) if i != place], [i for i, is_synth in enumerate(synth) if is_synth]]
+        without, of_synth = (
+            [nearer(own, reference, people, joint_confidence(result), part) for own in records[:count]]
+            for part in parts
+        )
+        levels = people.means[synth].mean(), people.means[~synth].mean()
+        first = [trial.rungs[0].point for trial in result.trials if trial.rungs and trial.rungs[0].known]
+        tried = [accuracies_of(own, people) for own in records_of(result, first, result.setup.rungs[0])]
+        distances = np.array([rms(one.mean(0) - people.means) for one in tried])
+        hu_rnn = float(rms(far[-1]))
+        return cls(
+            cell=" ".join(people.conditions[place]),
+            shares=[float(gain[place] / gain.sum()) for gain in gains],
+            without=without,
+            synth=of_synth,
+            constant=float(rms(np.where(synth, *levels) - people.means)),
+            levels=levels,
+            median=float(np.median(distances)),
+            hu_rnn=hu_rnn,
+            trials=(len(distances), int((distances < hu_rnn).sum())),
+        )
+
+    @property
+    def shown(self) -> bool:
+        """Whether every finalist is nearer without the condition, and on `synth`, by intervals above 0."""
+        return all(low > 0 for _, low, _ in (*self.without, *self.synth))
+
+    @property
+    def text(self) -> str:
+        """The reasons as sentences.
+
+        Raises:
+            AssertionError: the records do not support a sentence.
+        """
+        assert not self.shown, "The finalists are nearer without one condition and on synth: change the sentences."
+        assert all(middle < 0 < high for middle, _, high in self.synth), "On synth a finalist is not further away."
+        assert max(self.constant, self.median) < self.hu_rnn, "HU-RNN is nearer than a constant or the median trial."
+        shares = listed([f"{100 * share:.0f} %" for share in self.shares])
+        return (
+            f"One condition, `{self.cell}`, has {shares} of the gain in squared distance. Without it they are nearer "
+            f"by {listed([print_estimate(one) for one in self.without])}: unknown. On `synth` they are not nearer: "
+            f"{listed([print_estimate(one, 3) for one in self.synth])}. HU-RNN is a weak reference: its distance is "
+            f"{self.hu_rnn:.3f}, that of a constant player ({self.levels[0]:.2f} on all items of `synth`, "
+            f"{self.levels[1]:.2f} on all of `eng`) {self.constant:.3f}, and that of the median trial "
+            f"{self.median:.3f}; {self.trials[1]} of {self.trials[0]} trials are nearer at the first rung. So most "
+            "searched senders, and a constant, are nearer than HU-RNN, because they answer more items of `eng`; this "
+            "is not so on `synth`."
+        )
+
+
+def halves_text(result: SearchResult, records: Measurements) -> str:
+    """Return how near the best trial for one half is to the other, for two variances of the halves."""
+    people = result.setup.people
+    assert people is not None
+    split, new = (
+        print_estimate(nearer_to_the_other_half(result, records, one)) for one in (people.draws, people.halves[0])
+    )
+    return (
+        f"{split} in halves of the same people, and by {new} if a half varies as much as half as many new people "
+        "(twice the published variance)"
+    )
+
+
 def people_text(result: SearchResult, records: Measurements) -> dict[str, str]:
     """Return the texts that only the page of people has."""
     return {
         "accuracies": accuracies_text(result, records),
-        "half": print_estimate(nearer_to_the_other_half(result, records)),
+        "half": halves_text(result, records),
+        "scrutiny": Scrutiny.of(result, records).text,
     }
 
 
@@ -241,7 +355,8 @@ def nearer_text(result: SearchResult, records: Measurements) -> str:
     """Return the answer to the question whether a network is nearer to people than HU-RNN."""
     confidence, found = nearer_than_hu_rnn(result, records)
     lows, highs = [low for _, low, _ in found], [high for *_, high in found]
-    verdict = "Yes" if max(lows) > 0 else "No" if max(highs) < 0 else "Not shown"
+    above = max(lows) > 0 and Scrutiny.of(result, records).shown
+    verdict = "Yes" if above else "No" if max(highs) < 0 else "Not shown"
     names = names_of(result.finalists)
     shown = [f"`{name}` is nearer by {print_estimate(one)}" for name, one in zip(names, found, strict=True)]
     assert result.setup.people is not None

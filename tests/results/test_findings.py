@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from icy.grammars import make_language
 from results.findings import __main__ as bench
+from results.findings.conditions import best_accuracy
 from results.findings.data import (
     FAMILIES,
     FEW,
@@ -113,6 +116,57 @@ def test_a_sentence_that_the_records_do_not_support_is_an_error() -> None:
         supported(False, "All hold.")
 
 
+def claims() -> list[list[str]]:
+    """Return the cells of each row of the page of claims."""
+    return [line.strip("| ").split(" | ") for line in bench.CLAIMS.read_text().splitlines() if line.startswith("| ")][
+        2:
+    ]
+
+
+def test_every_claim_has_a_verdict_and_a_command() -> None:
+    assert len(claims()) > 20
+    assert len({row[0] for row in claims()}) == len(claims())
+    for row in claims():
+        assert len(row) == 9
+        assert re.match(r"`(icy|python -m) .+`$", row[7])
+        assert re.match(r"\*\*(shown|not shown|unknown)\*\*", row[8])
+
+
+def test_claims_of_other_pages_have_their_numbers() -> None:
+    """The last three rows are not made of the findings."""
+    zipf, listening, nearest = claims()[-3:]
+    page = " ".join(Path("docs/meanings.md").read_text().split())
+    for number in ("0.70 times", "at most 0.31 times", "0.67 to 0.74", "0.22 to 0.44"):
+        assert number in " ".join(zipf)
+        assert number in page
+    updates, capped, base = (float(x) for x in ("6.60", "9189", "431"))
+    assert "6.60×/1.35" in page
+    assert "9,189" in page
+    assert updates / (capped / base) == pytest.approx(0.31, abs=0.005)  # of geometric and arithmetic means
+    readme = Path("README.md").read_text()
+    for number in ("60.2 to 74.9 %", "59.2 to 100 %", "at most 2.0 points above"):
+        assert number in " ".join(listening)
+        assert number in readme
+    iterated = Path("results/iterated/iterated.md").read_text()
+    assert "| 2 | a value of one attribute | 3.3 % |  |  |  | 20 |" in iterated
+    assert "0 of 20" in nearest[3]
+
+
+def test_nothing_is_called_preregistered_that_was_measured_before() -> None:
+    for page in ("findings/findings.md", "iterated/iterated.md"):
+        text = " ".join(Path("results", page).read_text().split())
+        assert "preregistered" not in text.replace("not a preregistered test", "")
+        assert "were committed before" not in text
+        assert "two earlier measurements with the same languages" in text
+
+
+def test_a_receiver_of_ambiguous_messages_has_a_best_accuracy() -> None:
+    language = make_language("concat", "2x3", 8, 1, 0)
+    assert best_accuracy(language) == 1
+    same = replace(language, messages=np.zeros_like(language.messages))  # one message: a third of each attribute
+    assert best_accuracy(same) == pytest.approx(1 / 3)
+
+
 def test_every_model_of_the_atlas_has_a_family() -> None:
     assert set(probes()["model"].map(family_of)) == set(FAMILIES)
 
@@ -129,6 +183,7 @@ def test_the_page_says_what_the_records_show(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(bench.RECORDS, "runs", tmp_path)
     found = bench.findings()
     assert bench.page(found) == committed
+    assert bench.claims_page(found) == bench.CLAIMS.read_text()
     pictures = set(re.findall(r"\]\(([\w-]+\.png)\)", committed))
     assert pictures == {f"findings-{name}.png" for name, one in found.items() if one.figure is not None}
     assert all(bench.PAGE.with_name(name).is_file() for name in pictures)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import icy
 from icy.experiments.results import ProbeResult
+from icy.grammars import make_language
 from icy.records.load import long_of
 from results.iterated import __main__ as iterated
 
@@ -66,3 +69,36 @@ def test_survival_that_falls_with_the_ratio_has_a_negative_correlation() -> None
     text = iterated.within_text(-ratios.rank(axis=1), "survival")
     assert "**Supported.**" in text
     assert pd.Series(text.splitlines()).str.contains(r"\| -1\.00 \|").sum() > 30
+
+
+def test_systematic_errors_change_tokens_that_a_rule_names() -> None:
+    language = make_language("concat", *iterated.SIZES, 1000)
+    one = iterated.with_rules(language, 1, 1, 0)
+    changed = one.messages != language.messages
+    assert changed.any(0).sum() == 1  # one token
+    assert changed.sum() == 125  # in all meanings with one of five values
+    meanings = language.meanings[changed.any(1)]
+    assert sum(len(set(column)) == 1 for column in meanings.T.tolist()) == 1
+    assert (iterated.with_rules(language, 1, 2, 0).messages != language.messages).sum() == 25
+
+
+def test_a_bias_of_a_sender_is_an_interaction() -> None:
+    names, grammars = ["a", "b", "c"], list(iterated.MIDDLE)
+    same = pd.DataFrame([[0.9, 0.8, 0.7, 0.6, 0.5]] * 3, names, grammars) + np.array([[0.0], [0.1], [-0.1]])
+    ratios = 1 / same
+    own = same + np.array([[0.1, 0, 0, 0, -0.1], [0, 0, 0, 0, 0], [-0.1, 0, 0, 0, 0.1]])
+    assert iterated._centred(same) == pytest.approx(np.zeros((3, 5)))
+    assert iterated._interaction(own, -own) == pytest.approx(-1)
+    record = {"model": "sender/a", "grammar": "perm", "points": ["generation", "unseen_accuracy"]}
+    done = SimpleNamespace(
+        records=[
+            {**record, "model": f"sender/{name}", "grammar": grammar, "curve": [[0, None], [1, own.loc[name, grammar]]]}
+            for name in names
+            for grammar in grammars
+        ]
+    )
+    found = iterated.Specificity.of(done, own, ratios)  # type: ignore[arg-type]
+    assert found.held_out == pytest.approx([1, 1, 1])
+    assert found.pairs == 6
+    assert found.foreign < -0.9
+    assert 0 < found.share < 1

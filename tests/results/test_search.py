@@ -70,7 +70,10 @@ def test_the_answer_is_of_all_finalists(monkeypatch: pytest.MonkeyPatch) -> None
     result.baselines = [SimpleNamespace(name=page.HU_RNN)]
     records = [games(0.0, 0.0, 0.0, 0.6), games(*[0.2] * 4), games(*[0.3] * 4)]
     monkeypatch.setattr(page, "people_of_icy22", lambda: PEOPLE)
+    monkeypatch.setattr(page.Scrutiny, "of", lambda *_: SimpleNamespace(shown=True))
     said = page.nearer_text(result, records)
+    monkeypatch.setattr(page.Scrutiny, "of", lambda *_: SimpleNamespace(shown=False))
+    assert page.nearer_text(result, records) == said.replace("**Yes.**", "**Not shown.**")
     assert said.startswith("**Yes.** Compared with HU-RNN, `a` is nearer by 0.15 (-0.")
     assert "`b` is nearer by 0.10 (0.10 to 0.10). Each of these intervals has a confidence of 97.5 %" in said
 
@@ -92,8 +95,8 @@ def test_a_goal_is_met_by_whole_intervals_that_hold_together() -> None:
 def test_the_trial_for_one_half_of_the_people_is_compared_with_the_other_half(monkeypatch: pytest.MonkeyPatch) -> None:
     """One half of the people answers all items, the other none: a is best for the first, and b for the other."""
     ones, zeros = np.ones((2, 2)), np.zeros((2, 2))
-    halves = np.concatenate([ones, zeros]), np.concatenate([zeros, ones])
-    people = PeopleAccuracies(CONDITIONS, np.zeros(2), np.zeros((4, 2)), halves)
+    halves = np.concatenate([ones, zeros])
+    people = PeopleAccuracies(CONDITIONS, np.full(2, 0.5), np.zeros((4, 2)), (halves, halves))
     a, b, hu_rnn = games(0.9, 0.9), games(0.2, 0.2), games(0.5, 0.5)
     result = finalists(None)
     result.setup = SimpleNamespace(people=people, rungs=[{}, {"instances": 2}])
@@ -102,4 +105,35 @@ def test_the_trial_for_one_half_of_the_people_is_compared_with_the_other_half(mo
     result.trials = [SimpleNamespace(rungs=[rung, rung])] * 2 + [SimpleNamespace(rungs=[rung])]
     monkeypatch.setattr(page, "records_of", lambda _, points, __: [a, b][: len(points)])
     # For answers of 1, a is chosen, and is 0.9 from the other half; for answers of 0, b, which is 0.8 from it.
-    assert page.nearer_to_the_other_half(result, [a, hu_rnn]) == pytest.approx((0.5 - 0.85, 0.5 - 0.9, 0.5 - 0.8))
+    assert page.nearer_to_the_other_half(result, [a, hu_rnn], halves) == pytest.approx(
+        (0.5 - 0.85, 0.5 - 0.9, 0.5 - 0.8)
+    )
+
+
+def test_one_condition_may_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The finalist is nearer on `rot` alone, which then has the whole gain."""
+    conditions = (("synth", "concat"), ("synth", "rot"), ("eng", "rot"))
+    means = np.array([0.1, 0.2, 0.9])
+    people = PeopleAccuracies(conditions, means, np.tile(means, (50, 1)), (means[None], means[None]))
+
+    def played(*accuracies: float) -> list[Any]:
+        return [
+            {"config": {"dataset": dataset}, "grammar": grammar, "seed": seed, "accuracy": accuracy}
+            for (dataset, grammar), accuracy in zip(conditions, accuracies, strict=True)
+            for seed in range(3)
+        ]
+
+    result = finalists(None)
+    result.finalists, result.baselines = result.finalists[:1], [SimpleNamespace(name=page.HU_RNN)]
+    result.setup, rung = SimpleNamespace(people=people, rungs=[{}]), SimpleNamespace(point=None, known=True)
+    result.trials = [SimpleNamespace(rungs=[rung])] * 2
+    own, hu_rnn = played(0.2, 0.3, 0.7), played(0.1, 0.3, 0.1)
+    monkeypatch.setattr(page, "people_of_icy22", lambda: people)
+    monkeypatch.setattr(page, "records_of", lambda *_: [own, played(0.1, 0.2, 0.0)])
+    found = page.Scrutiny.of(result, [own, hu_rnn])
+    assert found.cell == "eng rot"
+    assert found.shares == pytest.approx([0.6 / 0.59])
+    assert found.without[0][0] == pytest.approx(np.sqrt(0.01 / 2) - np.sqrt(0.02 / 2))
+    assert found.constant == pytest.approx(np.sqrt(2 * 0.05**2 / 3))
+    assert found.trials == (2, 1)
+    assert not found.shown

@@ -48,7 +48,7 @@ def test_cells_are_judged_by_intervals_of_students_t() -> None:
     assert (verdict.cells, verdict.measured, verdict.failed, verdict.agree) == (7, 4, 1, 1)
     assert verdict.word == "too few cells"
     assert "(1 failed, 3 of 7 not measured)" in str(verdict)
-    assert Verdict.of(pd.concat([cells, cells])).word == "not reproduced"
+    assert Verdict.of(pd.concat([cells, cells])).word == "difference found"
 
 
 @pytest.mark.parametrize(("runs", "borrowed", "expected"), [(5, True, 0.95), (5, False, 0.9558), (3, False, 0.9649)])
@@ -148,7 +148,7 @@ def test_cells_that_all_lie_to_one_side_are_a_drift() -> None:
     assert (verdict.agree, verdict.decided, verdict.rows) == (40, 40, 8)
     assert verdict.mean_difference == pytest.approx(0.04)
     assert (verdict.mean_difference_p, verdict.larger, verdict.larger_p) == (2 / 2**8, 1, 2 / 2**8)
-    assert verdict.word == "reproduced in part"
+    assert verdict.word == "difference found"
     assert "mean difference +4.0 % (p 0.0078, 8 rows), icy's value is larger in 100 % (p 0.0078)" in str(verdict)
     equal = Verdict.of(cells.assign(icy=0.1 + 0.2, published=0.3))  # but for rounding
     assert (equal.mean_difference, equal.larger, equal.larger_p) == (0, 0.5, 1)
@@ -194,7 +194,7 @@ def test_a_cell_cut_in_one_never_agrees() -> None:
     assert judge_cells(ours, theirs)["verdict"].tolist() == ["cut in one"]
 
 
-def test_one_seed_reproduces_nothing() -> None:
+def test_one_seed_decides_nothing() -> None:
     """`icy reproduce icy22/table3 --quick`: FC1L, one seed; once reported as 5 of 5 cells that agree."""
     wanted = published("icy22/table3").query("model == 'FC1L'")
     printed = wanted.set_index("grammar")["mean"]
@@ -207,7 +207,7 @@ def test_one_seed_reproduces_nothing() -> None:
     verdict = Verdict.of(cells)
     assert (verdict.word, verdict.measured, verdict.decided, verdict.agree) == ("undecided", 5, 0, 0)
     assert "of 5 cells none is decided: 3 of one seed, 2 cut at the cap in both" in str(verdict)
-    assert "eproduced" not in str(verdict)
+    assert "difference found" not in str(verdict)
 
 
 def test_ratios_of_a_stopped_run_are_not_judged() -> None:
@@ -247,18 +247,28 @@ def test_a_verdict_allows_for_chance() -> None:
     assert verdict.expected == pytest.approx(0.95 * 20)
     assert verdict.agree == 16
     assert verdict.together > 0.05
-    assert verdict.word == "reproduced in part"  # by chance one would lie outside, seldom four
-    assert Verdict.of(cells_of([*alike, 3.0])).word == "reproduced"
-    assert Verdict.of(cells_of([*alike, 30.0])).word == "reproduced in part"
+    assert verdict.word == "difference found"  # by chance one would lie outside, seldom four
+    assert Verdict.of(cells_of([*alike, 3.0])).word == "no difference found"
+    assert Verdict.of(cells_of([*alike, 30.0])).word == "difference found"
     assert Verdict.of(cells.assign(verdict="missing")).word == "not measured"
 
 
-def test_many_small_distances_are_not_reproduced() -> None:
+def test_many_small_distances_are_a_difference() -> None:
     verdict = Verdict.of(cells_of([2.2] * 15))  # p of 0.09 each
     assert verdict.agree == 15
     assert verdict.together < 0.05
-    assert verdict.word == "reproduced in part"
+    assert verdict.word == "difference found"
     assert "further away than chance allows (Fisher's p" in str(verdict)
+
+
+def test_few_seeds_find_no_difference_and_show_no_equivalence() -> None:
+    """The same means, with the errors of fewer seeds: the word stays, and the number of equivalent cells falls."""
+    same = {"icy": 2.0, "published": 2.0, "n": 5, "seeds": 5, "measure": "ratio", "rounding": 0.0}
+    many, few = (with_distance(accuracies(**same, icy_error=e, published_error=e)) for e in (0.1, 0.3))
+    found = [Verdict.of(with_verdicts(pd.concat([one] * 5, ignore_index=True), ["agrees"] * 5)) for one in (many, few)]
+    assert [one.equivalent for one in found] == [5, 0]
+    assert found[1].word == "no difference found"
+    assert "equivalent within 20 % are 0" in str(found[1])
 
 
 def test_undecided_cells_do_not_count() -> None:
@@ -266,27 +276,27 @@ def test_undecided_cells_do_not_count() -> None:
     free = cells_of([0.1, -0.5, 1.0, 0.3, 3.5])
     verdict = Verdict.of(pd.concat([cut, free], ignore_index=True))
     assert (verdict.measured, verdict.decided, verdict.agree) == (20, 5, 4)
-    assert verdict.word == "reproduced"
-    assert verdict.phrase == "reproduced"
+    assert verdict.word == "no difference found"
+    assert verdict.phrase == "no difference found"
     assert "4 of 5 decided cells agree" in str(verdict)
     assert "undecided: 15 cut at the cap in both" in str(verdict)
     assert Verdict.of(pd.concat([cut, free[:4]], ignore_index=True)).word == "too few cells"
 
 
-def test_failed_cells_are_not_reproduced() -> None:
+def test_failed_cells_are_a_difference() -> None:
     wanted = published("icy22/table3").query("model in ('FC1L', 'FC2L')")
     printed = wanted.query("model == 'FC2L'").set_index("grammar")["mean"]
     good = long_of({str(grammar): [mean - 0.1, mean + 0.1] for grammar, mean in printed.items()}, "ratio")
     failed = good.assign(model="sender/FC1L", value=math.nan, failed=True)
     verdict = Verdict.of(judge_cells(pd.concat([good, failed]), wanted))
     assert (verdict.measured, verdict.failed, verdict.agree) == (10, 5, 5)
-    assert verdict.word == "reproduced in part"
+    assert verdict.word == "difference found"
     assert "5 of 10 cells (5 failed) agree" in str(verdict)
     undecided = cells_of([math.nan] * 4, verdict=["undecided"] * 3 + ["failed"], icy=[0.5] * 3 + [math.nan])
     verdict = Verdict.of(undecided)
     assert (verdict.word, verdict.measured, verdict.failed) == ("undecided", 4, 1)
     alone = Verdict.of(judge_cells(failed, wanted.query("model == 'FC1L'")))
-    assert alone.word == "not reproduced"
+    assert alone.word == "no result"
     assert str(alone) == (
-        "Not reproduced: 0 of 5 cells (5 failed) agree by the 95 % interval of the difference; none gave a result."
+        "No result: 0 of 5 cells (5 failed) agree by the 95 % interval of the difference; none gave a result."
     )
