@@ -15,10 +15,10 @@ LINK = re.compile(r"\]\(((?:\.\./)*(?:benchmarks|results/\w+|tests/stress)/[\w-]
 
 
 def measured_pages() -> dict[Path, str]:
-    """Return the name in docs/benchmarks/ of each page of measurements, except the findings (docs/findings.md)."""
+    """Return the name in docs/benchmarks/ of each page of measurements, except findings and claims (in docs/)."""
     paths = [path for place in PLACES for path in sorted(ROOT.glob(place)) if not path.name.endswith(".template.md")]
     names = {path: path.parent.name if path.name == "README.md" else path.stem for path in paths}
-    return {path: f"{name}.md" for path, name in names.items() if name != "findings"}
+    return {path: f"{name}.md" for path, name in names.items() if name not in ("findings", "claims")}
 
 
 def write_pages(docs: Path) -> None:

@@ -53,7 +53,9 @@ def claims_page(findings_by_name: Mapping[str, Finding]) -> str:
     rows = [claim.row(commands[name]) for name, one in findings_by_name.items() for claim in one.claims]
     heads = ["claim", "setting", "n", "number", "interval", "test", "corrected for", "command", "verdict"]
     lines = [heads, ["---"] * len(heads), *rows]  # cells have Markdown, so they are not escaped
-    return fill_template(CLAIMS, table="\n".join(f"| {' | '.join(line)} |" for line in lines))
+    return fill_template(
+        CLAIMS, records=describe_packs(*PACKS), table="\n".join(f"| {' | '.join(line)} |" for line in lines)
+    )
 
 
 def main(words: Sequence[str] | None = None) -> None:
