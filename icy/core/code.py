@@ -24,12 +24,14 @@ import functools
 import hashlib
 import importlib.util
 import inspect
+import io
 import linecache
 import random
 import re
 import sys
 import sysconfig
 import textwrap
+import tokenize
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
@@ -65,6 +67,7 @@ INSIDE = ("__wrapped__", "func", "__func__")  # attributes of wrappers with the 
 COUNTED = {"_autograd_function_id", "_torchdynamo_wrapper_id"}  # attributes that PyTorch numbers in every process
 HOOKS = ("_forward", "_backward", "_state_dict", "_load_state", "_is_full", "_is_hf")  # prefixes of lists of hooks
 
+PLAIN_FLAGS = 0xFFFF  # flags of code objects, without those of `from __future__`
 LONGEST = 200  # characters of the text of a value; longer texts are hashed
 DEEPEST = 50  # values within values; deeper values are a part, so that no stack overflows
 DEEP = "deep values"
@@ -424,7 +427,7 @@ class _Walk:
 
     def _files(self, module: str) -> None:
         for name, content in files_of(module, self._package).items():
-            self._parts.setdefault(f"file {_plain(name)}", _hashed(content))
+            self._parts.setdefault(f"file {_plain(name)}", _hashed(_without_comments(content)))
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
@@ -590,9 +593,26 @@ def code_text(code: CodeType) -> str:
         for source in sources:
             if _hashed(f"{code.co_firstlineno} {instructions}") in _compiled(source, code.co_filename):
                 lines = source.splitlines(keepends=True)[code.co_firstlineno - 1 :]
-                block = textwrap.dedent("".join(inspect.getblock(lines)))
-                return "\n".join(line.rstrip() for line in block.splitlines())
+                return _without_comments(textwrap.dedent("".join(inspect.getblock(lines))).encode())
     return repr(instructions)
+
+
+@functools.lru_cache(maxsize=512)
+def _without_comments(content: bytes) -> str:
+    """Return code without comments, empty lines and spaces at the ends of lines. Other content is returned as it is."""
+    empty = set()
+    try:
+        source = importlib.util.decode_source(content)
+        lines = [line.rstrip() for line in source.split("\n")]
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            row, column = token.start[0] - 1, token.start[1]
+            if token.type == tokenize.COMMENT:
+                lines[row] = lines[row][:column].rstrip()
+            if token.type in (tokenize.COMMENT, tokenize.NL) and not lines[row]:  # not within a text
+                empty.add(row)
+    except (SyntaxError, ValueError, tokenize.TokenError):
+        return _hashed(content)
+    return "\n".join(line for row, line in enumerate(lines) if row not in empty)
 
 
 def _instructions(code: CodeType) -> tuple[Any, ...]:
@@ -605,7 +625,7 @@ def _instructions(code: CodeType) -> tuple[Any, ...]:
     )  # fmt: skip
     return (
         *(code.co_name, code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
-        *(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags),
+        *(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & PLAIN_FLAGS),
     )
 
 

@@ -312,7 +312,7 @@ class Notebook:
         """Run a cell and return `model`."""
         name = f"<cell {next(cells)}>"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-        exec(compile(source, name, "exec"), self.names)
+        exec(compile(source, name, "exec", dont_inherit=True), self.names)
         return self.names.get("model")
 
 
@@ -352,6 +352,26 @@ def test_a_value_counts_although_the_first_outputs_do_not_depend_on_it(kind: str
     one = keys(notebook.run(first + LATER.format(expression)))
     assert keys(Notebook(MORE).run(first + LATER.format(expression))) == one
     assert not keys(notebook.run(second)) & one
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "equal"),
+    [
+        ("return 4", "return 4  # neurons", True),
+        ("return 4", "# neurons\n\n        return (4)", False),
+        ("return 4", "# neurons\n\n        return 4 ", True),
+        ("return len('# a') + 1", "return len('# b') + 1", False),
+        ("return len('''a\n\n''')", "return len('''a\n''')", False),
+    ],
+)
+def test_comments_do_not_count(before: str, after: str, equal: bool) -> None:
+    source = "class model(Base):\n    def width(self):\n        {}\n"
+    one, other = (keys(Notebook().run(source.format(text))) for text in (before, after))
+    assert (one == other) == equal
+    plugin = write("the plug-in", 4)
+    one = keys("Filed", plugin=plugin)
+    plugin.write_text(plugin.read_text() + "\n# A comment\n")
+    assert keys("Filed", plugin=plugin) == one
 
 
 def test_another_object_does_not_count_as_a_cache_of_the_same_name() -> None:
