@@ -75,7 +75,7 @@ DEEP = "deep values"
 LOOKUPS = {"eval", "exec", "getattr", "globals", "vars", "__dict__"}
 IMPORTERS = ("import_module", "__import__")  # names of functions that import a module
 
-_cached: dict[Any, dict[str, str]] | None = None  # parts by root, within `same_code`
+_cached: dict[Any, tuple[dict[str, str], object]] | None = None  # parts, and objects with their ids as key
 _constants: dict[str, Any] = {}  # values of the last walk by label, without functions, classes and files
 _changing: dict[str, tuple[Any, str]] = {}  # values that the code itself changes, and their first digests
 _texts: dict[int, tuple[ModuleSpec, bytes]] = {}  # the file of a module when it was first seen, by its spec
@@ -102,12 +102,12 @@ def parts_of(
         >>> digest_of(parts_of(print, {"width": 4})) == digest_of(parts_of(print, {"width": 64}))
         False
     """
-    known = None if _cached is None or again else _cached.get(id(root))
-    if known is None:
-        known = _Walk(package).parts(root, more, module)
-        if _cached is not None and not again:
-            _cached[id(root)] = known
-    return known
+    which = *map(id, (root, *more)), module, package
+    if _cached is None or again:
+        return _Walk(package).parts(root, more, module)
+    if which not in _cached:
+        _cached[which] = _Walk(package).parts(root, more, module), (root, more)
+    return _cached[which][0]
 
 
 def note_changes(before: Mapping[str, str], after: Mapping[str, str]) -> None:

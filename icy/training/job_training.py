@@ -108,7 +108,8 @@ class JobTraining(ABC):
     def joined(self, other: JobTraining) -> Self:
         """Return the job with the additional replicates of another job of the row."""
         replicates = tuple(dict.fromkeys((*self.replicates, *other.replicates)))
-        return replace(self, replicates=replicates, identity={**self.identity, **other.identity})
+        identity, made_by = {**self.identity, **other.identity}, {**self.made_by, **other.made_by}
+        return replace(self, replicates=replicates, identity=identity, made_by=made_by)
 
     def own_files(self, replicate: Replicate) -> Mapping[str, bytes]:
         """Return additional files to keep with a replicate's record, by path in the results folder."""

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import icy
 from icy.cli import main
 from icy.config.specs import ProbeSpec, RunSpec
-from icy.core.code import digest_of, parts_of
+from icy.core.code import digest_of, parts_of, same_code
 from icy.core.entry import Entry
 from icy.core.errors import StoreError
 from icy.core.registry import registry
@@ -574,6 +574,14 @@ def test_other_parts_of_users_are_followed_too(kind: str, of_kind: Any, spec: Ca
     assert plan(1)[0] == keys
     assert not plan(2)[0] & keys
     assert described == {True}
+
+
+def test_one_factory_with_several_defaults_is_several_models() -> None:
+    """Also within a plan, which computes each digest once."""
+    net = Notebook().run("model = Net")
+    narrow, wide = (Entry("sender", f"Net{n}", net, "", "", defaults={"n": n}, origin="__main__") for n in (4, 64))
+    with same_code():
+        assert narrow.full_version == narrow.full_version != wide.full_version
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
