@@ -37,7 +37,7 @@ RERUN = {
     "never": "train nothing, and show the saved results",
 }
 ODD = "odd"  # suffix of an unreadable file that is kept when a record replaces it
-_of_users: dict[Path, dict[tuple[str, int], Record | None]] = {}  # see `Store.of_users`
+_of_users: dict[Path, dict[tuple[str, int], tuple[str, str, Record] | None]] = {}  # see `Store.of_users`
 _last: dict[Path, int] = {}  # largest `filed` of each folder that this process knows
 
 
@@ -188,8 +188,7 @@ class Store:
             except (OSError, ValueError):
                 known[name] = None
         packed = map(_if_of_users, self._packed.values())
-        each = [record for record in (*known.values(), *packed) if record is not None]
-        return [record for record in each if record["model"] == model and row_of(record) == row]
+        return [one[2] for one in (*known.values(), *packed) if one is not None and one[:2] == (model, row)]
 
     def _read_all(self, leave_out: Callable[[Path, Exception], None]) -> Iterator[Record]:
         for path in (self.folder / RECORDS).glob("*.json"):
@@ -199,11 +198,11 @@ class Store:
                 leave_out(path, error)
 
 
-def _if_of_users(record: Record) -> Record | None:
-    """Return a record without its curve if code of users made it; otherwise None."""
+def _if_of_users(record: Record) -> tuple[str, str, Record] | None:
+    """Return the model, the row and the record without its curve, if code of users made it; otherwise None."""
     versions = [version for name, version in record["versions"].items() if name not in SOFTWARE]
     by_users = "made_by" in record or any("-" in version for version in versions)
-    return cast(Record, {**record, "curve": []}) if by_users else None
+    return (record["model"], row_of(record), cast(Record, {**record, "curve": []})) if by_users else None
 
 
 def folder_of(given: object) -> Path:
