@@ -426,6 +426,8 @@ class _Walk:
         return f"module {_plain(name)} {used}"
 
     def _files(self, module: str) -> None:
+        if f"file {_plain(module)}" in self._parts:  # with those that it imports
+            return
         for name, content in files_of(module, self._package).items():
             self._parts.setdefault(f"file {_plain(name)}", _hashed(_without_comments(content)))
 

@@ -7,6 +7,7 @@ are among the versions of the record, and so determine its key.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,7 +46,9 @@ def with_identity(job: J, store: Store) -> J:
     for module in edited_modules():  # plug-in files are imported again
         _warn(f"{module} was edited after it was imported; the imported code is used, until Python is restarted.")
     parts = {entry.qualified: {"code": {n: digest[:8] for n, digest in entry.parts.items()}} for entry in users}
-    behaviors: Mapping[str, Fields] = job.behavior()
+    behaviors: Mapping[str, Fields] = {}
+    with contextlib.suppress(Exception):  # the training will report the error
+        behaviors = job.behavior()
     for entry in users:
         entry.note_changes(entry.parts)
     made_by = parts | {name: {**parts.get(name, {}), BEHAVIOR: one} for name, one in behaviors.items()}
@@ -58,8 +61,9 @@ def with_identity(job: J, store: Store) -> J:
     if same_code and match is None:
         _warn(f"{other}, although its code is the same, since it behaves differently for a fixed input.")
     elif known and not same_code:
-        alike = "; for a fixed input it behaves the same" if same_behavior(_behaviors(known[-1]), behaviors) else ""
-        _warn(f"{other}, since {_changes(known[-1], made_by)}{alike}.")
+        alike = behaviors and same_behavior(_behaviors(known[-1]), behaviors)
+        same = "; for a fixed input it behaves the same" if alike else ""
+        _warn(f"{other}, since {_changes(known[-1], made_by)}{same}.")
     name = behavior_name(behaviors) if match is None else match["versions"].get(BEHAVIOR)
     further = {BEHAVIOR: name} if behaviors and name else {}
     return replace(job, identity={r: {**one, **further} for r, one in own.items()}, made_by=made_by)

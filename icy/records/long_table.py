@@ -126,18 +126,14 @@ def _with_code(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
     codes = [code_of(record) for record in records]
     if not any(code for code, _ in codes):
         return table
-    of_name: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for record, (code, behavior) in zip(records, codes, strict=True):
-        of_name.setdefault((record["model"], "code"), set()).add((code, ""))
-        of_name.setdefault((record["model"], f"{code} {row_of(record)}"), set()).add((code, behavior))
-    options = table["options"].tolist()
-    for place, (record, (code, behavior)) in enumerate(zip(records, codes, strict=True)):
-        if not code:
-            continue
-        own = [f"code={code}"] if len(of_name[record["model"], "code"]) > 1 else []
-        if len(of_name[record["model"], f"{code} {row_of(record)}"]) > 1:
-            own.append(f"behavior={behavior}")
-        options[place] = ", ".join(filter(None, [options[place], *own]))
+    about = table[["model"]].assign(row=[*map(row_of, records)])
+    about["code"], about["behavior"] = zip(*codes, strict=True)
+    several_codes = about.groupby("model")["code"].transform("nunique") > 1
+    several_behaviors = about.groupby(["model", "row", "code"])["behavior"].transform("nunique") > 1
+    options = [
+        ", ".join(filter(None, [old, f"code={code}" * (code > "" and c), f"behavior={behavior}" * (code > "" and b)]))
+        for old, (code, behavior), c, b in zip(table["options"], codes, several_codes, several_behaviors, strict=True)
+    ]
     return table.assign(options=options)
 
 

@@ -166,7 +166,7 @@ class Store:
         return sorted(self._read_all(self._leave_out), key=by_filing)
 
     def of_users(self, model: str, row: str) -> list[Record]:
-        """Return the records of a model with code of users, in one row of a table, without their curves.
+        """Return the records of a model with code of users, in one row of a table, without curves, the last one last.
 
         Every file is read only once in this process, if it is not replaced.
 
@@ -188,7 +188,8 @@ class Store:
             except (OSError, ValueError):
                 known[name] = None
         packed = map(_if_of_users, self._packed.values())
-        return [one[2] for one in (*known.values(), *packed) if one is not None and one[:2] == (model, row)]
+        each = [one[2] for one in (*known.values(), *packed) if one is not None and one[:2] == (model, row)]
+        return sorted(each, key=by_filing)
 
     def _read_all(self, leave_out: Callable[[Path, Exception], None]) -> Iterator[Record]:
         for path in (self.folder / RECORDS).glob("*.json"):

@@ -1,6 +1,5 @@
 """The behavior of cores and speakers that are code of users."""
 
-from contextlib import suppress
 from functools import partial
 
 import torch
@@ -24,17 +23,14 @@ def behaviors(task: AgentTask) -> dict[str, Behavior]:
     """
     core, speaker = registry.find(CORE, task.core), registry.find(SPEAKER, task.speaker)
     found: dict[str, Behavior] = {}
-    with suppress(Exception):  # the training will report the error
-        if core is not None and core.is_users:
-            xs = torch.linspace(-1, 1, STEPS * ROWS * WIDTH, dtype=torch.float32, device="cpu").view(STEPS, ROWS, WIDTH)
-            found[core.qualified] = behavior_of(
-                partial(made_of, core, WIDTH, **task.options),
-                xs,
-                run=lambda made, xs: made.unroll(xs, made.start(ROWS)),
-            )
-    with suppress(Exception), fixed_randomness():
-        if speaker is not None and speaker.is_users:
+    if core is not None and core.is_users:
+        xs = torch.linspace(-1, 1, STEPS * ROWS * WIDTH, dtype=torch.float32, device="cpu").view(STEPS, ROWS, WIDTH)
+        found[core.qualified] = behavior_of(
+            partial(made_of, core, WIDTH, **task.options), xs, run=lambda made, xs: made.unroll(xs, made.start(ROWS))
+        )
+    if speaker is not None and speaker.is_users:
+        with fixed_randomness():
             scores = evaluate(task.speaker, "binding", task.game_settings(), episodes=EPISODES, seeds=1).scores
-            numbers = sums_of([scores.zsct, scores.support, scores.yes])
-            found[speaker.qualified] = {"tensors": short_hash(speaker.name), "numbers": numbers}
+        numbers = sums_of([scores.zsct, scores.support, scores.yes])
+        found[speaker.qualified] = {"tensors": short_hash(speaker.name), "numbers": numbers}
     return found
