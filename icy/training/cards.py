@@ -55,7 +55,7 @@ class SavedModel:
         folder, place = self.source
         for kind, version in self.card.get("code", {}).items():
             name = self.card["setup"].get(kind, "")
-            if (entry := registry.find(kind, name)) is None or entry.full_version != version:
+            if [entry.full_version for entry in registry.find_all(f"{kind}/{name}")] != [version]:
                 raise StoreError(
                     f"{self.label} was trained with other code of the {kind} '{name}' than is loaded now: "
                     "load the plug-in as it was, or train again."

@@ -130,18 +130,13 @@ class LanguageJob(Job):
         languages = {**self.languages, **getattr(other, "languages", {})}
         return replace(super().joined(other), languages=languages)
 
-    @property
-    def side_tasks(self) -> list[Task]:
-        """The task of each model, by itself."""
-        task = self.task
-        return [task] if isinstance(task, Task) else [task.alone(side, task.representation) for side in SIDES]
-
     def behavior(self) -> dict[str, Fields]:
         """Return the behavior of models of users, with the initial weights of the first seed."""
         from .behavior import model_behavior  # imports torch
 
-        of_users = [task for task in self.side_tasks if task.entry.is_users]
-        return {task.entry.qualified: model_behavior(task, self.settings) for task in of_users}
+        task = self.task
+        tasks = [task] if isinstance(task, Task) else [task.alone(side, task.representation) for side in SIDES]
+        return {one.entry.qualified: model_behavior(one, self.settings) for one in tasks if one.entry.is_users}
 
     def language_version(self, replicate: Replicate) -> dict[str, str]:
         """Return the digest of the language of a user's grammar; nothing for other languages."""

@@ -675,6 +675,12 @@ def test_a_saved_agent_is_loaded_only_with_the_same_code() -> None:
     with pytest.raises(StoreError, match="mine, seed 1 was trained with other code of the core 'mine'"):
         saved.weights()
     assert code_for_card({"s2b": "1", "core": "1"}) == {}
+    Notebook(
+        "import icy\nfrom icy.models.cells import GRUCell\n@icy.register_cell('own')\nclass Own(GRUCell):\n    pass\n"
+    )
+    code = code_for_card({"sender": registry.get("HierZero:own", "sender").full_version})
+    with pytest.raises(FileNotFoundError):
+        SavedAgent({**card, "setup": {"sender": "HierZero:own"}, **code}, saved.source).weights()
 
 
 def test_icy_list_shows_the_digest_of_the_code() -> None:

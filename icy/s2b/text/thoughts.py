@@ -18,9 +18,8 @@ NAME = re.compile(rf"(?=[\w▁.:-]*?{WORD})[\w▁.:-]*\w", re.IGNORECASE)
 HAS_WORD = re.compile(WORD, re.IGNORECASE)
 FRAME = re.compile(r"(?:begin|start|open|of|end|stop|close|finish)(?=[\W_▁]|$)|[\W_▁]+", re.IGNORECASE)
 LAST = re.compile(r"(?:^|[\W_▁])(?:end|stop|close|finish)(?:[\W_▁]|$)", re.IGNORECASE)
-ENTITIES = {"<": "lt|#0*60|#x0*3c", ">": "gt|#0*62|#x0*3e"}
-OPENS = rf"[<＜‹〈⟨«❮《]|&(?:amp;)?(?:{ENTITIES['<']});|\\u003c"
-CLOSES = rf"[>＞›〉⟩»❯》]|&(?:amp;)?(?:{ENTITIES['>']});|\\u003e"
+OPENS = r"[<＜‹〈⟨«❮《]|&(?:amp;)?(?:lt|#0*60|#x0*3c);|\\u003c"
+CLOSES = r"[>＞›〉⟩»❯》]|&(?:amp;)?(?:gt|#0*62|#x0*3e);|\\u003e"
 TAG = (
     rf"(?:{OPENS}){{1,2}}\s*(?P<pipe>[|｜])?(?P<tag>[^<>＜＞‹›|｜]{{1,200}}?)[|｜]?\s*(?:{CLOSES}){{1,2}}|"
     r"(?P<mark>[\[［【◁{]){1,2}(?P<word>\s*/?\s*(?:(?:begin|start|end|stop) )?[\w▁.:-]{1,80}\s*)[\]］】▷}]{1,2}"
@@ -118,7 +117,7 @@ def _read(mark: re.Match[str]) -> tuple[bool, str]:
     if NAME.fullmatch(tag):
         family = "<" if mark["tag"] else mark["mark"]
         return not (closes or LAST.search(tag)), f"{family}:{FRAME.sub('', tag).lower()}"
-    is_attribute = bool(re.search(r"=", attributes) and HAS_WORD.search(attributes))
+    is_attribute = "=" in attributes and HAS_WORD.search(attributes) is not None
     return is_attribute, f"attribute_{tag.lower()}" if is_attribute or closes else ""
 
 
