@@ -584,6 +584,18 @@ def test_one_factory_with_several_defaults_is_several_models() -> None:
         assert narrow.full_version == narrow.full_version != wide.full_version
 
 
+def test_an_error_of_a_world_is_left_to_the_training() -> None:
+    def observe(*_: object) -> None:
+        raise ValueError
+
+    entry = Entry("world", "mine", type("Mine", (test_worlds.KIND.plain,), {"observe": observe}), "", "", origin="m")
+    with registry.holding(entry):
+        made_by = [
+            row.job.made_by["world/mine"] for row in make_plan(GamesSpec(world="mine", quick=True, out="r")).rows
+        ]
+    assert {*map(tuple, made_by)} == {("code",)}
+
+
 # -- records -----------------------------------------------------------------------------------------------------------
 
 
