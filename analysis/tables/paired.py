@@ -322,8 +322,8 @@ def _effect(effect: float, kinds: set[bool]) -> float:
 
 
 def _check(power: float, alpha: float) -> None:
-    for name, value in (("power", power), ("alpha", alpha)):
-        require_probability(name, value)
+    require_probability("power", power)
+    require_probability("alpha", alpha)
     if power <= alpha:
         raise InvalidSettingError(f"The power must be larger than alpha ({alpha}); not {power}.")
 

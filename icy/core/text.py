@@ -12,13 +12,15 @@ from .errors import InvalidSettingError
 from .escapes import in_a_line, markdown
 
 
-def listed(names: Sequence[str], word: str = "and") -> str:
-    """Join names with commas, and the last name with a word.
+def listed(names: Sequence[str], word: str = "and", most: int | None = None) -> str:
+    """Join names with commas, and the last name with a word; of more names than `most`, give the number of the rest.
 
     Example:
-        >>> listed([".png", ".svg", ".pdf"], "or")
-        '.png, .svg or .pdf'
+        >>> listed([".png", ".svg", ".pdf"], "or"), listed(["a", "b", "c", "d"], most=2)
+        ('.png, .svg or .pdf', 'a, b and 2 more')
     """
+    if most is not None and len(names) > most:
+        names = [*names[:most], f"{len(names) - most} more"]
     return f" {word} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 

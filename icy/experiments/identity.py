@@ -81,8 +81,7 @@ def _changes(record: Record, made_by: Mapping[str, Fields]) -> str:
     names = sorted({name for name, _ in before ^ after})
     if not before:
         return "an older version of icy recorded less of its code"
-    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-    return f"its code has changed ({listed([*names[:MOST_NAMED], *more])})"
+    return f"its code has changed ({listed(names, most=MOST_NAMED)})"
 
 
 def _warn(sentence: str) -> None:

@@ -51,11 +51,10 @@ def without_missing(
     rule_of_rest = replace(rule, place=lambda row: rule.place(left[row]), lengths=lengths)
     words = [rule.place(row).split(maxsplit=2) for row in sorted(gaps)]  # such as "line", "4"
     numbers = [number for _, number, *_ in words]
-    shown = [*numbers[:MOST_LISTED], *([f"{len(numbers) - MOST_LISTED} more"] if len(numbers) > MOST_LISTED else [])]
     counting = f", {words[0][2].strip('()')}" if len(words[0]) > 2 else ""
     dropped = (
         f"{len(gaps)} of {counted(len(messages), 'row')} dropped "
-        f"({words[0][0]}{'s' * (len(numbers) > 1)} {listed(shown)}{counting})"
+        f"({words[0][0]}{'s' * (len(numbers) > 1)} {listed(numbers, most=MOST_LISTED)}{counting})"
     )
     return chosen[0], _select_rows(messages, left), chosen[2], rule_of_rest, dropped
 

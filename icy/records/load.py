@@ -277,7 +277,6 @@ def comparable(records: Sequence[Record]) -> list[Record]:
     older = [record for record in records if identity_of(record) not in shown]
     if older:
         names = list(dict.fromkeys(f"{record['model']} on {record['grammar']}" for record in older))
-        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-        text = listed([*names[:MOST_NAMED], *more])
+        text = listed(names, most=MOST_NAMED)
         log.warning("Left out, because of another version of the model, grammar or protocol: %s.", text)
     return current

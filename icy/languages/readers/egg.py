@@ -72,8 +72,7 @@ def _files_of_epoch(folder: Path) -> list[Path]:
     saved = list(folder.glob(SAVED)) or list(folder.rglob(SAVED))
     folders = sorted({path.parent for path in saved}, key=lambda path: natural(str(path)))
     if len(folders) > 1:
-        more = [f"{len(folders) - MOST_LISTED} more"] if len(folders) > MOST_LISTED else []
-        choices = listed([*(f"'{path}'" for path in folders[:MOST_LISTED]), *more], "or")
+        choices = listed([f"'{path}'" for path in folders], "or", MOST_LISTED)
         raise InvalidSettingError(f"'{folder}' holds {KIND} of {len(folders)} epochs; choose one: {choices}.")
     return sorted(saved, key=lambda path: natural(path.name))
 

@@ -149,10 +149,9 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
         parts.append(f"phrases of {least}{counted(max(lengths), 'concept')} in {listed(attributes)}")
     elif attributes:
         names = counted(table.attributes, "attribute").partition(" ")[2]
-        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names[:MOST_LISTED])]
-        shown += [f"{table.attributes - MOST_LISTED} more"] if table.attributes > MOST_LISTED else []
+        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names)]
         several = "" if len(attributes) == table.attributes else f"{listed(attributes)} as {table.attributes} "
-        parts.append(f"{several}{names} {listed(shown)}")
+        parts.append(f"{several}{names} {listed(shown, most=MOST_LISTED)}")
     else:
         parts.append("no meanings")
     parts.append(f"message in {listed(tokens)}, {table.read_as}")
