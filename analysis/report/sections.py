@@ -217,9 +217,8 @@ class Section:
                 if cell.seeds and math.isfinite(cell.centre):
                     text = cell.text(self.table.decimals, self.table.signed)
                     text += f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""
-                    shade = (
-                        max(cell.centre, LEAST_RATIO) if self.log else cell.centre
-                    )  # above 0 for a logarithmic scale
+                    least = LEAST_RATIO if self.log else -math.inf  # above 0 for a logarithmic scale
+                    shade = max(cell.centre, least)
                     about = {
                         "line": at,
                         "row": place,

@@ -269,6 +269,7 @@ class _Walk:
         self._numbers: Counter[str] = Counter()  # of labels with the same name
         self._is_fresh = False  # whether the modules get new weights
         self._known: set[str] = set()  # names of constants
+        self._seen: set[str] = set()  # names of modules with files
 
     def parts(self, root: object, more: Iterable[object], module: str) -> dict[str, str]:
         """Return the parts of an object and of further values, with the files of a module."""
@@ -426,8 +427,9 @@ class _Walk:
         return f"module {_plain(name)} {used}"
 
     def _files(self, module: str) -> None:
-        if f"file {_plain(module)}" in self._parts:  # with those that it imports
+        if module in self._seen:  # with those that it imports
             return
+        self._seen.add(module)
         for name, content in files_of(module, self._package).items():
             self._parts.setdefault(f"file {_plain(name)}", _hashed(_without_comments(content)))
 
