@@ -81,6 +81,8 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
     configs = [{**dict.fromkeys(drawn, ""), **r["config"], "grammar": r["grammar"]} for r in probes.records]
     fits = [all(_content(config[name]) == value for name, value in fields.items()) for config in configs]
     found = list(compress(probes.records, fits))
+    # Models of users with other code may have the same name.
+    found = [r for r in found if r["versions"]["model"] == task.entry.full_version] or found
     if len(found) > 1:
         raise _ambiguous(found, probes)
     if not found:

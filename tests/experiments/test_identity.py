@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import icy
 from icy.cli import main
-from icy.config.specs import ProbeSpec, RunSpec
+from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec
 from icy.core.code import digest_of, parts_of, same_code
 from icy.core.entry import Entry
 from icy.core.errors import StoreError
@@ -693,6 +693,17 @@ def test_a_saved_agent_is_loaded_only_with_the_same_code() -> None:
     code = code_for_card({"sender": registry.get("HierZero:own", "sender").full_version})
     with pytest.raises(FileNotFoundError):
         SavedAgent({**card, "setup": {"sender": "HierZero:own"}, **code}, saved.source).weights()
+
+
+def test_a_pair_starts_from_the_saved_model_with_the_same_code() -> None:
+    make: Callable[[int], Any] = Notebook().names["make"]
+    rows = set()
+    for model in ("receiver/FC1L", make(4), make(64)):
+        probe(model, keep_models=True)
+        if not isinstance(model, str):
+            (row,) = make_plan(EndToEndSpec("sender/Net", "FC1L", "perm", pretrained="r", **SIZES)).rows
+            rows.add(row.job.row)
+    assert len(rows) == 2
 
 
 def test_icy_list_shows_the_digest_of_the_code() -> None:
