@@ -588,7 +588,8 @@ def test_an_error_of_a_world_is_left_to_the_training() -> None:
     def observe(*_: object) -> None:
         raise ValueError
 
-    entry = Entry("world", "mine", type("Mine", (test_worlds.KIND.plain,), {"observe": observe}), "", "", origin="m")
+    plain: Any = test_worlds.KIND.plain
+    entry = Entry("world", "mine", type("Mine", (plain,), {"observe": observe}), "", "", origin="m")
     with registry.holding(entry):
         made_by = [
             row.job.made_by["world/mine"] for row in make_plan(GamesSpec(world="mine", quick=True, out="r")).rows
@@ -675,8 +676,8 @@ def test_a_saved_model_is_loaded_only_into_the_same_model() -> None:
 
 def test_a_saved_agent_is_loaded_only_with_the_same_code() -> None:
     def version(number: int) -> str:
-        plain = type("Mine", (test_cores.KIND.plain,), {"number": number})
-        registry.add(Entry("core", "mine", plain, "", "", origin="__main__"))
+        plain: Any = test_cores.KIND.plain
+        registry.add(Entry("core", "mine", type("Mine", (plain,), {"number": number}), "", "", origin="__main__"))
         return registry.get("mine", "core").full_version
 
     card = {"model": "mine", "seed": 1, "setup": {"core": "mine"}, **code_for_card({"s2b": "1", "core": version(1)})}
