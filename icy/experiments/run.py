@@ -87,7 +87,8 @@ def require_engine(rows: Iterable[Row]) -> None:
     Raises:
         IncompatibleError: the engine cannot run the model.
     """
-    for job in (row.job for row in rows if row.missing and row.job.device != "auto"):
+    jobs = {row.job.alike: row.job for row in rows if row.missing and row.job.device != "auto"}
+    for job in jobs.values():
         if job.engine in ("auto", "loop"):
             continue
         try:

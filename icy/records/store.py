@@ -37,7 +37,7 @@ RERUN = {
     "never": "train nothing, and show the saved results",
 }
 ODD = "odd"  # suffix of an unreadable file that is kept when a record replaces it
-_of_users: dict[Path, dict[tuple[str, int], tuple[str, str, Record] | None]] = {}  # see `Store.of_users`
+_of_users: dict[Path, tuple[int, dict[tuple[str, int], tuple[str, str, Record] | None]]] = {}  # see `Store.of_users`
 _last: dict[Path, int] = {}  # largest `filed` of each folder that this process knows
 
 
@@ -177,17 +177,21 @@ class Store:
         folder = (self.folder / RECORDS).absolute()
         if folder not in _of_users:
             _of_users.clear()  # of one folder, to limit memory
-        known, found = _of_users.setdefault(folder, {}), {}
+        stamp, known = _of_users.get(folder, (-1, {}))
+        now, found = 0, {}
         with contextlib.suppress(OSError):
-            found = {(f.name, f.stat().st_mtime_ns): f.path for f in os.scandir(folder) if f.name.endswith(".json")}
-        for gone in known.keys() - found.keys():
-            del known[gone]
-        for name in found.keys() - known.keys():
-            try:
-                known[name] = _if_of_users(_read(Path(found[name])))
-            except (OSError, ValueError):
-                known[name] = None
-        packed = map(_if_of_users, self._packed.values())
+            now = folder.stat().st_mtime_ns  # changes with every new or replaced file
+            if now != stamp:
+                found = {(f.name, f.stat().st_mtime_ns): f.path for f in os.scandir(folder) if f.name.endswith(".json")}
+        if now != stamp:
+            known = {name: known[name] for name in known.keys() & found.keys()}
+            for name in found.keys() - known.keys():
+                try:
+                    known[name] = _if_of_users(_read(Path(found[name])))
+                except (OSError, ValueError):
+                    known[name] = None
+            _of_users[folder] = now, known
+        packed = (_if_of_users(record) for record in self._packed.values() if record["model"] == model)
         each = [one[2] for one in (*known.values(), *packed) if one is not None and one[:2] == (model, row)]
         return sorted(each, key=by_filing)
 
