@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 P = ParamSpec("P")
+# The same svg each time; text in a pdf stays text, in a font type that publishers accept.
+FILES: dict[Any, Any] = {"svg.hashsalt": "icy", "pdf.fonttype": 42}
 RC: dict[Any, Any] = {}  # settings that differ from matplotlib's defaults, as of a style
 
 
@@ -50,7 +52,7 @@ def own_settings() -> Iterator[None]:
 
     with rc_context():
         rcdefaults()
-        rcParams.update(RC)
+        rcParams.update(FILES | RC)
         yield
 
 

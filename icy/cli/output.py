@@ -209,14 +209,10 @@ def checked_plot(given: str) -> Path:
 
 def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
     """Write a figure and print its path."""
-    from matplotlib import rcParams
-
     from icy.analysis import style
 
     try:
-        # Text in a pdf stays text, in a font type that publishers accept.
         with style.own_settings():
-            rcParams.update({"pdf.fonttype": 42, "svg.hashsalt": "icy"})
             figure.savefig(path, dpi=DPI, metadata=NO_DATE[path.suffix.lower()])
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error

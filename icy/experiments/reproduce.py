@@ -22,6 +22,7 @@ from icy.experiments.trackers.make import watching
 from icy.records.kinds import job_kind
 
 from .display import with_progress
+from .expected_updates import ExpectedUpdates
 from .idle import warn_of_idle
 from .plan import Plan, plan_rows, planned
 from .reproduction import Reproduction
@@ -135,7 +136,7 @@ class Reproducing:
         return request.fastest_of_each(column) if _listed(spec.only) else request.fastest()
 
     def fastest_of_each(self, column: str) -> Reproducing:
-        """Return the cells of one row of each model or agent: the row with the cheapest updates."""
+        """Return the cells of one row of each model or agent: the row with the least expected cost."""
         import pandas as pd
 
         selected = []
@@ -147,7 +148,7 @@ class Reproducing:
         return replace(self, wanted=pd.concat(selected))
 
     def fastest(self) -> Reproducing:
-        """Return the cells of the row with the cheapest updates.
+        """Return the cells of the row with the least expected cost.
 
         Raises:
             InvalidSettingError: none of the requested models learns.
@@ -158,7 +159,7 @@ class Reproducing:
         costs: list[tuple[float, Reproducing]] = []
         for part in parts:
             with contextlib.suppress(InvalidSettingError):  # none of its models learns
-                costs.append((sum(len(row.job.replicates) * row.job.update_cost for row in part.plan().rows), part))
+                costs.append((_cost(part.plan()), part))
         if not any(cost for cost, _ in costs):
             raise InvalidSettingError(f"None of the requested rows of {self.source.id} has a model that learns.")
         return min((found for found in costs if found[0]), key=lambda found: found[0])[1]
@@ -347,3 +348,12 @@ def _tables_with(column: str, pattern: str) -> list[str]:
     every = {t.id: with_names(published(t.id), t.id) if t.reproduce == "games" else published(t.id) for t in tables}
     names = {id: cells.get(column, pd.Series(dtype=str)).unique() for id, cells in every.items()}
     return [id for id, there in names.items() if any(_fits(str(name), pattern) for name in there)]
+
+
+def _cost(plan: Plan) -> float:
+    """Return the expected cost of a plan, in arbitrary units; 0 if none of its models learns."""
+    expected, cost = ExpectedUpdates(plan), 0.0
+    for row in plan.rows:
+        updates = expected.of_row(replace(row, missing=row.job.replicates, filed=())).values()
+        cost += row.job.update_cost * sum((one.low * one.high) ** 0.5 for one in updates)
+    return cost

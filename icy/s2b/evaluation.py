@@ -189,7 +189,7 @@ def never_listening(
     Example:
         >>> from icy.s2b import never_listening
         >>> never_listening(query_of="speaker", seeds=1).round(2).to_dict("records")
-        [{'seed': 123, 'novelty': 0.86, 'novelty-meaning': 0.86, 'order': 0.55, 'always-yes': 0.53, 'always-no': 0.47}]
+        [{'seed': 123, 'novelty': 0.86, 'novelty-meaning': 0.86, 'order': 0.55, 'always-yes': 0.49, 'always-no': 0.51}]
     """
     import pandas as pd
 

@@ -75,7 +75,7 @@ LINES: list[tuple[tuple[str, ...], tuple[int, ...]]] = [
     (("metrics", "concat", "--meanings", "2x3", "-m", "bosdis", "--set", "ignore=0"), DONE),
     (("metrics", "concat", "--meanings", "2x3", "-m", "cbm", "--set", "words=²"), REFUSED),
     (("metrics", "concat", "--meanings", "2x3", "--vocab-size", "2147483649"), REFUSED),
-    (("metrics", "{folder}/same.csv", "--eos", DIGITS), REFUSED),
+    (("metrics", "{folder}/same.csv", "--eos", DIGITS), EITHER),
     (("s2b", "eval", "--shots", "²"), REFUSED),
     (("s2b", "eval", "--samples", DIGITS), REFUSED),
     (("s2b", "play", "--values", "²-5"), REFUSED),

@@ -42,7 +42,7 @@ def test_the_command_prints_trials_and_names_the_report(file: Path, tmp_path: Pa
     assert result.exit_code == 0, result.output
     head, *lines = result.stdout.splitlines()
     assert head.split() == ["trial", "model", "ratio:perm", "(min)"]
-    assert sum("hidden=" in line for line in lines) == 4
+    assert sum("hidden=" in line for line in lines) == 3  # FC1L has no hidden layer
     assert "search.md" in result.stderr
     assert "winner.py" in result.stderr
     again = json.loads(run(*words, "--format", "json", "-q", "--trials", "2").stdout)
