@@ -136,7 +136,7 @@ def same_code() -> Iterator[None]:
 
 
 def is_user_module(name: str | None, package: str = "") -> bool:
-    """Return whether a module is neither a part of icy, nor of Python, nor of an installed package.
+    """Return whether a module is a user's: outside of icy, of Python, and of installed packages.
 
     Args:
         name: name of the module; None for code without a module.
@@ -177,7 +177,7 @@ def files_of(name: str, package: str = "") -> dict[str, bytes]:
 
 
 def edited_modules() -> list[str]:
-    """Return the names of loaded user modules whose files were edited after they were first seen."""
+    """Return the names of loaded user modules with files that were edited after icy first read them."""
     known = ((spec, content) for spec, content in _texts.values() if sys.modules.get(spec.name) is not None)
     return [spec.name for spec, content in known if _read(spec.origin) not in (None, content)
             and sys.modules[spec.name].__spec__ is spec]  # fmt: skip
@@ -436,7 +436,7 @@ class _Walk:
     # -- parts -------------------------------------------------------------------------------------------------------
 
     def _reference(self, thing: Any) -> str:
-        """Return the name of a class or function. Those of users become parts, and those that wrap code of users."""
+        """Return the name of a class or function. A user's becomes a part; so does a user's function in a wrapper."""
         if not self._is_user(thing):
             own = str(getattr(thing, "__module__", "")).partition(".")[0] == "icy"  # versions describe icy's code
             captured = [] if own else [*_closure(thing).values(), *_registered(thing)]

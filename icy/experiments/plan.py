@@ -180,7 +180,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     where["keep_models"] = spec.keep_models
     store = store_of(spec)
     from icy.grammars.shared import forget_user_languages  # here, since importing a plan must not import grammars
-    from icy.training.behavior import fixed_randomness  # nor torch
+    from icy.training.behavior import fixed_randomness  # it imports torch
 
     # With one thread, trial calls are fast, also on a busy machine, where threads would wait for each other.
     with same_code(), fixed_randomness(), one_thread():

@@ -28,7 +28,7 @@ class Claim:
     """A row of the page of claims, as text.
 
     Attributes:
-        claim: what is claimed.
+        claim: the claim, as a sentence without a full stop.
         setting: space, words, and protocol.
         n: numbers of models, cells, or runs.
         number: the estimate.
