@@ -17,7 +17,7 @@ import icy
 from icy.core.provenance import circumstances, git_revision, now, software
 from icy.experiments.results import ProbeResult
 from icy.records.load import load_records, long_of
-from icy.records.pack import add_to_pack
+from icy.records.pack import Pack, add_to_pack
 
 REVISION = git_revision()  # at the start, because the files that a script writes count as changes
 
@@ -52,10 +52,11 @@ class RecordFolder:
         folder: folder of the script.
         pack: name of the file of packed records.
         runs: folder of results that icy writes.
+        files: whether files of records, such as the languages of chains, are packed too.
     """
 
-    def __init__(self, folder: Path, pack: str = "records.parquet", runs: str = "runs") -> None:
-        self.pack, self.runs = folder / pack, folder / runs
+    def __init__(self, folder: Path, pack: str = "records.parquet", runs: str = "runs", files: bool = True) -> None:
+        self.pack, self.runs, self.files = folder / pack, folder / runs, files
 
     def sweep(self, file: Path, rerun: str = "missing", **more: object) -> ProbeResult:
         """Train the missing rows of a sweep and load the others; with `rerun="never"`, only load."""
@@ -65,7 +66,9 @@ class RecordFolder:
     def update_pack(self) -> None:
         """Add new records of `runs` to the packed ones."""
         if self.runs.exists():
-            add_to_pack(self.pack, self.runs)
+            pack = add_to_pack(self.pack, self.runs)
+            if not self.files and pack.files:
+                Pack.of(pack.records).write(self.pack)
 
     def long_table(self) -> pd.DataFrame:
         """Return the packed records as a table with a row per run."""

@@ -262,14 +262,14 @@ class Specificity:
         logs = probes.loc[survival.index].map(math.log)
         names = list(survival.index)
         parts = [[name for name in names if name != left_out] for left_out in names]
-        without = [_interaction(survival.loc[part], logs.loc[part]) for part in parts]
+        without = [interaction_of(survival.loc[part], logs.loc[part]) for part in parts]
         spread = (survival - survival.to_numpy().mean()).to_numpy()
         return cls(
             held_out=own,
             foreign=float(np.median(known)),
             pairs=len(known),
-            share=float((_centred(survival) ** 2).sum() / (spread**2).sum()),
-            interaction=_interaction(survival, logs),
+            share=float((without_margins(survival) ** 2).sum() / (spread**2).sum()),
+            interaction=interaction_of(survival, logs),
             without=(min(without), max(without)),
         )
 
@@ -293,15 +293,15 @@ class Specificity:
         )
 
 
-def _centred(table: pd.DataFrame) -> NDArray[np.float64]:
+def without_margins(table: pd.DataFrame) -> NDArray[np.float64]:
     """Return the interaction of rows and columns: a table without the means of its rows and columns."""
     values = table.to_numpy(float)
     return np.asarray(values - values.mean(0) - values.mean(1)[:, None] + values.mean())
 
 
-def _interaction(one: pd.DataFrame, other: pd.DataFrame) -> float:
+def interaction_of(one: pd.DataFrame, other: pd.DataFrame) -> float:
     """Return Pearson's correlation of two tables' interactions."""
-    return float(np.corrcoef(_centred(one).ravel(), _centred(other).ravel())[0, 1])
+    return float(np.corrcoef(without_margins(one).ravel(), without_margins(other).ravel())[0, 1])
 
 
 def specificity(done: ProbeResult, survival: pd.DataFrame) -> Specificity:

@@ -54,7 +54,15 @@ def pretrain(grammar: str) -> None:
             model, own = after(grammar, weights), [seeds[number][turn] for number in range(NETWORKS)]
             out = Path(place) / f"{turn}"
             found = icy.probe(
-                model, grammar, seeds=own, target=0.3, max_updates=UPDATES, keep_models=True, out=out, workers=1, **SETTING
+                model,
+                grammar,
+                seeds=own,
+                target=0.3,
+                max_updates=UPDATES,
+                keep_models=True,
+                out=out,
+                workers=1,
+                **SETTING,
             )  # type: ignore[arg-type]
             states = [found.model(grammar, seed).state_dict() for seed in own]  # before the weights change
             weights.mkdir(exist_ok=True)
