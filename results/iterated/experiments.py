@@ -210,7 +210,7 @@ cell are not independent."""
 
 # -- an intervention ---------------------------------------------------------------------------------------------------
 
-TRAININGS = {"FC2L": "none", "FC2L-after-concat": "`concat`", "FC2L-after-rot": "`rot`"}
+TRAININGS = {"FC2L": "none", "FC2L-after-concat": "concat", "FC2L-after-rot": "rot"}
 
 
 def intervention_text(chains: ProbeResult, probes: ProbeResult) -> str:
