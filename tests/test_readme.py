@@ -23,7 +23,7 @@ from tests.pages import ROOT, code, commands, text
 
 pytestmark = pytest.mark.usefixtures("without_long_checks")
 README = "README.md"
-MOST_BYTES, MOST_OF_A_PICTURE = 11_500, 120_000
+MOST_BYTES, MOST_OF_A_PICTURE = 7_500, 120_000
 NUMBER = r"\d+(?:\.\d+)?"
 PRINTED = {
     "docs/grammars.md": [
@@ -216,7 +216,7 @@ def test_its_speed_is_that_of_the_benchmark(page: str) -> None:
     found = " ".join(text(page).split())
     for claim, ratios in (
         ("{} times as many updates a second as ordinary PyTorch modules", speed_ratios()),
-        ("whole rows {} times as fast", speed_ratios("to one after another")),
+        *([] if page == README else [("whole rows {} times as fast", speed_ratios("to one after another"))]),
     ):
         prefixes = {model for model in ratios if model.startswith("sender/Trans")}  # the plain form recomputes these
         assert claim.format(range_of(ratios[model] for model in set(ratios) - prefixes)) in found
@@ -234,66 +234,7 @@ def test_its_ratios_on_other_processors_are_those_of_the_index() -> None:
     rows = {model: cells("docs/benchmarks/index.md", model) for model in models}
     assert all(float(row[1]) == speed_ratios()[model] for model, row in rows.items())
     shares = [float(row[place]) / speed_ratios()[model] for model, row in rows.items() for place in (3, 5)]
-    for page in (README, "docs/benchmarks/index.md"):
-        assert f"{range_of(shares, 2)} of" in " ".join(text(page).split())
-
-
-def test_its_figures_are_those_of_the_benchmarks() -> None:
-    assert cells("benchmarks/s2b-cpu.md", "core | 1 | 1 | 0 | 4,096")[-2].startswith("1,47")
-    assert "1.5 million steps a second on one core" in text(README)
-    assert "with AVX2, 8.6 and 33.8 s" in text(README)
-    assert "native code took 8.6 and 33.8 seconds" in text("benchmarks/topsim-cpu.md")
-    for distance in ("hamming", "levenshtein"):
-        used = cells("benchmarks/topsim-cpu.md", f"{distance} | 4999950000 | native")[4]
-        assert f"{used} s {'of CPU time by Hamming' if distance == 'hamming' else 'by edit'} distance" in text(README)
-    _, tries, _, *counts = cells("tests/stress/faults.md", "all")
-    assert set(counts) == {"0"}
-    assert f"of {tries} sweeps of 16 replicates" in text(README)
-    assert 1 - 0.05 ** (1 / int(tries)) == pytest.approx(0.02, abs=0.0005)  # largest rate in the 95 % interval of none
-
-
-def test_its_published_tables_are_those_of_the_page() -> None:
-    """Each measured table has a line in the README."""
-    page = [line for line in text("results/reproduced/README.md").splitlines() if line.startswith("| [")]
-    assert len(page) == len(list(Path("results/reproduced").glob("*-table*.md")))
-    for line in page:
-        name, _, measured, compared, agree, chance, verdict, _, equivalent, _, shift, _, left_out = cells(
-            "results/reproduced/README.md", line[2:]
-        )
-        name = name[1:].partition("]")[0].replace("icy22/table", "Icy22 ").replace("perkins21/table", "Perkins21 ")
-        count = f"{agree} {chance.partition(' ')[2]}".strip()
-        shift = re.sub(r"(, \d+ rows|: \d+ rows?)\)", ")", shift)
-        verdict = verdict.removesuffix(" so far").replace("no difference found", "passed")
-        verdict = verdict.replace("difference found", "failed")
-        of = f"{compared} of {measured.partition(' of ')[2]}"
-        assert f"| {name} | {of} | {left_out} | {count} | {equivalent} | {shift} | {verdict} |" in text(README)
-
-
-def test_its_agents_are_those_of_the_page() -> None:
-    section = text("results/s2b_agents/s2b-agents.md").partition("## Attention memories in the published cells")[2]
-    rows = [[one.strip() for one in line.strip("|").split("|")] for line in section.splitlines()]
-    cells = [row for row in rows if row[0] == "pairs+ppo"]
-    assert len(cells) == 9
-    assert f"{range_of(float(row[8]) for row in cells)} % of queries" in text(README)
-    assert f"never listening ({range_of(float(row[9]) for row in cells)} %".replace(".0 %", " %") in text(README)
-    rows = [
-        [one.strip() for one in line.split("|")]
-        for line in section.splitlines()
-        if line.startswith(("| 1 |", "| 2 |", "| 4 |"))
-    ]
-    gaps = [float(row[7].partition("±")[0]) - float(row[6]) for row in rows]
-    above = [gap for gap in gaps if gap > 0]
-    said = f"in {9 - len(above)} of the cells, and at most {max(above):.1f} points above it in {len(above)}"
-    assert said in text(README)
-    assert said.replace("cells", "nine cells") in " ".join(text("docs/s2b-agents.md").split())
-
-
-def test_memory_and_the_published_listener_are_those_of_the_page() -> None:
-    lines = text("docs/s2b-scores.md").splitlines()
-    rows = [line.split("|") for line in lines if re.match(r"\| [124] \| \d+ \| (100|99)", line)]
-    published = [float(row[-2].split()[0]) for row in rows if len(row) == 9 and row[-2].split()]
-    assert len(published) == 9
-    assert f"Published LSTMs ({min(published):.1f} to {max(published):.1f} %" in text(README)
+    assert f"{range_of(shares, 2)} of" in " ".join(text("docs/benchmarks/index.md").split())
 
 
 # -- the picture -------------------------------------------------------------------------------------------------------

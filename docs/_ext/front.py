@@ -1,19 +1,19 @@
-"""Draw the picture of the README and of the site: the messages of each grammar, and how well models learn them.
+"""Draw the picture of the README and of the site: the messages of each grammar, and how late models learn them.
 
-`python docs/_ext/front.py` writes the picture into docs/_static, for light and for dark pages. The accuracies come
-from results/reproduced/replicates.parquet. Each file contains a digest of its data, so that a test can check
-whether it is current.
+`python docs/_ext/front.py` writes the picture into docs/_static, for light and for dark pages. The ratios come from the
+atlas, under the settings of the README's first command. Each file contains a digest of its data, so that a test can
+check whether it is current.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
@@ -24,16 +24,18 @@ from PIL.PngImagePlugin import PngInfo
 
 import icy
 from icy.analysis.order import ORDER
+from icy.analysis.statistics import LogSummary, log_summary
+from icy.languages.meanings import MeaningSpace
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "results" / "reproduced" / "replicates.parquet"
 FOLDER = ROOT / "docs" / "_static"
 SPACE, WORD_LENGTH = "3x2", 2  # meaning space and word length: a language of eight messages
+VALUES = (("big", "small"), ("red", "blue"), ("disk", "square"))
 SEED = 100  # a seed with few similar words, two orders in shufdet, and distinct messages of proj
-MEASURED = {"protocol": "budget", "representation": "soft", "meanings": "5x10", "settings": ""}
+MEASURED = {"protocol": "acquire", "representation": "soft", "meanings": "5x10", "settings": ""}
 MODELS = {
-    "sender": ("FC2L", "RNNZero:GRU", "RNNAutoReg:LSTM", "HierZero:dgsend", "Hashtable"),
-    "receiver": ("FC2L", "CNN", "RNN2L:GRU", "Hier:RNN", "Hashtable"),
+    "sender": ("FC2L", "HierZero:GRU", "RNNAutoReg:LSTM", "TransDecSoft"),
+    "receiver": ("FC2L", "CNN", "RNN2L:GRU", "Transformer"),
 }
 GLOSSES = {
     "concat": "words\njoined",
@@ -46,14 +48,15 @@ GLOSSES = {
     "hol": "random\nmessages",
 }
 CAPTION = (
-    "accuracy after as many updates as the model needs to learn concat (to 0.99); "
-    "5 attributes of 10 values, mean of 3 seeds"
+    "updates to an accuracy of 0.8, relative to concat: geometric mean over 3 seeds, times or divided by its geometric SD\n"
+    "5 attributes of 10 values; training ends at 20 times concat's updates; senders cannot learn shuf, which is random"
 )
 TOKENS = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")  # of Okabe and Ito, apart under every common colour blindness
-HEAT = LinearSegmentedColormap.from_list("accuracy", ["#f3ead7", "#b5d8c6", "#4aa3a8", "#1f6391", "#15325f"])
+HEAT = LinearSegmentedColormap.from_list("ratio", ["#15325f", "#1f6391", "#4aa3a8", "#b5d8c6", "#f3ead7"])
+CAP = 20.0  # of a ratio
 BLACK, WHITE = "#1f2328", "#ffffff"
-LEFT, RIGHT, COLUMN, ROW = 1.42, 0.08, 0.92, 0.29  # inches
-TOP, MESSAGE, SIDE, BOTTOM = 0.8, 0.125, 0.36, 0.38  # inches: names and glosses, a message, a side's name, the caption
+LEFT, RIGHT, COLUMN, ROW = 1.42, 0.08, 0.92, 0.36  # inches
+TOP, MESSAGE, SIDE, BOTTOM = 0.8, 0.15, 0.36, 0.48  # inches: names and glosses, a message, a side's name, the caption
 BETWEEN = 0.16  # inches, between labels and cells
 GAP = 0.45  # between words, in tokens
 SPAN = 0.8  # of a message in its column
@@ -72,13 +75,14 @@ class Theme:
 THEMES = {"light": Theme(BLACK, "#59636e"), "dark": Theme("#f0f6fc", "#9198a1")}
 
 
-def accuracies() -> pd.DataFrame:
-    """Return mean accuracies: a row per model, a column per grammar; NaN where a side cannot use a grammar."""
-    long = pd.read_parquet(RESULTS)
+def ratios() -> dict[tuple[str, str], LogSummary]:
+    """Return the ratios of each model and grammar; a side that cannot use a grammar has no entry."""
+    long = icy.atlas().to_dataframe()
     for column, value in MEASURED.items():
-        long = long[long[column] == value]
-    means = long.pivot_table(index="model", columns="grammar", values="value")
-    return means.loc[[f"{side}/{model}" for side, models in MODELS.items() for model in models], list(ORDER)]
+        long = long[long[column].fillna("") == value]
+    names = [f"{side}/{model}" for side, models in MODELS.items() for model in models]
+    groups = long[long["model"].isin(names)].groupby(["model", "grammar"])
+    return {place: log_summary(one["value"].to_list(), one["cut"].astype(bool).to_list()) for place, one in groups}
 
 
 def messages() -> dict[str, NDArray[np.int64]]:
@@ -89,13 +93,15 @@ def messages() -> dict[str, NDArray[np.int64]]:
 
 def digest() -> str:
     """Return a digest of the data of the picture."""
-    shown = accuracies().round(2).to_csv() + "".join(f"{name} {one.tolist()}" for name, one in messages().items())
+    shown = "".join(f"{place} {one.text(2)}" for place, one in ratios().items()) + "".join(
+        f"{name} {one.tolist()}" for name, one in messages().items()
+    )
     return hashlib.sha256(shown.encode()).hexdigest()
 
 
 def draw(theme: Theme) -> Figure:
     """Draw the picture in the colors of a theme."""
-    language, table = messages(), accuracies()
+    language, table = messages(), ratios()
     meanings = len(language["concat"])
     bottom = TOP + MESSAGE * meanings
     width = LEFT + COLUMN * len(ORDER) + RIGHT
@@ -109,16 +115,17 @@ def draw(theme: Theme) -> Figure:
         write(axes, middle, 0.18, name, theme.ink, 10, weight="bold")
         write(axes, middle, 0.5, GLOSSES[name], theme.dim, 7.5)
         draw_messages(axes, middle - SPAN * COLUMN / 2, TOP, language[name])
-    label = f"the same {meanings} meanings\nin every grammar"
-    write(axes, LEFT - BETWEEN, (TOP + bottom) / 2, label, theme.dim, 7.5, "right")
+    for row, values in enumerate(MeaningSpace.of(SPACE).all()):
+        name = " ".join(names[value] for names, value in zip(VALUES, values, strict=True))
+        write(axes, LEFT - BETWEEN, TOP + MESSAGE * (row + 0.4), name, theme.dim, 6.5, "right")
     for side, models in MODELS.items():
         write(axes, LEFT - BETWEEN, bottom + SIDE - 0.12, f"{side}s", theme.ink, 9, "right", weight="bold")
         bottom += SIDE
         for model in models:
             write(axes, LEFT - BETWEEN, bottom + ROW / 2, model, theme.ink, 8, "right")
-            draw_cells(axes, bottom, table.loc[f"{side}/{model}"], theme)
+            draw_cells(axes, bottom, [table.get((f"{side}/{model}", grammar)) for grammar in ORDER], theme)
             bottom += ROW
-    write(axes, LEFT + 0.03, bottom + 0.2, CAPTION, theme.dim, 7.5, "left")
+    write(axes, LEFT + 0.03, bottom + 0.25, CAPTION, theme.dim, 7.5, "left")
     return figure
 
 
@@ -141,16 +148,21 @@ def draw_messages(axes: Axes, left: float, top: float, language: NDArray[np.int6
         axes.add_patch(Rectangle(corner, size, 0.8 * MESSAGE, facecolor=TOKENS[value], linewidth=0))
 
 
-def draw_cells(axes: Axes, top: float, means: pd.Series, theme: Theme) -> None:
-    """Draw the cells of a model, with a dash for a grammar that its side cannot use."""
-    for i, value in enumerate(means):
-        left = LEFT + COLUMN * i
-        text, colour = "\N{EN DASH}", theme.dim
-        if not np.isnan(value):
-            text, colour = f"{value:.2f}", WHITE if value > 0.55 else BLACK
-            corner = left + 0.02, top + 0.02
-            axes.add_patch(Rectangle(corner, COLUMN - 0.04, ROW - 0.04, facecolor=HEAT(value), linewidth=0))
-        write(axes, left + COLUMN / 2, top + ROW / 2, text, colour, 8)
+def draw_cells(axes: Axes, top: float, row: Sequence[LogSummary | None], theme: Theme) -> None:
+    """Draw the ratios of a model, with a dash for a grammar that its side cannot learn."""
+    for i, found in enumerate(row):
+        left, middle = LEFT + COLUMN * i, top + ROW / 2
+        if found is None:
+            write(axes, left + COLUMN / 2, middle, "\N{EN DASH}", theme.dim, 8)
+            continue
+        value, _, spread = found.text(2).partition("\N{MULTIPLICATION SIGN}")
+        shade = np.log(max(found.centre, 1)) / np.log(CAP)
+        colour = WHITE if shade < 0.55 else BLACK
+        corner = left + 0.02, top + 0.02
+        axes.add_patch(Rectangle(corner, COLUMN - 0.04, ROW - 0.04, facecolor=HEAT(shade), linewidth=0))
+        write(axes, left + COLUMN / 2, middle - (0.055 if spread else 0), value, colour, 8)
+        if spread:
+            write(axes, left + COLUMN / 2, middle + 0.085, f"\N{MULTIPLICATION SIGN}{spread}", colour, 6)
 
 
 def draw_all(folder: Path = FOLDER) -> list[Path]:
