@@ -48,7 +48,8 @@ GLOSSES = {
     "hol": "random\nmessages",
 }
 CAPTION = (
-    "updates to an accuracy of 0.8, relative to concat: geometric mean over 3 seeds, times or divided by its geometric SD\n"
+    "updates to an accuracy of 0.8, relative to concat: geometric mean over 3 seeds, times or divided by "
+    "its geometric SD\n"
     "5 attributes of 10 values; training ends at 20 times concat's updates; senders cannot learn shuf, which is random"
 )
 TOKENS = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")  # of Okabe and Ito, apart under every common colour blindness
@@ -93,10 +94,9 @@ def messages() -> dict[str, NDArray[np.int64]]:
 
 def digest() -> str:
     """Return a digest of the data of the picture."""
-    shown = "".join(f"{place} {one.text(2)}" for place, one in ratios().items()) + "".join(
-        f"{name} {one.tolist()}" for name, one in messages().items()
-    )
-    return hashlib.sha256(shown.encode()).hexdigest()
+    shown = [f"{place} {one.text(2)}" for place, one in ratios().items()]
+    shown += [f"{name} {one.tolist()}" for name, one in messages().items()]
+    return hashlib.sha256("\n".join(shown).encode()).hexdigest()
 
 
 def draw(theme: Theme) -> Figure:
