@@ -12,6 +12,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -44,9 +45,24 @@ MIDDLE = ("perm", "shufdet", "proj", "rot", "pairsum")  # grammars with a ratio 
 POSITIONAL = ("concat", "perm")
 EASY = ("perm", "shufdet")
 NOISES = (0.0, 0.1, 0.3)
-RULES = ((1, 1), (2, 1), (10, 2), (20, 2))  # numbers of systematic errors, and values that each of them needs
-KNOWN_SEEDS = range(1000, 1020)
-SIZES = ("4x5", 4, 3)  # meanings, V, w
+KNOWN_SEEDS = (range(1000, 1020), range(3000, 3020))  # the rule of nearest grammars was chosen with 2000 to 2019
+SIZES, SMALL = ("4x5", 4, 3), ("3x4", 4, 2)  # meanings, V, w
+ERRORS = {  # numbers of systematic errors of each kind; single rules of both spaces change similar shares of the tokens
+    SIZES: {
+        "none": (0,),
+        "single values": (2, 10, 20),
+        "pairs of values": (10, 40, 100),
+        "copied": (1, 3),
+        "constant": (1, 3),
+    },
+    SMALL: {
+        "none": (0,),
+        "single values": (1, 4, 8),
+        "pairs of values": (3, 12, 30),
+        "copied": (1, 2),
+        "constant": (1, 2),
+    },
+}
 REACHED = 0.9  # least share of learners at the target in a strict analysis
 MOST_OF = 3  # least number of grammars that support the second hypothesis
 FEWEST = 4  # least number of cells or senders for a correlation over them
@@ -89,20 +105,43 @@ def with_rules(language: Language, rules: int, values: int, seed: int) -> Langua
     return replace(language, messages=messages)
 
 
-def known_errors() -> str:
-    """Return the nearest grammars of languages of concat with systematic errors, as a table."""
-    lines = []
-    for rules, values in RULES:
-        pairs = [
-            (language, with_rules(language, rules, values, seed))
-            for seed in KNOWN_SEEDS
-            for language in [make_language("concat", *SIZES, seed)]
-        ]
-        changed = np.mean([(one.messages != other.messages).mean() for one, other in pairs])
-        counts = Counter(nearest_grammar(other).grammar for _, other in pairs)
-        kind = "a value of one attribute" if values == 1 else "values of two attributes"
-        lines.append([f"{rules}", kind, f"{100 * changed:.1f} %", *(str(counts[name] or "") for name in GRAMMARS)])
-    return markdown_table(["rules", "a rule applies to", "tokens changed", *GRAMMARS], lines)
+def with_positions(language: Language, kind: str, count: int, seed: int) -> Language:
+    """Return a language with systematic errors at some positions.
+
+    Args:
+        language: the language.
+        kind: "constant" gives all messages one token at each of these positions; "copied" replaces the first token of
+            words by the last token of the word before.
+        count: number of positions.
+        seed: seed of the positions and tokens.
+    """
+    generator, messages = stream(seed, "positions"), np.array(language.messages)
+    length = messages.shape[1] // language.space.attributes
+    starts = np.arange(messages.shape[1]) if kind == "constant" else np.arange(length, messages.shape[1], length)
+    for place in generator.permutation(starts)[:count]:
+        messages[:, place] = generator.integers(language.vocab_size) if kind == "constant" else messages[:, place - 1]
+    return replace(language, messages=messages)
+
+
+def with_errors(language: Language, kind: str, count: int, seed: int) -> Language:
+    """Return a language with a number of systematic errors of a kind, a key of `ERRORS`."""
+    if kind in ("single values", "pairs of values"):
+        return with_rules(language, count, 1 if kind == "single values" else 2, seed)
+    return with_positions(language, kind, count, seed) if count else language
+
+
+def calibration(sizes: Sequence[str | int], seeds: Iterable[int]) -> pd.DataFrame:
+    """Return the nearest grammars of languages with known errors: a row per origin, kind of errors, noise and seed."""
+    rows = []
+    for seed, origin in product(seeds, GRAMMARS):
+        exact = make_language(origin, *sizes, seed)
+        for (kind, counts), noise in product(ERRORS[sizes].items(), NOISES):
+            for count in counts:
+                language = with_noise(with_errors(exact, kind, count, seed), noise, seed)
+                found = nearest_grammar(language)
+                changed = float((language.messages != exact.messages).mean())
+                rows.append((seed, origin, kind, count, noise, changed, found.grammar, found.errors))
+    return pd.DataFrame(rows, columns=["seed", "origin", "kind", "count", "noise", "changed", "found", "errors"])
 
 
 # -- chains ------------------------------------------------------------------------------------------------------------
