@@ -25,8 +25,8 @@ from .estimated_grammars import GRAMMARS, IntArray, Rows, draw_concat
 Floats = NDArray[np.float64]
 Right = Bool[NDArray[np.bool_], "meaning length"]
 VERSIONS = ("concat", "rot", "pairsum", "perm", "shufdet")  # grammars that are special cases of hol, and not of proj
-LIMIT = 4.0  # standard deviations of draws by which a language must differ from draws of proj
-ABOVE_HOL = 3.0  # the same for the difference of proj and hol
+LIMIT = 3.0  # standard deviations of draws by which a language must differ from draws of proj, or of hol
+LEAST = 0.2  # specific agreement from which a language is a version of a grammar
 NESTED = 0.8  # share of the specific agreement of perm or shufdet from which concat is preferred, as a special case
 NOISE = (0.0, 0.1, 0.3, 0.5, 1.0)  # shares of random tokens in draws; with 1, draws are holistic
 DRAWS, OWN_DRAWS = 16, 4  # languages of proj, and of each other grammar, per share of random tokens
@@ -147,14 +147,12 @@ def _agreements(rows: Rows, halves: Sequence[IntArray], names: Sequence[str] = t
 
 def _choose(agreement: Mapping[str, float], chance: Mapping[str, float], draws: _Draws) -> str:
     """Return the grammar that a language is a version of; see `nearest_grammar`."""
-    specific = {
-        name: (agreement[name] - chance[name]) / (1 - chance[name])
-        for name in VERSIONS
-        if agreement[name] - chance[name] > LIMIT * draws.deviation[name]
-    }
+    above = {name: agreement[name] - chance[name] for name in (*VERSIONS, "proj")}
+    above = {name: value for name, value in above.items() if value > LIMIT * draws.deviation[name]}
+    specific = {name: above[name] / (1 - chance[name]) for name in VERSIONS if name in above}
+    specific = {name: value for name, value in specific.items() if value >= LEAST}
     if not specific:
-        above = agreement["proj"] - chance["proj"] > ABOVE_HOL * draws.deviation["proj"]
-        return "proj" if above else "hol"
+        return "proj" if "proj" in above else "hol"
     best = max(specific, key=lambda name: specific[name])
     nested = best in ("perm", "shufdet") and specific.get("concat", 0) >= NESTED * specific[best]
     return "concat" if nested else best
