@@ -73,14 +73,15 @@ def nearest_grammar(
     - `shufdet`: also an order of words for each value of the last attribute;
     - `proj`: a score of each token for each value at each position, and the token with the largest sum (naive Bayes).
 
-    `proj` contains `concat` and `perm`, so it also predicts some of their systematic errors. The agreements therefore
-    do not decide alone. Random languages of `proj` with several shares of random tokens show how well each other grammar
-    predicts a language of `proj` that `hol` and `proj` predict as well as this language (its *chance*). The *specific
-    agreement* of a grammar is (agreement - chance) / (1 - chance). The grammar is the one with the largest specific
-    agreement among those whose agreement is above chance by more than four standard deviations of the draws. `concat`
-    is a special case of `perm` and `shufdet`, so it is preferred to them if it has 80 % of their specific agreement. If
-    there is none, it is `proj` if its agreement exceeds that of `hol` by more than in draws of `hol` (three standard
-    deviations), and otherwise `hol`.
+    The largest agreement does not decide, because `proj` contains `concat` and also predicts some of its systematic
+    errors. Instead, draws (random languages) of `proj` with several shares of random tokens show how well each other
+    grammar predicts a language of `proj` that `hol` and `proj` predict as well as this language: its *chance*. The
+    *specific agreement* of a grammar is (agreement - chance) / (1 - chance). The grammar is the one with the largest
+    specific agreement, if its agreement is above chance by more than three standard deviations of the draws, and its
+    specific agreement is at least 0.2. `concat` is a special case of `perm` and `shufdet`, so it is preferred to them
+    if it has 80 % of their specific agreement. If no grammar qualifies, it is `proj` if its agreement exceeds that of
+    `hol` by three standard deviations more than in holistic languages, and otherwise `hol`. So small spaces do not
+    distinguish `proj` with many errors from `hol`.
 
     The draws take about a second at 4x5. They are kept for further languages with the same meanings and lengths.
 
@@ -222,9 +223,7 @@ class _Draws:
         self, values: IntArray, halves: Sequence[IntArray], sizes: tuple[int, int], length: int, seed: int
     ) -> None:
         self.halves, self.seed = halves, seed
-        self.concat = [
-            draw_concat(values, length, sizes, stream(seed, "nearest", number)) for number in range(DRAWS)
-        ]
+        self.concat = [draw_concat(values, length, sizes, stream(seed, "nearest", number)) for number in range(DRAWS)]
         projs = [[self._draw("proj", share, number) for number in range(DRAWS)] for share in NOISE]
         found = [[_agreements(rows, halves) for rows in own] for own in projs]
         errors = 1 - np.array([[list(one.values()) for one in own] for own in found])  # [share, draw, grammar]

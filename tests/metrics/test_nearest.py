@@ -10,7 +10,7 @@ from icy.core.errors import InvalidSettingError
 from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.metrics import nearest_grammar
-from icy.metrics.nearest import GRAMMARS
+from icy.metrics.estimated_grammars import GRAMMARS
 
 EXACT = ("concat", "rot", "pairsum", "perm", "shufdet")
 
