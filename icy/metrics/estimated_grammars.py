@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -42,11 +42,13 @@ class Rows:
 
     def counts(self) -> Int64[IntArray, "attr length value token"]:
         """Count each token at each position, for each value of each attribute."""
-        (values, tokens), attributes, length = self.sizes, self.values.shape[1], self.tokens.shape[1]
-        places = np.arange(attributes * length).reshape(attributes, length) * values  # of pairs of attribute, position
-        cells = (places + self.values[:, :, None]) * tokens + self.tokens[:, None]
-        counts = np.bincount(cells.ravel(), minlength=attributes * length * values * tokens)
-        return counts.reshape(attributes, length, values, tokens)
+        return np.stack([self.counts_of([a] * self.tokens.shape[1]) for a in range(self.values.shape[1])])
+
+    def counts_of(self, owners: Sequence[int] | IntArray) -> Int64[IntArray, "length value token"]:
+        """Count each token at each position, for each value of the attribute that owns the position."""
+        (values, tokens), length = self.sizes, self.tokens.shape[1]
+        cells = (np.arange(length) * values + self.values[:, owners]) * tokens + self.tokens
+        return np.bincount(cells.ravel(), minlength=length * values * tokens).reshape(length, values, tokens)
 
     def with_tokens(self, tokens: Int64[IntArray, "row length"]) -> Self:
         """Return the same meanings with other messages."""
@@ -80,8 +82,8 @@ def draw_concat(
 
 
 def _hol(rows: Rows, values: IntArray) -> IntArray:
-    counts = rows.counts()[0].sum(1)
-    return np.broadcast_to(counts.argmax(-1), (len(values), len(counts)))
+    frequent = rows.counts_of([0] * rows.tokens.shape[1]).sum(1).argmax(-1)
+    return np.broadcast_to(frequent, (len(values), len(frequent)))
 
 
 def _draw_hol(rows: Rows, generator: np.random.Generator) -> IntArray:
@@ -94,8 +96,7 @@ def _concat(rows: Rows, values: IntArray) -> IntArray:
 
 def _by_owner(rows: Rows, values: IntArray, owners: IntArray) -> IntArray:
     """Predict the most frequent token at each position for the value of the attribute that owns the position."""
-    positions = np.arange(len(owners))
-    found: IntArray = rows.counts().argmax(-1)[owners, positions, values[:, owners]]
+    found: IntArray = rows.counts_of(owners).argmax(-1)[np.arange(len(owners)), values[:, owners]]
     return found
 
 
@@ -132,7 +133,7 @@ def _summed(sums: Callable[[Rows], IntArray]) -> EstimatedGrammar:
         size, matrix, owners = rows.sizes[1], sums(rows), rows.owners
         inverse = np.rint(np.linalg.inv(matrix)).astype(np.int64)  # a product of steps with determinant 1
         base = rows.with_tokens(rows.tokens @ inverse.T % size)
-        words = base.counts().argmax(-1)[owners, np.arange(len(owners))]  # [position in concat, value]
+        words = base.counts_of(owners).argmax(-1)  # [position in concat, value]
 
         def spoken(meanings: IntArray) -> IntArray:
             made: IntArray = words[np.arange(len(owners)), meanings[:, owners]] @ matrix.T % size
