@@ -187,8 +187,8 @@ def _found_text(table: pd.DataFrame) -> str:
     general, special = versions["found"].eq("proj"), table.loc[table["origin"].eq("proj"), "found"].isin(VERSIONS)
     return (
         f"The origin is found for {listed(parts)}; share by seed: {print_estimate(student_interval(shares), 3)}. "
-        f"It is found for {listed(noises)}. {general.sum()} of {len(general):,} languages of other grammars than hol "
-        f"are taken for languages of proj, and {special.sum()} of {len(special):,} languages of proj for one of "
+        f"It is found for {listed(noises)}. {general.sum()} of {len(general):,} languages of other grammars than proj "
+        f"and hol are taken for languages of proj, and {special.sum()} of {len(special):,} languages of proj for one of "
         f"{listed(VERSIONS, 'or')}. The most frequent mistakes are {listed(most)}."
     )
 
@@ -203,9 +203,9 @@ def _errors_text(table: pd.DataFrame) -> str:
     return (
         f"Without systematic errors, {false.sum()} of {len(false)} languages are said to have some. Of languages of "
         f"{listed(VERSIONS)} with rules on values that are recognized, {100 * true.mean():.1f} % are said to have "
-        f"systematic errors. Without noise, their mean agreement with the origin is {gap.min():+.3f} to "
-        f"{gap.max():+.3f} from the share of tokens that the rules leave, as with random errors, so one noise floor "
-        f"suffices for both. proj has a larger agreement than the origin for {above:,} of these {len(exact):,} "
+        f"systematic errors. Without noise, the mean agreement of these languages with their origin is {gap.min():+.3f} to "
+        f"{gap.max():+.3f} from the share of tokens that the rules leave, by origin and number of rules: rules that change "
+        f"a word are no errors. proj has a larger agreement than the origin for {above:,} of these {len(exact):,} "
         "languages."
     )
 
@@ -450,13 +450,14 @@ def _ends_text(ends: pd.DataFrame) -> str:
     others = ends[~ends["grammar"].isin(POSITIONAL)]
     moved, hol = others["nearest"].isin(POSITIONAL).sum(), ends.loc[ends["grammar"].eq("hol"), "nearest"]
     cells = ends["model"].map(name_of).map(cell_of).nunique()
+    too_few = ", too few for an interval over cells, so hypothesis 5 is **open**"
     return (
         f"{len(kept)} of {len(worded)} chains that do not begin with hol end as versions of their first grammar "
         f"({listed(senders)}), {kept['errors'].eq('systematic').sum()} of them with systematic errors. {moved} of "
         f"{len(others)} chains that begin with another grammar end as concat or perm. Of chains from hol, "
         f"{hol.eq('proj').sum()} of {len(hol)} end as proj: their tokens have become predictable by sums of scores of "
         f"the values, as in proj, and the rule finds no other grammar in them. The chains are of "
-        f"{counted(cells, 'cell')}{', too few for an interval over cells' if cells < FEWEST_CELLS else ''}."
+        f"{counted(cells, 'cell')}{too_few if cells < FEWEST_CELLS else ''}."
     )
 
 
