@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from results.findings.architectures import BUDGET, cells, families, hierarchy, order, shufdet, sides
 from results.findings.chains import transmission
-from results.findings.conditions import emergence, generalisation, protocols, representations, reproduction, size
+from results.findings.conditions import emergence, protocols, representations, reproduction, size
 from results.findings.finding import HERE, Finding
+from results.findings.held_out import generalisation
 from results.findings.searches import people
 from results.pages import RecordFolder, describe_packs, fill_template, read_options
 from results.search.__main__ import PEOPLE
