@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -22,18 +22,18 @@ from icy.analysis.correlations import (
     rank_correlation,
     within_model_order,
 )
-from icy.analysis.statistics import holm, student
+from icy.analysis.statistics import Interval, holm, student
 from icy.core.text import listed, markdown_table
 from icy.experiments.results import ProbeResult
 from icy.grammars import make_language
 from icy.languages.language import Language
 from results.findings import pictures
-from results.findings.data import MOST_CUT, SIDES, Table, cluster_of, mean_of, number, with_logs
-from results.findings.finding import ALPHA, Claim, Finding, supported, verdict_of
+from results.findings.data import MOST_CUT, NAMES, SIDES, Table, cluster_of, mean_of, with_logs
+from results.findings.finding import ALPHA, VERDICTS, Claim, Finding, supported, verdict_of
 
+SHOWN, FAILED, UNKNOWN = VERDICTS
 MARGIN = 0.3  # correlations over models up to this size count as none
 POWER = 0.8
-FAILED, UNKNOWN = "not shown", "unknown"
 VARIANTS: dict[str, tuple[tuple[str, ...], str]] = {  # grammars that are left out, and the measure
     "all grammars": ((), "value"),
     "without `proj`": (("proj",), "value"),
@@ -156,6 +156,73 @@ def cells_needed(mean: MeanInterval) -> int:
     return cells
 
 
+def p_absent(mean: MeanCorrelation) -> float:
+    """Return the p-value of the claim that a correlation is within MARGIN, as it is and corrected for noise."""
+    return float(np.fmax(mean.plain.p_equal(MARGIN), mean.true.p_equal(MARGIN)))
+
+
+def verdict_of_absence(mean: MeanCorrelation, p: float) -> str:
+    """Return the verdict of the claim that there is no correlation (tests 2 and 4)."""
+    if p < ALPHA:
+        return SHOWN
+    return FAILED if any(of.low > 0 or of.high < 0 for of in (mean.plain, mean.true)) else UNKNOWN
+
+
+def verdict_within(within: Mapping[str, WithinOrder], units: RankCorrelation, p: float) -> str:
+    """Return the verdict of test 1."""
+    main = within["all grammars"]
+    if not main.high < 0:
+        return UNKNOWN
+    return SHOWN if p < ALPHA and units.high < 0 and all(one.high < 0 for one in within.values()) else FAILED
+
+
+@dataclass(frozen=True)
+class Tests:
+    """The tests of one side, in the order of the page.
+
+    Attributes:
+        within: test 1, by variant.
+        units: test 1 with grammars as units.
+        speeds: tests 2 to 4, with ratios ("log") and updates.
+        uncut: tests 2 to 4 with ratios, of models without cut runs.
+    """
+
+    within: dict[str, WithinOrder]
+    units: RankCorrelation
+    speeds: dict[str, CrossedCorrelations]
+    uncut: CrossedCorrelations
+
+    @classmethod
+    def of(cls, runs: HeldOut) -> Tests:
+        """Make all tests of the runs of a side."""
+        speeds = {speed: runs.crossed(speed) for speed in ("log", "updates")}
+        within = {variant: runs.within(variant) for variant in VARIANTS}
+        return cls(within, runs.over_grammars(), speeds, runs.crossed(uncut=True))
+
+    @property
+    def absent(self) -> dict[str, MeanCorrelation]:
+        """Correlations of which the claim is that there is none: tests 2 and 4."""
+        over = {f"over models, {NAMES[speed]}": one.across for speed, one in self.speeds.items()}
+        return {**over, "interaction": self.speeds["log"].interaction}
+
+    @property
+    def contrasts(self) -> dict[str, MeanInterval]:
+        """Test 3."""
+        return {f"contrast, {NAMES[speed]}": one.contrast for speed, one in self.speeds.items()}
+
+    def rows(self) -> dict[str, str]:
+        """Return the estimates as text, by the name of the row."""
+        rows = {f"1. within models: {name}": _median(one) for name, one in self.within.items()}
+        rows["1. mean ranks of grammars"] = f"{Interval(self.units.value, self.units.low, self.units.high)}"
+        for name, one in self.absent.items():
+            test = 4 if name == "interaction" else 2
+            rows[f"{test}. {name}"] = _with_ends(one.plain)
+            rows[f"{test}. {name}, corrected for noise"] = _with_ends(one.true)
+            rows[f"{test}. {name}, reliabilities"] = f"{one.reliability_x:.2f} and {one.reliability_y:.2f}"
+        rows["2. over models, ratio, models without cut runs"] = _with_ends(self.uncut.across.plain)
+        return rows | {f"3. {name}": str(one) for name, one in self.contrasts.items()}
+
+
 def generalisation(result: ProbeResult, earlier: ProbeResult) -> Finding:
     """Return the finding.
 
@@ -164,15 +231,31 @@ def generalisation(result: ProbeResult, earlier: ProbeResult) -> Finding:
         earlier: the sweep at 4x5.
     """
     new, old = ({side: HeldOut.of(of, side) for side in SIDES} for of in (result, earlier))
-    within = {side: {variant: one.within(variant) for variant in VARIANTS} for side, one in new.items()}
-    units = {side: one.over_grammars() for side, one in new.items()}
-    crossed = {side: one.crossed() for side, one in new.items()}
-    main = [within[side]["all grammars"] for side in SIDES]
-    sign = dict(zip(SIDES, holm([one.p for one in main]), strict=True))
-    verdicts = {("within", side): _within_verdict(within[side], units[side], sign[side]) for side in SIDES}
-    absent = {(kind, side): getattr(crossed[side], kind) for kind in ("across", "interaction") for side in SIDES}
-    equal = dict(zip(absent, holm([p_equal(one) for one in absent.values()]), strict=True))
-    verdicts |= {pair: _absence_verdict(one, equal[pair]) for pair, one in absent.items()}
-    differ = dict(zip(SIDES, holm([crossed[side].contrast.p for side in SIDES]), strict=True))
-    for side, of in crossed.items():
-        verdicts["contrast", side] = verdict_of(differ[side], of.contrast.p) if of.contrast.value < 0 else UNKNOWN
+    tests, before = ({side: Tests.of(one) for side, one in of.items()} for of in (new, old))
+    sign = dict(zip(SIDES, holm([tests[side].within["all grammars"].p for side in SIDES]), strict=True))
+    verdicts = {("within", side): verdict_within(of.within, of.units, sign[side]) for side, of in tests.items()}
+    absent = {(name, side): one for side, of in tests.items() for name, one in of.absent.items()}
+    equal = dict(zip(absent, holm([p_absent(one) for one in absent.values()]), strict=True))
+    verdicts |= {pair: verdict_of_absence(one, equal[pair]) for pair, one in absent.items()}
+    contrasts = {(name, side): one for side, of in tests.items() for name, one in of.contrasts.items()}
+    differ = dict(zip(contrasts, holm([one.p for one in contrasts.values()]), strict=True))
+    for pair, one in contrasts.items():
+        verdicts[pair] = verdict_of(differ[pair], one.p) if one.value < 0 else UNKNOWN
+    headline = worst(of for pair, of in verdicts.items() if pair[0] != "interaction")
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """Return "shown" if all verdicts are; else "not shown" if one of them is, or "unknown"."""
+    found = set(verdicts)
+    return FAILED if FAILED in found else UNKNOWN if UNKNOWN in found else SHOWN
+
+
+def _median(order: WithinOrder) -> str:
+    """Return the median over cells with its interval."""
+    return str(Interval(order.median, order.low, order.high))
+
+
+def _with_ends(mean: MeanInterval) -> str:
+    """Return a mean with its intervals of 95 % and 90 %."""
+    low, high = mean.ends(1 - 2 * ALPHA)
+    return f"{mean}, 90 %: {low:+.2f} to {high:+.2f}"
