@@ -1,4 +1,4 @@
-"""Rank correlations: of pairs, within models over grammars, across models, and both ways, with disjoint halves of seeds."""
+"""Rank correlations: of pairs, within models over grammars, and across models, with disjoint halves of seeds."""
 
 from __future__ import annotations
 

@@ -13,14 +13,10 @@ from icy.analysis.correlations import RankCorrelation, WithinOrder, rank_correla
 from icy.analysis.emergence import EMERGED, Emergence, probed_senders
 from icy.analysis.statistics import holm
 from icy.core.text import listed, markdown_table
-from icy.experiments.results import ProbeResult
-from icy.grammars import make_language
-from icy.languages.language import Language
 from results.findings import pictures
 from results.findings.data import (
     GRAMMARS,
     LARGE,
-    MOST_CUT,
     NAMES,
     SIDES,
     SMALL,
@@ -28,20 +24,16 @@ from results.findings.data import (
     across,
     cluster_of,
     correlation_text,
-    mean_of,
     probes,
     quotient_of,
-    with_logs,
 )
 from results.findings.finding import (
-    ALL_GRAMMARS,
     ALPHA,
     HERE,
     LEARNED,
     VERDICTS,
     Claim,
     Finding,
-    each,
     signed,
     supported,
     verdict_of,

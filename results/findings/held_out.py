@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -29,7 +30,7 @@ from icy.grammars import make_language
 from icy.languages.language import Language
 from results.findings import pictures
 from results.findings.data import MOST_CUT, NAMES, SIDES, Table, cluster_of, mean_of, with_logs
-from results.findings.finding import ALPHA, VERDICTS, Claim, Finding, supported, verdict_of
+from results.findings.finding import ALPHA, VERDICTS, Claim, Finding, verdict_of
 
 SHOWN, FAILED, UNKNOWN = VERDICTS
 MARGIN = 0.3  # correlations over models up to this size count as none
@@ -143,8 +144,6 @@ def best_accuracy(language: Language) -> float:
     return float(attributes.groupby(messages).transform(lambda of: of.eq(of.mode()[0]).mean()).to_numpy().mean())
 
 
-
-
 def cells_needed(mean: MeanInterval) -> int:
     """Return how many cells would show with a power of POWER that a mean correlation of 0 is within MARGIN."""
     spread = mean.error * math.sqrt(mean.freedom + 1)
@@ -223,6 +222,108 @@ class Tests:
         return rows | {f"3. {name}": str(one) for name, one in self.contrasts.items()}
 
 
+@dataclass(frozen=True)
+class Judged:
+    """The tests of both sides of a sweep, their corrected p-values and their verdicts, by test and side.
+
+    Attributes:
+        tests: tests by side.
+        p: p-values after Holm's correction, by test and side.
+        verdicts: verdicts, by test and side.
+    """
+
+    tests: dict[str, Tests]
+    p: dict[tuple[str, str], float]
+    verdicts: dict[tuple[str, str], str]
+
+    @classmethod
+    def of(cls, tests: dict[str, Tests]) -> Judged:
+        """Judge the tests by the rules on the page."""
+        signs = {("within", side): of.within["all grammars"].p for side, of in tests.items()}
+        absent = {(name, side): p_absent(one) for side, of in tests.items() for name, one in of.absent.items()}
+        contrasts = {(name, side): one.p for side, of in tests.items() for name, one in of.contrasts.items()}
+        p = {
+            key: one for of in (signs, absent, contrasts) for key, one in zip(of, holm(list(of.values())), strict=True)
+        }
+        verdicts = {}
+        for side, of in tests.items():
+            verdicts["within", side] = verdict_within(of.within, of.units, p["within", side])
+            for name, mean in of.absent.items():
+                verdicts[name, side] = verdict_of_absence(mean, p[name, side])
+            for name, gap in of.contrasts.items():
+                verdicts[name, side] = verdict_of(p[name, side], gap.p) if gap.value < 0 else UNKNOWN
+        return cls(tests, p, verdicts)
+
+    def verdict(self, *names: str) -> str:
+        """Return "shown" if all verdicts of the tests are; else "not shown" if one of them is, or "unknown"."""
+        found = {verdict for (name, _), verdict in self.verdicts.items() if name in names}
+        return FAILED if FAILED in found else UNKNOWN if UNKNOWN in found else SHOWN
+
+    @property
+    def headline(self) -> str:
+        """Verdict of the headline."""
+        return self.verdict(*{name for name, _ in self.verdicts} - {"interaction"})
+
+
+def claims_of(judged: Judged, setting: str, n: str) -> tuple[Claim, ...]:
+    """Return the claims of the sweep at 3x4."""
+    tests, p = judged.tests, judged.p
+    main = [of.within["all grammars"] for of in tests.values()]
+    least = [max(of.within.values(), key=lambda one: one.median) for of in tests.values()]
+    claims = [
+        Claim(
+            "within a model, grammars with a larger ratio generalize less",
+            setting,
+            n,
+            listed([f"{one.median:+.2f}" for one in main])
+            + "; with the weakest variant "
+            + listed([f"{one.median:+.2f}" for one in least]),
+            listed([f"{one.low:+.2f} to {one.high:+.2f}" for one in (*main, *least)]),
+            "median of Spearman's correlations over grammars, cells as clusters; sign test, p = "
+            + listed([f"{p['within', side]:.2g}" for side in SIDES]),
+            "Holm, two sides",
+            judged.verdict("within"),
+            "with grammars as units: "
+            + listed([f"{Interval(of.units.value, of.units.low, of.units.high)}" for of in tests.values()]),
+        )
+    ]
+    for (side, of), name in itertools.product(tests.items(), tests["sender"].absent):
+        mean, verdict = of.absent[name], judged.verdicts[name, side]
+        what = name.removeprefix("over models, ")
+        claims.append(
+            Claim(
+                f"over {side}s, {what} and held-out accuracy do not correlate (up to ±{MARGIN})"
+                if what != name
+                else f"{side}s do not generalize more on the grammars that they learn sooner than other {side}s do",
+                setting,
+                f"{of.speeds['log'].models} {side}s in {of.speeds['log'].groups} cells, {of.speeds['log'].grammars} grammars",
+                f"{mean.plain.value:+.2f}; corrected for noise {mean.true.value:+.2f}",
+                "; ".join(f"{one.low:+.2f} to {one.high:+.2f}" for one in (mean.plain, mean.true)),
+                f"mean correlation, jackknife over cells; two one-sided tests, p = {p[name, side]:.2g}",
+                "Holm, six tests",
+                verdict,
+                f"decided by about {cells_needed(mean.true)} cells" if verdict == UNKNOWN else "",
+            )
+        )
+    for name in tests["sender"].contrasts:
+        gaps = [of.contrasts[name] for of in tests.values()]
+        what = name.removeprefix("contrast, ")
+        claims.append(
+            Claim(
+                f"{what} predicts held-out accuracy better over grammars than over models",
+                setting,
+                n,
+                listed([f"{one.value:+.2f}" for one in gaps]),
+                listed([f"{one.low:+.2f} to {one.high:+.2f}" for one in gaps]),
+                "difference of mean correlations, corrected for noise, jackknife over cells, p = "
+                + listed([f"{p[name, side]:.2g}" for side in SIDES]),
+                "Holm, two sides, ratio and updates",
+                judged.verdict(name),
+            )
+        )
+    return tuple(claims)
+
+
 def generalisation(result: ProbeResult, earlier: ProbeResult) -> Finding:
     """Return the finding.
 
@@ -231,23 +332,47 @@ def generalisation(result: ProbeResult, earlier: ProbeResult) -> Finding:
         earlier: the sweep at 4x5.
     """
     new, old = ({side: HeldOut.of(of, side) for side in SIDES} for of in (result, earlier))
-    tests, before = ({side: Tests.of(one) for side, one in of.items()} for of in (new, old))
-    sign = dict(zip(SIDES, holm([tests[side].within["all grammars"].p for side in SIDES]), strict=True))
-    verdicts = {("within", side): verdict_within(of.within, of.units, sign[side]) for side, of in tests.items()}
-    absent = {(name, side): one for side, of in tests.items() for name, one in of.absent.items()}
-    equal = dict(zip(absent, holm([p_absent(one) for one in absent.values()]), strict=True))
-    verdicts |= {pair: verdict_of_absence(one, equal[pair]) for pair, one in absent.items()}
-    contrasts = {(name, side): one for side, of in tests.items() for name, one in of.contrasts.items()}
-    differ = dict(zip(contrasts, holm([one.p for one in contrasts.values()]), strict=True))
-    for pair, one in contrasts.items():
-        verdicts[pair] = verdict_of(differ[pair], one.p) if one.value < 0 else UNKNOWN
-    headline = worst(of for pair, of in verdicts.items() if pair[0] != "interaction")
+    judged, before = (Judged.of({side: Tests.of(one) for side, one in of.items()}) for of in (new, old))
+    n = listed([f"{one.models} {side}s in {one.groups} cells" for side, one in (
+        (side, of.speeds["log"]) for side, of in judged.tests.items())])  # fmt: skip
+    grammars = new["sender"].grammars
+    setting = f"3x4, a fifth held out, {len(grammars)} grammars, hidden size 32"
+    figure = pictures.both_ways(
+        {f"{side}s": tuple(of.table(column) for column in ("log", "updates", "value")) for side, of in new.items()},
+        {f"{side}s": of.ordered for side, of in new.items()},
+    )
+    return Finding(
+        "",
+        "",
+        f"{_grammar_table(new)}\n\n{_test_table({'3x4': judged, '4x5': before})}",
+        figure,
+        claims_of(judged, setting, n),
+    )
 
 
-def worst(verdicts: Iterable[str]) -> str:
-    """Return "shown" if all verdicts are; else "not shown" if one of them is, or "unknown"."""
-    found = set(verdicts)
-    return FAILED if FAILED in found else UNKNOWN if UNKNOWN in found else SHOWN
+def _grammar_table(new: Mapping[str, HeldOut]) -> str:
+    """Return the table with the means of models on each grammar, and the correlations over models."""
+    columns = {side: [one.table(column) for column in ("log", "value", "relative")] for side, one in new.items()}
+    rows = []
+    for grammar in ("concat", *new["sender"].grammars):
+        row = [grammar]
+        for side, (ratios, held, relative) in columns.items():
+            row += [
+                "1" if grammar == "concat" else str(mean_of(ratios, grammar)),
+                str(mean_of(held, grammar, log=False)),
+                f"{relative.values[grammar].mean():.2f}",
+                new[side].over_models(grammar),
+            ]
+        rows.append(row)
+    heads = [f"{side}s: {name}" for side in SIDES for name in ("ratio", "accuracy", "relative", "over models")]
+    return markdown_table(["3x4", *heads], rows)
+
+
+def _test_table(judged: Mapping[str, Judged]) -> str:
+    """Return the table of all tests, of each sweep and side."""
+    columns = {f"{space}, {side}s": of.rows() for space, one in judged.items() for side, of in one.tests.items()}
+    names = list(next(iter(columns.values())))
+    return markdown_table(["test", *columns], [[name, *(of[name] for of in columns.values())] for name in names])
 
 
 def _median(order: WithinOrder) -> str:

@@ -163,7 +163,8 @@ def test_the_three_correlations_are_separate() -> None:
     both = np.outer([1, -1, 1, -1, 1, -1], [1, -1, -1, 1])
     x, y = (np.repeat((of + models)[..., None], 2, 2) for of in (grammars + both, -grammars - both))
     found = crossed_correlations(by_grammar(x), by_grammar(y))
-    assert [getattr(found, kind).plain.value for kind in ("within", "across", "interaction")] == pytest.approx([-1, 1, -1])
+    values = [of.plain.value for of in (found.within, found.across, found.interaction)]
+    assert values == pytest.approx([-1, 1, -1])
     assert found.contrast.value == pytest.approx(-2)
     assert (found.models, found.grammars, found.groups) == (6, 4, 6)
 
