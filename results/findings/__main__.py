@@ -15,7 +15,7 @@ from results.findings.architectures import BUDGET, cells, families, hierarchy, o
 from results.findings.chains import transmission
 from results.findings.conditions import emergence, protocols, representations, reproduction, size
 from results.findings.finding import HERE, Finding
-from results.findings.held_out import generalisation
+from results.findings.held_out import GRAMMARS_SWEEP, generalisation
 from results.findings.searches import people
 from results.pages import RecordFolder, describe_packs, fill_template, read_options
 from results.search.__main__ import PEOPLE
@@ -23,7 +23,7 @@ from results.search.__main__ import RECORDS as SEARCHES
 
 PAGE, CLAIMS = HERE / "findings.md", HERE / "claims.md"
 RECORDS = RecordFolder(HERE)
-SWEEPS = {HERE / "generalise-grammars.toml": RecordFolder(HERE, "generalise-grammars.parquet", "runs/grammars"),
+SWEEPS = {GRAMMARS_SWEEP: RecordFolder(HERE, "generalise-grammars.parquet", "runs/grammars"),
           HERE / "generalise.toml": RECORDS}  # fmt: skip
 PACKS = (
     *(records.pack for records in SWEEPS.values()),
