@@ -105,13 +105,14 @@ def by_grammar(
 def both_ways(sides: Mapping[str, tuple[Table, Table, Table]], ordered: Mapping[str, Sequence[str]]) -> Figure:
     """Draw accuracies against ratios, a dot per grammar, and against ratios and updates, a dot per model.
 
-    Dots are means: of the models on a grammar, or of a model over grammars. Models are colored by cell.
+    Dots are means: of the models on a grammar (chains are gray), or of a model over grammars. Models are colored by
+    cell.
 
     Args:
         sides: names of panels, with tables of logarithms of ratios, logarithms of updates, and accuracies.
         ordered: grammars of the means over grammars, of each side.
     """
-    figure, axes = style.panels(list(sides) * 3, None, (6.4, 7.6), 2, sharey="row", sharex="row")
+    figure, axes = style.panels(list(sides) * 3, None, (6.4, 7.6), 2, sharey="row")
     cells = list(dict.fromkeys(cell for tables in sides.values() for cell in tables[0].clusters()))
     looks = {cell: (style.COLOURS[i % len(style.COLOURS)], style.MARKERS[i % 3]) for i, cell in enumerate(cells)}
     for i, (name, (ratios, updates, accuracies)) in enumerate(sides.items()):
@@ -119,8 +120,10 @@ def both_ways(sides: Mapping[str, tuple[Table, Table, Table]], ordered: Mapping[
         style.head(top, name, 3)
         for grammar in (g for g in ratios.values if g != "concat"):
             x, y = math.exp(ratios.values[grammar].mean()), accuracies.values[grammar].mean()
-            _dots(top, [x], [y], [False], style.COLOURS[0])
-            top.annotate(grammar, (x, y), (3, 1), textcoords="offset points", fontsize=style.LEAST, color=style.DIM)
+            chain = "+" in grammar
+            _dots(top, [x], [y], [False], style.GREY if chain else style.COLOURS[0])
+            label = "" if chain else grammar
+            top.annotate(label, (x, y), (4, 2), textcoords="offset points", fontsize=style.SMALL, color=style.DIM)
         for ax, speeds in ((by_ratio, ratios), (by_updates, updates)):
             for model, cell in speeds.clusters().items():
                 x = math.exp(speeds.values.loc[model, ordered[name]].mean())
@@ -132,8 +135,7 @@ def both_ways(sides: Mapping[str, tuple[Table, Table, Table]], ordered: Mapping[
         for ax in (top, by_ratio, by_updates):
             ax.set(ylabel="" if i else "held-out accuracy")
             style.tidy(ax)
-    for ax in axes[-2:]:
-        style.count_axis(ax.xaxis, *ax.get_xlim())
+        style.count_axis(by_updates.xaxis, *by_updates.get_xlim())
     _legend(figure, axes[2], *({cell: look[part] for cell, look in looks.items()} for part in (0, 1)))
     return figure
 

@@ -57,9 +57,9 @@ CASES: tuple[tuple[str, str, float, Callable[..., Any], dict[str, Any]], ...] = 
     ("", "60 models that share 12 cells", 1, across, GROUPS | TRUE),
     ("reliability of means", "30 models, 2 seeds", 1, across, FEW | RELIABLE),
     ("", "60 models that share 12 cells", 1, across, GROUPS | RELIABLE),
-    ("mean correlation over models (crossed_correlations)", "23 models in 8 cells", 0.4, crossed, CROSSED),
-    ("", "23 models in 8 cells, no correlation", 0.4, crossed, CROSSED | {"true": 0.0}),
-    ("its correlation of interactions", "23 models in 8 cells", 0.4, crossed, CROSSED | {"part": "interaction"}),
+    ("mean correlation over models (crossed_correlations)", "23 models in 8 cells", 0.25, crossed, CROSSED),
+    ("", "23 models in 8 cells, no correlation", 0.25, crossed, CROSSED | {"true": 0.0}),
+    ("its correlation of interactions", "23 models in 8 cells", 0.25, crossed, CROSSED | {"part": "interaction"}),
 )
 
 
