@@ -113,7 +113,7 @@ class HeldOut:
         if uncut:
             runs = runs[~runs.groupby("model")["cut"].transform("any")]
         speeds, accuracies = (
-            {g: of.pivot_table(index="model", columns="seed", values=column) for g, of in runs.groupby("grammar")}
+            {str(g): of.pivot_table(index="model", columns="seed", values=column) for g, of in runs.groupby("grammar")}
             for column in (speed, "value")
         )
         return crossed_correlations(speeds, accuracies, cluster_of)

@@ -118,16 +118,16 @@ def both_ways(sides: Mapping[str, tuple[Table, Table, Table]], ordered: Mapping[
     for i, (name, (ratios, updates, accuracies)) in enumerate(sides.items()):
         top, by_ratio, by_updates = axes[i::2]
         style.head(top, name, 3)
-        for grammar in (g for g in ratios.values if g != "concat"):
+        for grammar in (str(g) for g in ratios.values if g != "concat"):
             x, y = math.exp(ratios.values[grammar].mean()), accuracies.values[grammar].mean()
             chain = "+" in grammar
             _dots(top, [x], [y], [False], style.GREY if chain else style.COLOURS[0])
             label = "" if chain else grammar
             top.annotate(label, (x, y), (4, 2), textcoords="offset points", fontsize=style.SMALL, color=style.DIM)
         for ax, speeds in ((by_ratio, ratios), (by_updates, updates)):
-            for model, cell in speeds.clusters().items():
-                x = math.exp(speeds.values.loc[model, ordered[name]].mean())
-                y = accuracies.values.loc[model, ordered[name]].mean()
+            for model, cell in zip(speeds.models, speeds.clusters(), strict=True):
+                x = math.exp(speeds.values.loc[model, list(ordered[name])].mean())
+                y = accuracies.values.loc[model, list(ordered[name])].mean()
                 _dots(ax, [x], [y], [False], looks[cell][0], looks[cell][1])
         for ax, label in ((top, f"{RATIO}, of a grammar"), (by_ratio, "ratio, of a model")):
             _logarithmic(ax, "x", label)
