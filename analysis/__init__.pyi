@@ -2,8 +2,10 @@ from . import plots as plots
 from .atlas.atlas import Atlas as Atlas
 from .atlas.placement import Placement as Placement
 from .correlations import AcrossModels as AcrossModels
+from .correlations import CrossedCorrelations as CrossedCorrelations
 from .correlations import WithinOrder as WithinOrder
 from .correlations import across_models as across_models
+from .correlations import crossed_correlations as crossed_correlations
 from .correlations import reliability as reliability
 from .correlations import within_model_order as within_model_order
 from .literature.agreement import end_to_end_agreement as end_to_end_agreement
