@@ -17,12 +17,10 @@ import pandas as pd
 
 from icy.analysis.literature.agreement import NAMES, with_distance
 from icy.analysis.literature.catalogue import published
-from icy.analysis.row_types import Row
 from icy.analysis.statistics import CONFIDENCE, Paired, holm, paired, student, tost
 from icy.analysis.style import legend, panels, tidy
 from icy.analysis.table_cells import p_text
 from icy.core.text import listed, markdown_table
-from icy.experiments.results import ProbeResult
 from icy.records.load import long_of
 from icy.records.long_table import options_of
 from icy.s2b import evaluate
@@ -50,14 +48,15 @@ SPACES: Mapping[str, Mapping[str, Any]] = {
 SHOTS, SAMPLES = (1, 2, 4), (1, 4, 16)
 FEW, MANY = 20, 500  # episodes per seed if episodes are long, and in the published cells
 CELL = ["values", "shots", "samples"]  # columns that identify a game
-# The runs of metarg24/listener are those of metarg22/listener, and only MetaRG24 prints the number of runs of all cores.
+# metarg24/listener has the runs of metarg22/listener, and only MetaRG24 prints the number of runs of all cores.
 LISTENERS = ("metarg22/listener", "metarg24/cores")
 TABLES = (*LISTENERS, "metarg24/marl", "metarg24/llm")
 DRAWN = ("2-5, K = 3", 2, 1)  # the game of metarg24/figure9, which has no printed accuracy
 MARGIN = 5.0  # largest difference of accuracies that does not matter, in points
 LEAST_SEEDS = 3  # for a test
-EPISODES_OF_TAUGHT = 1000  # of the final evaluation of an agent
-BELOW, WITHIN, ABOVE, UNKNOWN, UNTESTED = VERDICTS = ("below", "within 5 points", "above", "unknown", "not tested")
+HEARS, R2D2, TAUGHT = "LSTM+r2d2", "LSTM+r2d2 (deaf)", "LSTM+supervised (deaf)"  # models of deaf.toml
+EPISODES = {HEARS: 500, R2D2: 500, TAUGHT: 1000}  # of the final evaluation of an agent
+VERDICTS = BELOW, WITHIN, ABOVE, UNKNOWN, UNTESTED = ("below", "within 5 points", "above", "unknown", "not tested")
 
 
 # -- floors ------------------------------------------------------------------------------------------------------------
@@ -136,45 +135,46 @@ def judge(cells: pd.DataFrame) -> pd.DataFrame:
         corrected p-values of a difference and of a difference below the margin; and `verdict`, one of VERDICTS.
     """
     cells = with_distance(cells)
-    gap, tested = cells["published"] - cells["icy"], cells["seeds"] >= LEAST_SEEDS
-    arrays = [one.to_numpy(float) for one in (gap, cells["combined_error"], cells["freedom"])]
-    differ, near = (
-        np.array(holm(p.where(tested).tolist())) for p in (cells["p"], pd.Series(tost(*arrays, MARGIN), cells.index))
+    gap, error, freedom = (
+        one.to_numpy(float) for one in (cells["published"] - cells["icy"], cells["combined_error"], cells["freedom"])
     )
-    level = 1 - CONFIDENCE
-    cases = [~tested, (differ < level) & (gap < 0), differ < level, near < level]
-    verdicts = np.select(cases, [UNTESTED, BELOW, ABOVE, WITHIN], UNKNOWN)
+    few, level = (cells["seeds"] < LEAST_SEEDS).to_numpy(bool), 1 - CONFIDENCE
+    differ, near = (
+        np.array(holm(np.where(few, np.nan, p).tolist()), float)
+        for p in (cells["p"].to_numpy(float), tost(gap, error, freedom, MARGIN))
+    )
+    cases = [few, (differ < level) & (gap < 0), differ < level, near < level]
+    places = np.select(cases, range(len(cases)), len(cases))
+    verdicts = [(UNTESTED, BELOW, ABOVE, WITHIN, UNKNOWN)[i] for i in places]
     return cells.assign(gap=gap, p_holm=differ, p_within=near, verdict=verdicts)
 
 
-def taught(long: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
-    """Return deaf agents that learned from the right decisions: mean and error by cell.
+def trained(long: pd.DataFrame, model: str, best: pd.DataFrame) -> pd.DataFrame:
+    """Return the accuracy of a model's agents by cell: mean (`icy`) and error over seeds, in percent.
 
     All agents of a cell were evaluated in the same episodes, so the error of this evaluation is added.
 
     Args:
         long: the agents.
+        model: name of the model.
         best: `floors`, with the spread over episodes of a score in each cell.
     """
-    own = long[long["model"].eq("LSTM+supervised (deaf)")].assign(value=100 * long["value"])
-    found = own.groupby(CELL, sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
-    found = found.merge(best[[*CELL, "episode_sd"]], on=CELL)
-    error = np.hypot(found["sem"], found["episode_sd"] / EPISODES_OF_TAUGHT**0.5)
+    own = long[long["model"].eq(model)].assign(value=100 * long["value"])
+    found = own.groupby(CELL)["value"].agg(["mean", "sem", "count"]).reset_index().merge(best[[*CELL, "episode_sd"]])
+    error = np.hypot(found["sem"], found["episode_sd"] / EPISODES[model] ** 0.5)
     return found.assign(icy_error=error).rename(columns={"mean": "icy", "count": "seeds"})
 
 
 def twins(long: pd.DataFrame) -> pd.DataFrame:
-    """Return the R2D2 agents in percent: a row per seed with both, and the columns `hearing` and `deaf`."""
-    names = {"LSTM+r2d2": "hearing", "LSTM+r2d2 (deaf)": "deaf"}
-    own = long[long["model"].isin(list(names))]
-    table = own.assign(who=own["model"].map(names)).pivot_table(index="seed", columns="who", values="value")
-    return 100 * table.reindex(columns=list(names.values())).dropna()
+    """Return the R2D2 agents in percent: a row per seed that has both, with the columns of HEARS and R2D2."""
+    table = long.pivot_table(index="seed", columns="model", values="value")
+    return 100 * table.reindex(columns=[HEARS, R2D2]).dropna()
 
 
 def help_of_messages(pairs: pd.DataFrame) -> tuple[Paired, float, str]:
-    """Return the comparison of hearing and deaf twins, the p-value of a difference below the margin, and the verdict."""
+    """Return the comparison of hearing and deaf twins, the p-value of TOST, and the verdict."""
     none = [False] * len(pairs)
-    found = paired(pairs["hearing"].to_numpy(), pairs["deaf"].to_numpy(), none, none, log=False)
+    found = paired(pairs[HEARS].to_numpy(), pairs[R2D2].to_numpy(), none, none, log=False)
     within = tost(found.effect, found.spread / len(pairs) ** 0.5, len(pairs) - 1, MARGIN)
     level = 1 - CONFIDENCE
     other = f"messages {'help' if found.effect > 0 else 'harm'}" if found.p < level else UNKNOWN
@@ -227,11 +227,148 @@ def counts(cells: pd.DataFrame) -> str:
     return listed([f"{name} in {found[name]}" for name in VERDICTS if name in found])
 
 
-def place(cell: Row) -> str:
-    """Return shots and samples of a cell, as text."""
-    return f"S = {cell['shots']} and O = {cell['samples']}"
+def names(cells: pd.DataFrame) -> str:
+    """Return agents and games of cells, as text."""
+    return listed([f"{c['agent']} with S = {c['shots']} and O = {c['samples']}" for c in cells.to_dict("records")])
 
 
 def span(values: pd.Series[float]) -> str:
     """Return the range of numbers, as text."""
     return f"{values.min():.1f} to {values.max():.1f}"
+
+
+def shown(*judged: pd.DataFrame) -> pd.Series[bool]:
+    """Return, for each cell, whether one of several comparisons shows that its accuracy does not need messages."""
+    found = [one["verdict"].isin([BELOW, WITHIN]).to_numpy(bool) for one in judged]
+    return pd.Series(np.logical_or.reduce(found), judged[0].index)
+
+
+def page(scores: pd.DataFrame, long: pd.DataFrame) -> str:
+    """Return the text of the page."""
+    best = floors(scores)
+    fixed = judge(printed().merge(best, on=CELL, how="left"))
+    learned = judge(printed(LISTENERS).merge(trained(long, TAUGHT, best), on=CELL))
+    reach = judge(printed(LISTENERS).merge(trained(long, R2D2, best), on=CELL))
+    drawn = best.set_index(CELL).loc[[DRAWN]].iloc[0]
+    return fill_template(
+        PAGE,
+        versions=scores["versions"].iloc[0],
+        records=describe_packs(RECORDS.pack),
+        seeds=SEEDS,
+        episodes=MANY,
+        usual=scores.loc[scores["selection"].isna(), "episodes"].max(),
+        fewer=scores["episodes"].min(),
+        short=in_short(fixed, learned),
+        floors=comparison(fixed, "listener"),
+        floor_counts=counts(fixed),
+        drawn=f"`{drawn['listener']}` has {interval(drawn['icy'], drawn['icy_error'], SEEDS - 1)} %",
+        learned=comparison(learned, "seeds"),
+        learned_counts=counts(learned),
+        r2d2=of_r2d2(twins(long), reach),
+        **schedules(scores),
+    )
+
+
+def in_short(fixed: pd.DataFrame, learned: pd.DataFrame) -> str:
+    """Return the finding, as a paragraph.
+
+    Raises:
+        AssertionError: the records do not support the sentences.
+    """
+    of = {name: fixed[fixed["source"].eq(name)] for name in TABLES}
+    listener, cores = of[LISTENERS[0]], of[LISTENERS[1]]
+    both = fixed[fixed["source"].isin(LISTENERS)].reset_index(drop=True)
+    assert both[["agent", *CELL]].equals(learned[["agent", *CELL]]), "Agents are missing in a cell."
+    needless = shown(both, learned)
+    parts = [
+        f"With the schedule of the authors' program, the best of {len(DEAF)} fixed listeners that ignore all messages "
+        f"answers {span(listener['icy'])} % of the queries correctly in the {len(listener)} cells of `{LISTENERS[0]}` "
+        f"(2 to 5 values), and {cores['icy'].iloc[0]:.1f} % in the cell of `{LISTENERS[1]}` (2 or 3 values). Chance is "
+        f"50 %. The published accuracies of these {len(both)} agents and cells are {counts(both)}.",
+        f"An LSTM that learned without messages, from at most a twelfth of the papers' observations, has "
+        f"{span(learned['icy'])} %; compared with it, the published accuracies are {counts(learned)}.",
+        f"Together, {needless.sum()} of {len(both)} published accuracies are shown not to need messages. The others "
+        f"are {names(both[~needless])}."
+        if not needless.all()
+        else f"Together, all {len(both)} published accuracies are shown not to need messages.",
+        f"The {len(fixed) - len(both)} accuracies of pairs that both learn and of text models are "
+        f"{counts(fixed[~fixed['source'].isin(LISTENERS)])}.",
+    ]
+    return " ".join(parts)
+
+
+def of_r2d2(pairs: pd.DataFrame, reach: pd.DataFrame) -> str:
+    """Return the answer to question 3: the twins by seed, and their difference."""
+    found, within, verdict = help_of_messages(pairs)
+    rows = [[str(seed), f"{row[HEARS]:.1f}", f"{row[R2D2]:.1f}"] for seed, row in pairs.iterrows()]
+    (cell,) = reach.to_dict("records")
+    theirs = interval(cell["published"], cell["published_error"], cell["n"] - 1)
+    ours = interval(cell["icy"], cell["icy_error"], cell["seeds"] - 1)
+    text = (
+        f"With messages minus without: {print_estimate((found.effect, *found.interval), 1)} points (mean and 95 % "
+        f"interval over {found.pairs} pairs of agents; t-test p = {p_text(found.p)}, TOST p = {p_text(within)}). "
+        f"**Verdict: {verdict}.** The deaf agents have {ours} %, and the published accuracy of {theirs} % is "
+        f"{cell['verdict']}."
+    )
+    return markdown_table(["seed", "with messages, %", "deaf, %"], rows, range(3)) + "\n\n" + text
+
+
+def plot(scores: pd.DataFrame, long: pd.DataFrame) -> Any:
+    """Draw the best listener that ignores all messages by schedule, deaf agents, and the published accuracies."""
+    theirs, agents = printed(LISTENERS), trained(long, TAUGHT, floors(scores))
+    figure, axes = panels(["2 to 3 values", "2 to 5 values"], None, (7.5, 2.8), across=2, sharey=True)
+    for ax, values in zip(axes, ("2-3", "2-5"), strict=True):
+        best = scores[(scores["values"] == values) & scores["listener"].isin(DEAF)]
+        for schedule, group in best.groupby("schedule", sort=False):
+            top = group.groupby(["samples", "shots"])["query"].max()
+            ax.plot(range(len(top)), top.to_numpy(), marker="o", label=f"never listens, {schedule}")
+        places = {key: at for at, key in enumerate(top.index)}
+        marks = {"deaf LSTM, trained": ("D", agents, "icy", "icy_error", "seeds")}
+        marks |= {f"{agent}, published": ("sv^"[i], part, "published", "published_error", "n")
+                  for i, (agent, part) in enumerate(theirs.groupby("agent", sort=False))}  # fmt: skip
+        for i, (label, (mark, cells, mean, error, count)) in enumerate(marks.items()):
+            own = cells[cells["values"].eq(values)]
+            at = [places[key] + 0.12 * i for key in zip(own["samples"], own["shots"], strict=True)]
+            half = student((own[count] - 1).to_numpy(float)) * own[error]
+            ax.errorbar(at, own[mean], half, fmt=mark, color="black" if i else "C3", markersize=3.5, label=label,
+                        linewidth=0.8, capsize=2)  # fmt: skip
+        ax.set_xticks(range(len(top)), [f"{s}\n{o}" for o, s in top.index])
+        ax.set_ylim(40, 102)
+        ax.set_title(f"{values.replace('-', ' to ')} values")
+        tidy(ax, "y")
+        ax.set_xlabel("shots S, above samples O")
+    axes[0].set_ylabel("accuracy in the query, %")
+    legend(figure, axes, True, axes[0].get_legend_handles_labels()[0])
+    return figure
+
+
+def agents(train: bool, workers: int | None) -> pd.DataFrame:
+    """Train missing agents of deaf.toml if asked, update the pack, and return all agents in long form."""
+    file = HERE / "deaf.toml"
+    if train:
+        RECORDS.sweep(file, workers=workers)
+    RECORDS.update_pack()
+    long = long_of(RECORDS.sweep(file, rerun="never").records)
+    values = [options_of(text)["values"] for text in long["options"]]
+    return long.assign(values=values).astype({"shots": int, "samples": int})
+
+
+def main() -> None:
+    """Train and measure, and write the page, the table and the figure."""
+    options = read_options(
+        __doc__,
+        episodes=(100, "episodes per seed, except in the published cells"),
+        plot=(False, "only draw and write the page again, from the saved table"),
+        train=(False, "train missing agents"),
+        workers=(int, "processes at once"),
+    )
+    table = PAGE.with_suffix(".csv")
+    if not options.plot:
+        measure(options.episodes).round(3).to_csv(table, index=False)
+    scores, long = pd.read_csv(table), agents(options.train, options.workers)
+    PAGE.write_text(page(scores, long))
+    plot(scores, long).savefig(PAGE.with_suffix(".png"), dpi=150)
+
+
+if __name__ == "__main__":
+    main()
