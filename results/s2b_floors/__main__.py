@@ -20,7 +20,9 @@ from icy.analysis.literature.catalogue import published
 from icy.analysis.statistics import CONFIDENCE, Paired, holm, paired, student, tost
 from icy.analysis.style import legend, panels, tidy
 from icy.analysis.table_cells import p_text
-from icy.core.text import listed, markdown_table
+from icy.core.text import counted, listed, markdown_table
+from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep_file import read_sweep
 from icy.records.load import long_of
 from icy.records.long_table import options_of
 from icy.s2b import evaluate
@@ -29,7 +31,7 @@ from results.estimates import print_estimate
 from results.pages import RecordFolder, describe_packs, describe_versions, fill_template, read_options
 
 HERE = Path(__file__).parent
-PAGE, RECORDS = HERE / "s2b-floors.md", RecordFolder(HERE)
+PAGE, RECORDS, FILE = HERE / "s2b-floors.md", RecordFolder(HERE), HERE / "deaf.toml"
 SEEDS = 6
 SELECTION_SEEDS = range(200, 203)  # of the episodes in which the best listener without messages is selected
 SCHEDULES: Mapping[str, Mapping[str, Any]] = {
@@ -48,6 +50,8 @@ SPACES: Mapping[str, Mapping[str, Any]] = {
 SHOTS, SAMPLES = (1, 2, 4), (1, 4, 16)
 FEW, MANY = 20, 500  # episodes per seed if episodes are long, and in the published cells
 CELL = ["values", "shots", "samples"]  # columns that identify a game
+KEY = ["source", "agent", *CELL]  # columns that identify a published accuracy
+LENGTH, LONGER = "trained on", 500_000  # column of observations of an agent, and the value of the cells added later
 # metarg24/listener has the runs of metarg22/listener, and only MetaRG24 prints the number of runs of all cores.
 LISTENERS = ("metarg22/listener", "metarg24/cores")
 TABLES = (*LISTENERS, "metarg24/marl", "metarg24/llm")
@@ -152,7 +156,7 @@ def judge(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def trained(long: pd.DataFrame, model: str, best: pd.DataFrame) -> pd.DataFrame:
-    """Return the accuracy of a model's agents by cell: mean (`icy`) and error over seeds, in percent.
+    """Return the accuracy of a model's agents by cell and length: mean (`icy`) and error over seeds, in percent.
 
     All agents of a cell were evaluated in the same episodes, so the error of this evaluation is added.
 
@@ -162,7 +166,8 @@ def trained(long: pd.DataFrame, model: str, best: pd.DataFrame) -> pd.DataFrame:
         best: `floors`, with the spread over episodes of a score in each cell.
     """
     own = long[long["model"].eq(model)].assign(value=100 * long["value"])
-    found = own.groupby(CELL)["value"].agg(["mean", "sem", "count"]).reset_index().merge(best[[*CELL, "episode_sd"]])
+    found = own.groupby([*CELL, LENGTH])["value"].agg(["mean", "sem", "count"]).reset_index()
+    found = found.merge(best[[*CELL, "episode_sd"]])
     error = np.hypot(found["sem"], found["episode_sd"] / EPISODES[model] ** 0.5)
     return found.assign(icy_error=error).rename(columns={"mean": "icy", "count": "seeds"})
 
@@ -205,13 +210,13 @@ def interval(mean: float, error: float, freedom: float) -> str:
     return print_estimate((mean, mean - half, mean + half), 1)
 
 
-def comparison(cells: pd.DataFrame, listener: str) -> str:
-    """Return a table of judged cells. `listener` is the column with the name of the listener without messages."""
+def comparison(cells: pd.DataFrame, *about: str) -> str:
+    """Return a table of judged cells. `about` are columns that describe the listener without messages."""
     rows = [
         [
             *(cell["source"], cell["agent"], cell["values"], f"{cell['shots']}", f"{cell['samples']}"),
             interval(cell["published"], cell["published_error"], cell["n"] - 1),
-            f"{cell[listener]}",
+            *(f"{cell[name]:,}" if name == LENGTH else f"{cell[name]}" for name in about),
             interval(cell["icy"], cell["icy_error"], cell["seeds"] - 1),
             interval(cell["gap"], cell["combined_error"], cell["freedom"]),
             p_text(cell["p_holm"]),
@@ -219,8 +224,8 @@ def comparison(cells: pd.DataFrame, listener: str) -> str:
         ]
         for cell in cells.to_dict("records")
     ]
-    heads = ["table", "agent", "values", "S", "O", "published", listener, "without messages", "difference"]
-    return markdown_table([*heads, "p (Holm)", "published is"], rows, [3, 4, 5, 7, 8, 9])
+    heads = ["table", "agent", "values", "S", "O", "published", *about, "without messages", "difference", "p (Holm)"]
+    return markdown_table([*heads, "published is"], rows, range(3, len(heads)))
 
 
 def counts(cells: pd.DataFrame) -> str:
@@ -239,19 +244,21 @@ def span(values: pd.Series[float]) -> str:
     return f"{values.min():.1f} to {values.max():.1f}"
 
 
-def shown(*judged: pd.DataFrame) -> pd.Series[bool]:
-    """Return, for each cell, whether one of several comparisons shows that its accuracy does not need messages."""
-    found = [one["verdict"].isin([BELOW, WITHIN]).to_numpy(bool) for one in judged]
-    return pd.Series(np.logical_or.reduce(found), judged[0].index, dtype=bool)
+def shown(*judged: pd.DataFrame) -> set[tuple[object, ...]]:
+    """Return the agents and games of which a comparison shows that the published accuracy does not need messages."""
+    found = pd.concat(judged)
+    return set(found.loc[found["verdict"].isin([BELOW, WITHIN]), KEY].itertuples(index=False, name=None))
 
 
 def page(scores: pd.DataFrame, long: pd.DataFrame) -> str:
     """Return the text of the page."""
     best = floors(scores)
     fixed = judge(printed().merge(best, on=CELL, how="left"))
-    learned = judge(printed(LISTENERS).merge(trained(long, TAUGHT, best), on=CELL))
-    reach = judge(printed(LISTENERS).merge(trained(long, R2D2, best), on=CELL))
-    described = judge(printed(LISTENERS).merge(floors(scores, "papers"), on=CELL))
+    theirs, own = printed(LISTENERS), trained(long, TAUGHT, best)
+    longer = own[LENGTH] >= LONGER
+    learned, later = (judge(theirs.merge(part, on=CELL)) for part in (own[~longer], own[longer]))
+    reach = judge(theirs.merge(trained(long, R2D2, best), on=CELL))
+    described = judge(theirs.merge(floors(scores, "papers"), on=CELL))
     drawn = best.set_index(CELL).loc[[DRAWN]].iloc[0]
     return fill_template(
         PAGE,
@@ -261,48 +268,48 @@ def page(scores: pd.DataFrame, long: pd.DataFrame) -> str:
         episodes=MANY,
         usual=scores.loc[scores["selection"].isna(), "episodes"].max(),
         fewer=scores["episodes"].min(),
-        short=in_short(fixed, learned, described),
+        short=in_short(fixed, learned, later, described, twins(long)),
         described=comparison(described, "listener"),
         missing=missing(long),
         floors=comparison(fixed, "listener"),
         floor_counts=counts(fixed),
         drawn=f"`{drawn['listener']}` has {interval(drawn['icy'], drawn['icy_error'], SEEDS - 1)} %",
-        learned=comparison(learned, "seeds"),
+        learned=comparison(learned, LENGTH, "seeds"),
         learned_counts=counts(learned),
+        later=comparison(later, LENGTH, "seeds"),
+        later_counts=counts(later),
         r2d2=of_r2d2(twins(long), reach),
         **schedules(scores),
     )
 
 
-def in_short(fixed: pd.DataFrame, learned: pd.DataFrame, described: pd.DataFrame) -> str:
-    """Return the finding, as a paragraph.
-
-    Raises:
-        AssertionError: the records do not support the sentences.
-    """
-    of = {name: fixed[fixed["source"].eq(name)] for name in TABLES}
-    listener, cores = of[LISTENERS[0]], of[LISTENERS[1]]
-    both = fixed[fixed["source"].isin(LISTENERS)].reset_index(drop=True)
-    assert both[["agent", *CELL]].equals(learned[["agent", *CELL]]), "Agents are missing in a cell."
-    needless = shown(both, learned)
-    parts = [
+def in_short(
+    fixed: pd.DataFrame, learned: pd.DataFrame, later: pd.DataFrame, described: pd.DataFrame, pairs: pd.DataFrame
+) -> str:
+    """Return the finding, as paragraphs."""
+    listener, cores = (fixed[fixed["source"].eq(name)] for name in LISTENERS)
+    both = pd.concat([listener, cores])
+    done = shown(both, learned, later)
+    rest = both[[key not in done for key in both[KEY].itertuples(index=False, name=None)]]
+    verdict = help_of_messages(pairs)[2]
+    paragraphs = [
         f"With the schedule of the authors' program, the best of {len(DEAF)} fixed listeners that ignore all messages "
         f"answers {span(listener['icy'])} % of the queries correctly in the {len(listener)} cells of `{LISTENERS[0]}` "
         f"(2 to 5 values), and {cores['icy'].iloc[0]:.1f} % in the cell of `{LISTENERS[1]}` (2 or 3 values). Chance is "
-        f"50 %. The published accuracies of these {len(both)} agents and cells are {counts(both)}.",
-        f"An LSTM that learned without messages, from at most a twelfth of the papers' observations, has "
-        f"{span(learned['icy'])} %; compared with it, the published accuracies are {counts(learned)}.",
-        f"Together, {needless.sum()} of {len(both)} published accuracies are shown not to need messages. The others "
-        f"are {names(both[~needless])}."
-        if not needless.all()
-        else f"Together, all {len(both)} published accuracies are shown not to need messages.",
-        f"With the schedule that the papers describe, these {len(both)} published accuracies are {counts(described)}, "
-        f"compared with the best of these listeners. So the finding holds for the program, which made the published "
-        f"numbers as far as icy knows.",
-        f"The {len(fixed) - len(both)} accuracies of pairs that both learn and of text models are "
+        f"50 %. The published accuracies of these {len(both)} agents and cells are {counts(both)}. The "
+        f"{len(fixed) - len(both)} accuracies of pairs that both learn and of text models are "
         f"{counts(fixed[~fixed['source'].isin(LISTENERS)])}.",
+        f"LSTMs that learned without messages from a tenth of the papers' observations have {span(later['icy'])} % in "
+        f"two cells; compared with them, the published accuracies are {counts(later)}. Compared with LSTMs that had "
+        f"fewer observations, they are {counts(learned)}. For the papers' agent (R2D2) after 200,000 observations, the "
+        f"verdict on messages is: {verdict} ({counted(len(pairs), 'pair')} of agents).",
+        f"Together, {len(both) - len(rest)} of the {len(both)} published accuracies of listeners are shown not to need "
+        f"messages" + (f"; not shown for {names(rest)}." if len(rest) else "."),
+        f"With the schedule that the papers describe, the floor is {span(described['icy'])} %, and the {len(both)} "
+        f"published accuracies are {counts(described)}. So the finding holds for the games of the authors' program. "
+        "That the published agents played these games is an inference, because the papers describe others.",
     ]
-    return " ".join(parts)
+    return "\n\n".join(paragraphs)
 
 
 def of_r2d2(pairs: pd.DataFrame, reach: pd.DataFrame) -> str:
@@ -323,17 +330,21 @@ def of_r2d2(pairs: pd.DataFrame, reach: pd.DataFrame) -> str:
 
 def missing(long: pd.DataFrame) -> str:
     """Return the agents of deaf.toml that have not been trained, as a sentence."""
-    games = printed(LISTENERS)[CELL].drop_duplicates().itertuples(index=False, name=None)
-    wanted = [(HEARS, "2-5", 4, 1), (R2D2, "2-5", 4, 1), *((TAUGHT, *game) for game in games)]
-    found = long.groupby(["model", *CELL])["seed"].nunique()
-    have = [(*one, int(found.get(one, 0))) for one in wanted]
-    few = [f"{model} at {v} values, S = {s}, O = {o}: {n}" for model, v, s, o, n in have if n < SEEDS]
-    return f"Seeds of {SEEDS} so far: {'; '.join(few)}." if few else f"All agents of deaf.toml have {SEEDS} seeds."
+    have = long.groupby(["model", *CELL, LENGTH])["seed"].nunique()
+    few = []
+    for row in make_sweep(sweep_spec(**read_sweep(FILE), out=str(RECORDS.runs))).rows:
+        config = row.job.config(row.job.replicates[0])
+        key = *(config[name] for name in ("model", *CELL)), int(config["options"]["observations"])
+        if (done := int(have.get(key, 0))) < SEEDS:
+            model, values, shots, samples, length = key
+            few.append(f"`{model}` at {values} values, S = {shots}, O = {samples}, {length:,} observations: {done}")
+    return f"Seeds so far, of {SEEDS}: {'; '.join(few)}." if few else f"All agents of deaf.toml have {SEEDS} seeds."
 
 
 def plot(scores: pd.DataFrame, long: pd.DataFrame) -> Any:
     """Draw the best listener that ignores all messages by schedule, deaf agents, and the published accuracies."""
     theirs, agents = printed(LISTENERS), trained(long, TAUGHT, floors(scores))
+    agents = agents[agents["seeds"] >= LEAST_SEEDS].groupby(CELL).tail(1)  # the longest training
     figure, axes = panels(["2 to 3 values", "2 to 5 values"], None, (7.5, 2.8), across=2, sharey=True)
     for ax, values in zip(axes, ("2-3", "2-5"), strict=True):
         best = scores[(scores["values"] == values) & scores["listener"].isin(DEAF)]
@@ -362,13 +373,13 @@ def plot(scores: pd.DataFrame, long: pd.DataFrame) -> Any:
 
 def agents(train: bool, workers: int | None) -> pd.DataFrame:
     """Train missing agents of deaf.toml if asked, update the pack, and return all agents in long form."""
-    file = HERE / "deaf.toml"
     if train:
-        RECORDS.sweep(file, workers=workers)
+        RECORDS.sweep(FILE, workers=workers)
     RECORDS.update_pack()
-    long = long_of(RECORDS.sweep(file, rerun="never").records)
-    values = [options_of(text)["values"] for text in long["options"]]
-    return long.assign(values=values).astype({"shots": int, "samples": int})
+    long = long_of(RECORDS.sweep(FILE, rerun="never").records)
+    options = [options_of(text) for text in long["options"]]
+    own = {"values": [one["values"] for one in options], LENGTH: [int(one["observations"]) for one in options]}
+    return long.assign(**own).astype({"shots": int, "samples": int})
 
 
 def main() -> None:

@@ -59,14 +59,16 @@ def test_verdicts_on_published_cells() -> None:
     assert found["gap"].tolist() == [-20, 20, -0.5, -2, -20]
     assert found["p_holm"].iloc[0] == pytest.approx(4 * found["p"].iloc[0])  # four tests
     assert np.isnan(found["p_holm"].iloc[4])
-    assert floors.shown(found).tolist() == [True, False, True, False, False]
+    keys = dict.fromkeys(floors.KEY, "")
+    named = found.assign(**keys | {"agent": list("abcde")})
+    assert {agent for _, agent, *_ in floors.shown(named)} == {"a", "c"}
     assert floors.counts(found) == "below in 1, within 5 points in 1, above in 1, unknown in 1 and not tested in 1"
 
 
 def test_errors_of_agents_have_the_error_of_their_evaluation() -> None:
-    game = {"values": "2-5", "shots": 4, "samples": 1}
+    game = {"values": "2-5", "shots": 4, "samples": 1, floors.LENGTH: 1000}
     long = pd.DataFrame([{"model": floors.R2D2, "value": value, **game} for value in (0.5, 0.6)])
-    best = pd.DataFrame([{**game, "episode_sd": 500**0.5}])
+    best = pd.DataFrame([{"values": "2-5", "shots": 4, "samples": 1, "episode_sd": 500**0.5}])
     (found,) = floors.trained(long, floors.R2D2, best).to_dict("records")
     assert (found["icy"], found["seeds"]) == (pytest.approx(55), 2)
     assert found["icy_error"] == pytest.approx((5**2 + 1) ** 0.5)
