@@ -17,6 +17,7 @@ import pandas as pd
 
 from icy.analysis.literature.agreement import NAMES, with_distance
 from icy.analysis.literature.catalogue import published
+from icy.analysis.row_types import Row
 from icy.analysis.statistics import CONFIDENCE, Paired, holm, paired, student, tost
 from icy.analysis.style import legend, panels, tidy
 from icy.analysis.table_cells import p_text
@@ -185,6 +186,8 @@ def help_of_messages(pairs: pd.DataFrame) -> tuple[Paired, float, str]:
     within = tost(found.effect, found.spread / len(pairs) ** 0.5, len(pairs) - 1, MARGIN)
     level = 1 - CONFIDENCE
     other = f"messages {'help' if found.effect > 0 else 'harm'}" if found.p < level else UNKNOWN
+    if found.pairs < LEAST_SEEDS:
+        return found, within, UNTESTED
     return found, within, "no difference within 5 points" if within < level else other
 
 
@@ -205,33 +208,43 @@ def schedules(scores: pd.DataFrame) -> dict[str, str]:
 
 
 def interval(mean: float, error: float, freedom: float) -> str:
-    """Return a mean with its 95 % interval, as text."""
+    """Return a mean with its 95 % interval, as text; only the mean if fewer runs than LEAST_SEEDS have it."""
     half = student(freedom) * error
-    return print_estimate((mean, mean - half, mean + half), 1)
+    return print_estimate((mean, mean - half, mean + half), 1) if freedom + 1 >= LEAST_SEEDS else f"{mean:.1f}"
+
+
+def own_interval(cell: Row) -> str:
+    """Return the accuracy without messages of a cell with its interval, as text."""
+    return interval(cell["icy"], cell["icy_error"], cell["seeds"] - 1)
+
+
+def their_interval(cell: Row) -> str:
+    """Return the published accuracy of a cell with its interval, as text."""
+    return interval(cell["published"], cell["published_error"], cell["n"] - 1)
 
 
 def comparison(cells: pd.DataFrame, *about: str) -> str:
     """Return a table of judged cells. `about` are columns that describe the listener without messages."""
-    rows = [
-        [
-            *(cell["source"], cell["agent"], cell["values"], f"{cell['shots']}", f"{cell['samples']}"),
-            interval(cell["published"], cell["published_error"], cell["n"] - 1),
-            *(f"{cell[name]:,}" if name == LENGTH else f"{cell[name]}" for name in about),
-            interval(cell["icy"], cell["icy_error"], cell["seeds"] - 1),
-            interval(cell["gap"], cell["combined_error"], cell["freedom"]),
-            p_text(cell["p_holm"]),
-            f"**{cell['verdict']}**",
-        ]
-        for cell in cells.to_dict("records")
-    ]
+    rows = []
+    for cell in cells.to_dict("records"):
+        tested = cell["verdict"] != UNTESTED
+        gap = interval(cell["gap"], cell["combined_error"], cell["freedom"] if tested else 0)
+        rows.append(
+            [
+                *(cell["source"], cell["agent"], cell["values"], f"{cell['shots']}", f"{cell['samples']}"),
+                their_interval(cell),
+                *(f"{cell[name]:,}" if name == LENGTH else f"{cell[name]}" for name in about),
+                *(own_interval(cell), gap, p_text(cell["p_holm"]) if tested else "-", cell["verdict"]),
+            ]
+        )
     heads = ["table", "agent", "values", "S", "O", "published", *about, "without messages", "difference", "p (Holm)"]
-    return markdown_table([*heads, "published is"], rows, range(3, len(heads)))
+    return markdown_table([*heads, "verdict"], rows, range(3, len(heads)))
 
 
 def counts(cells: pd.DataFrame) -> str:
     """Return how many cells have each verdict, as text."""
     found = cells["verdict"].value_counts()
-    return listed([f"{name} in {found[name]}" for name in VERDICTS if name in found])
+    return listed([f"{found[name]} {name}" for name in VERDICTS if name in found])
 
 
 def names(cells: pd.DataFrame) -> str:
@@ -296,20 +309,29 @@ def in_short(
         f"With the schedule of the authors' program, the best of {len(DEAF)} fixed listeners that ignore all messages "
         f"answers {span(listener['icy'])} % of the queries correctly in the {len(listener)} cells of `{LISTENERS[0]}` "
         f"(2 to 5 values), and {cores['icy'].iloc[0]:.1f} % in the cell of `{LISTENERS[1]}` (2 or 3 values). Chance is "
-        f"50 %. The published accuracies of these {len(both)} agents and cells are {counts(both)}. The "
-        f"{len(fixed) - len(both)} accuracies of pairs that both learn and of text models are "
-        f"{counts(fixed[~fixed['source'].isin(LISTENERS)])}.",
-        f"LSTMs that learned without messages from a tenth of the papers' observations have {span(later['icy'])} % in "
-        f"two cells; compared with them, the published accuracies are {counts(later)}. Compared with LSTMs that had "
-        f"fewer observations, they are {counts(learned)}. For the papers' agent (R2D2) after 200,000 observations, the "
-        f"verdict on messages is: {verdict} ({counted(len(pairs), 'pair')} of agents).",
+        f"50 %. Compared with this floor, the verdicts on the {len(both)} published accuracies of listeners are "
+        f"{counts(both)}. On the {len(fixed) - len(both)} accuracies of pairs that both learn and of text models, they "
+        f"are {counts(fixed[~fixed['source'].isin(LISTENERS)])}.",
+        *(
+            f"With S = {cell['shots']} and O = {cell['samples']}, {cell['seeds']} LSTMs that learned without messages, "
+            f"from a tenth of the papers' observations, have {own_interval(cell)} %, and the published LSTMs "
+            f"{their_interval(cell)} %: the verdict on the published accuracy is *{cell['verdict']}*."
+            for cell in later.to_dict("records")
+        ),
+        f"For the papers' agent (R2D2) with S = 4 and O = 1 after 200,000 observations, the verdict on messages is "
+        f"*{verdict}* ({counted(len(pairs), 'pair')} of agents).",
         f"Together, {len(both) - len(rest)} of the {len(both)} published accuracies of listeners are shown not to need "
         f"messages" + (f"; not shown for {names(rest)}." if len(rest) else "."),
-        f"With the schedule that the papers describe, the floor is {span(described['icy'])} %, and the {len(both)} "
-        f"published accuracies are {counts(described)}. So the finding holds for the games of the authors' program. "
+        f"With the schedule that the papers describe, the floor is {span(described['icy'])} %, and the "
+        f"verdicts are {counts(described)}. So the finding holds for the games of the authors' program. "
         "That the published agents played these games is an inference, because the papers describe others.",
     ]
     return "\n\n".join(paragraphs)
+
+
+def reached(cell: Row) -> str:
+    """Return the verdict on a cell whose deaf agents had few observations: if they did not reach it, it is unknown."""
+    return UNKNOWN if cell["verdict"] == ABOVE else str(cell["verdict"])
 
 
 def of_r2d2(pairs: pd.DataFrame, reach: pd.DataFrame) -> str:
@@ -317,13 +339,11 @@ def of_r2d2(pairs: pd.DataFrame, reach: pd.DataFrame) -> str:
     found, within, verdict = help_of_messages(pairs)
     rows = [[str(seed), f"{row[HEARS]:.1f}", f"{row[R2D2]:.1f}"] for seed, row in pairs.iterrows()]
     (cell,) = reach.to_dict("records")
-    theirs = interval(cell["published"], cell["published_error"], cell["n"] - 1)
-    ours = interval(cell["icy"], cell["icy_error"], cell["seeds"] - 1)
     text = (
         f"With messages minus without: {print_estimate((found.effect, *found.interval), 1)} points (mean and 95 % "
         f"interval over {found.pairs} pairs of agents; t-test p = {p_text(found.p)}, TOST p = {p_text(within)}). "
-        f"**Verdict: {verdict}.** The deaf agents have {ours} %, and the published accuracy of {theirs} % is "
-        f"{cell['verdict']}."
+        f"**Verdict: {verdict}.** The deaf agents have {own_interval(cell)} %, and the published accuracy is "
+        f"{their_interval(cell)} % (verdict: {reached(cell)})."
     )
     return markdown_table(["seed", "with messages, %", "deaf, %"], rows, range(3)) + "\n\n" + text
 

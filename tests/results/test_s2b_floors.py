@@ -62,7 +62,7 @@ def test_verdicts_on_published_cells() -> None:
     keys = dict.fromkeys(floors.KEY, "")
     named = found.assign(**keys | {"agent": list("abcde")})
     assert {agent for _, agent, *_ in floors.shown(named)} == {"a", "c"}
-    assert floors.counts(found) == "below in 1, within 5 points in 1, above in 1, unknown in 1 and not tested in 1"
+    assert floors.counts(found) == "1 below, 1 within 5 points, 1 above, 1 unknown and 1 not tested"
 
 
 def test_errors_of_agents_have_the_error_of_their_evaluation() -> None:
@@ -81,6 +81,7 @@ def test_errors_of_agents_have_the_error_of_their_evaluation() -> None:
         ([7, 8, 9, 8], "messages help"),
         ([-7, -8, -9, -8], "messages harm"),
         ([9, -9, 9, -9], "unknown"),
+        ([1, -1], "not tested"),
     ],
 )
 def test_help_of_messages(gaps: list[float], verdict: str) -> None:
@@ -89,7 +90,7 @@ def test_help_of_messages(gaps: list[float], verdict: str) -> None:
     more = (9, floors.HEARS, 0.9)  # without a twin
     pairs = floors.twins(pd.DataFrame([*rows, more], columns=["seed", "model", "value"]))
     found, _, word = floors.help_of_messages(pairs)
-    assert (found.pairs, word) == (4, verdict)
+    assert (found.pairs, word) == (len(gaps), verdict)
     assert found.effect == pytest.approx(np.mean(gaps))
 
 
