@@ -316,12 +316,12 @@ def in_short(
             f"With S = {cell['shots']} and O = {cell['samples']}, {cell['seeds']} LSTMs that learned without messages, "
             f"from a tenth of the papers' observations, have {own_interval(cell)} %, and the published LSTMs "
             f"{their_interval(cell)} %: the verdict on the published accuracy is *{cell['verdict']}*."
-            for cell in later.to_dict("records")
+            for cell in later[later["verdict"].ne(UNTESTED)].to_dict("records")
         ),
         f"For the papers' agent (R2D2) with S = 4 and O = 1 after 200,000 observations, the verdict on messages is "
         f"*{verdict}* ({counted(len(pairs), 'pair')} of agents).",
         f"Together, {len(both) - len(rest)} of the {len(both)} published accuracies of listeners are shown not to need "
-        f"messages" + (f"; not shown for {names(rest)}." if len(rest) else "."),
+        f"messages" + (f"; this is unknown for {names(rest)}." if len(rest) else "."),
         f"With the schedule that the papers describe, the floor is {span(described['icy'])} %, and the "
         f"verdicts are {counts(described)}. So the finding holds for the games of the authors' program. "
         "That the published agents played these games is an inference, because the papers describe others.",
