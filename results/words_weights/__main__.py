@@ -82,21 +82,20 @@ def estimands(y: Values, sides: Sequence[str]) -> dict[str, float]:
     found = {"share": language / run, "against": language - weights, "run": _log(run)}
     found |= {name: part / run for name, part in zip(PARTS[1:], (weights, rest), strict=True)}
     common = most = single = 0.0
-    between: list[Values] = []
+    between = []
     for side in dict.fromkeys(sides):
         of = [side == other for other in sides]
         count, own, total = sum(of), each[:, of].sum(1), components(y[of].sum(0))
         common += total[0] - own[0]
         most += (count - 1) * own[0]
         single += (count - 1) * float(own.sum())
-        between.append(count * own - total)  # sum over pairs of models of the components of their difference
+        between.append(float((count * own - total).sum()))  # sum over pairs of models of the variance of a difference
     if most > 0:
         found["shared"] = common / most
     if single > 0:
         pairs = sum(of * (of - 1) / 2 for of in (sides.count(side) for side in dict.fromkeys(sides)))
-        difference = sum(between) / pairs
-        found |= {"paired": _log(float(np.sum(sum(between))) / single), "difference": _log(float(np.sum(difference)))}
-        found["difference share"] = float(difference[0] / difference.sum())
+        differences = float(np.sum(between))
+        found |= {"paired": _log(differences / single), "difference": _log(differences / pairs)}
     return {name: float(value) for name, value in found.items()}
 
 
@@ -190,7 +189,8 @@ class Cell:
     @cached_property
     def y(self) -> Values:
         """Logarithms of values [language, weights]."""
-        return np.log(self.runs.pivot_table(index="language", columns="weights", values="value").to_numpy(float))
+        table = self.runs.pivot_table(index="language", columns="weights", values="value")
+        return np.asarray(np.log(table.to_numpy(float)))
 
     @property
     def cut(self) -> int:
@@ -249,7 +249,7 @@ class Stage:
 
     def variances(self, grammar: str) -> Values:
         """Return the pooled variances of a run: language, weights and rest."""
-        return components(np.stack([cell.y for cell in self.used(grammar)])).mean(1)
+        return np.asarray(components(np.stack([cell.y for cell in self.used(grammar)])).mean(1))
 
     @cached_property
     def f_tests(self) -> dict[tuple[str, str], float]:
@@ -379,20 +379,20 @@ def coverage_table(stage: Stage, found: pd.DataFrame) -> str:
         factors = [math.sqrt(1 + runs * max(language, 0.0) / sum(rest)) for few, runs in DESIGNS.values() if few == 1]
         shown = [f"{100 * of[d].mean():.0f} ({100 * of[d].min():.0f} to {100 * of[d].max():.0f})" for d in DESIGNS]
         lines.append([grammar, *shown, *(f"{factor:.2f}" for factor in factors)])
-    factors = [f"factor, {runs} seeds" for few, runs in DESIGNS.values() if few == 1]
-    return markdown_table(["grammar", *(f"{design}, %" for design in DESIGNS), *factors], lines)
+    heads = [f"factor, {runs} seeds" for few, runs in DESIGNS.values() if few == 1]
+    return markdown_table(["grammar", *(f"{design}, %" for design in DESIGNS), *heads], lines)
 
 
 def draw(stages: Mapping[str, Stage]) -> None:
     """Draw the shares of the variance as stacked bars, a panel per stage."""
-    panels = {}
+    panels: dict[str, dict[str, dict[str, float]]] = {}
     for name, stage in stages.items():
         panel = panels.setdefault(STAGES[name], {})
         for grammar in stage.pooled:
             parts = np.maximum(stage.variances(grammar), 0)
             panel[grammar] = dict(zip(("language", "weights", "rest"), parts / parts.sum(), strict=True))
     figure = pictures.stacked(panels)
-    figure.savefig(FIGURE, dpi=150)
+    figure.savefig(FIGURE, dpi=160)
 
 
 def page(results: Mapping[str, ProbeResult]) -> str:
@@ -405,10 +405,113 @@ def page(results: Mapping[str, ProbeResult]) -> str:
 
 def sections(stages: Mapping[str, Stage]) -> Iterable[str]:
     """Return the parts of the page with results."""
+    if stages:
+        draw(stages)
+        small, found = stages["small"], covered(stages["small"])
+        yield "## Results"
+        yield summary(small, found)
+        yield f"![shares of the variance of a run, by grammar and space]({FIGURE.name})"
+        yield "## Hypotheses at 3x4"
+        yield tests(small)
+        yield TESTED + f" The F test finds an effect of the language in {significant(small)} single models."
+        yield "## Languages needed"
+        yield needed(stages)
+        yield NEEDED
+        yield "## Check by subsamples of 3x4"
+        yield coverage_table(small, found)
+        yield COVERED
     for name, stage in stages.items():
-        yield f"## {STAGES[name]}: {stage.size}, `{name}`"
-        yield f"{len(stage.long):,} runs, {stage.long['seconds'].sum() / 60:.1f} core-minutes. {left_out(stage)}"
+        yield f"## {STAGES[name]}"
+        seconds = stage.long["seconds"].sum() / 60
+        yield f"{stage.size}, {len(stage.long):,} runs, {seconds:.0f} minutes on a busy core. {left_out(stage)}"
         yield decomposition(stage)
+        yield POOLED
+        yield by_model(stage)
+        yield SINGLE.format(cells=len(stage.f_tests))
+
+
+TESTED = """Estimates with 95 % intervals, and p-values after Holm's correction. The second column is a difference of
+variances of log ratios."""
+NEEDED = """The number of languages whose 95 % interval reaches at most this factor to either side: for the mean ratio
+of a model with one run for each language (with the interval of the number); with ten seeds of weights for each
+language; and for the quotient of two models of one side on the same seeds, with one run of each for each language."""
+COVERED = """Share of 95 % intervals that contain the mean of all runs: mean over models (smallest to largest).
+*Factor*: by which an interval from one language is too narrow, by the pooled variances."""
+POOLED = """Means over models, with intervals that hold for other languages and weights; *over models*: smallest and
+largest share of the language. *SD*: of the logarithm of the ratio of a run, or of the updates for concat."""
+SINGLE = """REML estimates of each model: share of the language in the variance of a run, and the 95 % profile interval
+of the standard deviation of the language's effect. \\*: significant by the F test, after Holm's correction for {cells}
+cells; †: some runs were cut."""
+
+
+def significant(stage: Stage) -> str:
+    """Return the number of cells with a significant effect of the language, and of all tested cells, as text."""
+    return f"{sum(p < ALPHA for p in stage.f_tests.values())} of {len(stage.f_tests)}"
+
+
+def ends(values: Iterable[float], form: str = "{:.0f}") -> str:
+    """Return the smallest and the largest of some values as text."""
+    found = list(values)
+    return f"{form.format(min(found))} to {form.format(max(found))}"
+
+
+def summary(stage: Stage, covering: pd.DataFrame) -> str:
+    """Return what the runs at 3x4 show, after checking that they do."""
+    grammars = stage.grammars
+    pooled = {grammar: stage.pooled[grammar] for grammar in grammars}
+    variances = {grammar: stage.variances(grammar) for grammar in grammars}
+    verdicts = {test: {grammar: found[2] for grammar, found in stage.verdicts(test).items()} for test in TESTS}
+    shown = {test: [grammar for grammar in of if of[grammar] == "shown"] for test, of in verdicts.items()}
+    rates = covering.groupby("grammar").mean() * 100
+    alone = "1 language, 10 seeds"
+    factors = [math.sqrt(1 + 10 * v[0] / (v[1] + v[2])) for v in variances.values()]
+    one = {m: [languages_needed(v.sum(), m) for v in variances.values()] for m in MARGINS}
+    many = {m: [languages_needed(v[0] + (v[1] + v[2]) / 10, m) for v in variances.values()] for m in MARGINS}
+    two = {m: [languages_needed(math.exp(of["difference"].value), m) for of in pooled.values()] for m in MARGINS}
+    together = [f"{share:.2f}" for share in (pooled[grammar]["shared"].value for grammar in shown["shared"])]
+    return "\n".join(
+        f"- {line}"
+        for line in (
+            supported(
+                shown["share"] == grammars and max(of["weights"].value for of in pooled.values()) < 0.06,
+                f"""
+                **The language has {ends(100 * of["share"].value for of in pooled.values())} % of the variance of a
+                run**, depending on the grammar; the initial weights alone have
+                {ends(100 * of["weights"].value for of in pooled.values())} %, and their interaction with the language
+                and noise have the rest. The share of the language is shown on all {len(grammars)} grammars. It is
+                shown to be larger than the weights' on {listed(shown["against"])}.
+                """,
+            ),
+            supported(
+                rates[alone].max() < 70 and rates[[d for d in DESIGNS if d.endswith("pairs")]].min().min() > 90,
+                f"""
+                **Ten seeds of weights with one language are not a sample of ten.** Their 95 % interval contains the
+                mean over languages in {ends(rates[alone])} of 100 draws, because it is too narrow by a factor of
+                {ends(factors, "{:.1f}")}. Intervals from pairs of a language and weights, as `--seeds` draws them,
+                contain it in {ends(rates[[d for d in DESIGNS if d.endswith("pairs")]].to_numpy().ravel())} of 100,
+                also with two or three pairs; those are wide.
+                """,
+            ),
+            supported(
+                all(10 * n > m for margin in MARGINS for n, m in zip(many[margin], one[margin], strict=True)),
+                f"""
+                **A mean ratio needs {ends(one[1.2])} languages** for an interval of ±20 %, and {ends(one[1.1])} for
+                ±10 %, with one run for each. Ten seeds for each language lower this to {ends(many[1.2])} and
+                {ends(many[1.1])} languages, but take more runs on every grammar.
+                """,
+            ),
+            supported(
+                not shown["paired"] and bool(shown["shared"]),
+                f"""
+                **A comparison of two models needs {ends(two[1.2])} and {ends(two[1.1])}.** That models share languages
+                and weights is not shown to make the comparison more accurate on any grammar: two models of a side share
+                language effects on {listed(shown["shared"])} (correlations of {listed(together)}), but the rest
+                of the variance is their own. The quotient of the variance with and without shared seeds is
+                {ends((math.exp(of["paired"].value) for of in pooled.values()), "{:.2f}")}.
+                """,
+            ),
+        )
+    )
 
 
 def main(words: Sequence[str] | None = None) -> None:
