@@ -212,20 +212,21 @@ class Stage:
 
     Attributes:
         cells: cells of the table, by grammar and model.
-        long: all runs, in long form.
+        long: all runs, in long form, without models and grammars that lack some runs.
     """
 
     def __init__(self, result: ProbeResult) -> None:
         self.long = with_languages(result.to_dataframe()).rename(columns={"seed": "weights"})
         self.cells: dict[str, dict[str, Cell]] = {}
-        size = self.long["language"].nunique(), self.long["weights"].nunique()
+        size = self.long["language"].nunique() * self.long["weights"].nunique()
+        whole = self.long.groupby(["grammar", "model"])["key"].transform("nunique").eq(size)
+        self.long = self.long[whole]
         for grammar in in_order(self.long["grammar"]):
             for model, runs in self.long[self.long["grammar"] == grammar].groupby("model", sort=False):
-                if len(runs) == size[0] * size[1]:
-                    base = grammar == "concat"
-                    of = runs.assign(value=runs["crossing"], cut=False) if base else runs
-                    name = BASELINE if base else grammar
-                    self.cells.setdefault(name, {})[str(model)] = Cell(str(model), name, of)
+                base = grammar == "concat"
+                of = runs.assign(value=runs["crossing"], cut=False) if base else runs
+                name = BASELINE if base else grammar
+                self.cells.setdefault(name, {})[str(model)] = Cell(str(model), name, of)
         if BASELINE in self.cells:
             self.cells[BASELINE] = self.cells.pop(BASELINE)
 
@@ -409,11 +410,14 @@ def sections(stages: Mapping[str, Stage]) -> Iterable[str]:
         draw(stages)
         small, found = stages["small"], covered(stages["small"])
         yield "## Results"
-        yield summary(small, found)
+        yield "\n".join([summary(small, found), *(larger(name, stages[name]) for name in stages if name != "small")])
         yield f"![shares of the variance of a run, by grammar and space]({FIGURE.name})"
         yield "## Hypotheses at 3x4"
         yield tests(small)
-        yield TESTED + f" The F test finds an effect of the language in {significant(small)} single models."
+        yield (
+            TESTED
+            + f" The F test finds an effect of the language in {significant(small)} pairs of a model and a grammar."
+        )
         yield "## Languages needed"
         yield needed(stages)
         yield NEEDED
@@ -453,6 +457,19 @@ def ends(values: Iterable[float], form: str = "{:.0f}") -> str:
     """Return the smallest and the largest of some values as text."""
     found = list(values)
     return f"{form.format(min(found))} to {form.format(max(found))}"
+
+
+def larger(name: str, stage: Stage) -> str:
+    """Return what the runs of a larger space show."""
+    pooled = {grammar: stage.pooled[grammar] for grammar in stage.grammars if grammar in stage.pooled}
+    models = sorted({model.partition("/")[2] for of in stage.cells.values() for model in of})
+    line = f"""
+        - **At {STAGES[name]}** ({stage.size}; {listed(models)}) the language has
+        {ends(100 * of["share"].value for of in pooled.values())} % and the weights
+        {ends(100 * of["weights"].value for of in pooled.values())} % of the variance, over {listed(list(pooled))}. With
+        {stage.long["language"].nunique()} languages these are estimates without tests, and their intervals are wide.
+    """
+    return " ".join(line.split())
 
 
 def summary(stage: Stage, covering: pd.DataFrame) -> str:
@@ -496,7 +513,9 @@ def summary(stage: Stage, covering: pd.DataFrame) -> str:
                 all(10 * n > m for margin in MARGINS for n, m in zip(many[margin], one[margin], strict=True)),
                 f"""
                 **A mean ratio needs {ends(one[1.2])} languages** for an interval of ±20 %, and {ends(one[1.1])} for
-                ±10 %, with one run for each. Ten seeds for each language lower this to {ends(many[1.2])} and
+                ±10 %, with one run for each. Three languages give an interval of a factor of
+                {ends((math.exp(student(2) * math.sqrt(v.sum() / 3)) for v in variances.values()), "{:.1f}")} to either
+                side. Ten seeds for each language lower this to {ends(many[1.2])} and
                 {ends(many[1.1])} languages, but take more runs on every grammar.
                 """,
             ),
