@@ -8,6 +8,7 @@ records to this file, and write words-weights.md and its picture. Run it again t
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -304,6 +305,15 @@ def left_out(stage: Stage) -> str:
     return f"Left out of pooled numbers, with the number of cut runs of {stage.size}: {listed(cut)}."
 
 
+def missing(name: str, stage: Stage) -> str:
+    """Return the models of a sweep that lack runs, as a sentence with the command that trains them."""
+    sweep = tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))
+    models = [model for part in sweep.get("sweep", [sweep]) for model in part["model"]]
+    known = {model for of in stage.cells.values() for model in of}
+    lacking = [model for model in models if model not in known]
+    return f" Not trained yet: {listed(lacking)} (`--train {name}`)." if lacking else ""
+
+
 def by_model(stage: Stage) -> str:
     """Return the table of REML estimates of each model on each grammar."""
     models = list(dict.fromkeys(model for of in stage.cells.values() for model in of))
@@ -427,7 +437,7 @@ def sections(stages: Mapping[str, Stage]) -> Iterable[str]:
     for name, stage in stages.items():
         yield f"## {STAGES[name]}"
         seconds = stage.long["seconds"].sum() / 60
-        yield f"{stage.size}, {len(stage.long):,} runs, {seconds:.0f} minutes on a busy core. {left_out(stage)}"
+        yield f"{stage.size}, {len(stage.long):,} runs, {seconds:.0f} minutes on a busy core. {left_out(stage)}{missing(name, stage)}"
         yield decomposition(stage)
         yield POOLED
         yield by_model(stage)
