@@ -436,8 +436,8 @@ def sections(stages: Mapping[str, Stage]) -> Iterable[str]:
         yield COVERED
     for name, stage in stages.items():
         yield f"## {STAGES[name]}"
-        seconds = stage.long["seconds"].sum() / 60
-        yield f"{stage.size}, {len(stage.long):,} runs, {seconds:.0f} minutes on a busy core. {left_out(stage)}{missing(name, stage)}"
+        runs = f"{stage.size}, {len(stage.long):,} runs, {stage.long['seconds'].sum() / 60:.0f} minutes on a busy core"
+        yield f"{runs}. {left_out(stage)}{missing(name, stage)}"
         yield decomposition(stage)
         yield POOLED
         yield by_model(stage)
