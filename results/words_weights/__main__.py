@@ -420,6 +420,8 @@ def sections(stages: Mapping[str, Stage]) -> Iterable[str]:
         draw(stages)
         small, found = stages["small"], covered(stages["small"])
         yield "## Results"
+        models = ends((len(small.used(grammar)) for grammar in small.grammars), "{}")
+        yield f"At 3x4, with hidden size 32, {small.size} languages and seeds of weights, and {models} models:"
         yield "\n".join([summary(small, found), *(larger(name, stages[name]) for name in stages if name != "small")])
         yield f"![shares of the variance of a run, by grammar and space]({FIGURE.name})"
         yield "## Hypotheses at 3x4"
