@@ -15,6 +15,7 @@ from .literature.catalogue import published as published
 from .literature.catalogue import published_tables as published_tables
 from .mixed import MixedEffects as MixedEffects
 from .mixed import mixed_effects as mixed_effects
+from .mixed import with_languages as with_languages
 from .statistics import Equivalence as Equivalence
 from .statistics import equivalence as equivalence
 from .tables.bias import bias_table as bias_table
