@@ -13,6 +13,7 @@ from .literature.catalogue import published as published
 from .literature.catalogue import published_tables as published_tables
 from .mixed import MixedEffects as MixedEffects
 from .mixed import mixed_effects as mixed_effects
+from .report.methods import methods as methods
 from .statistics import Equivalence as Equivalence
 from .statistics import equivalence as equivalence
 from .tables.bias import bias_table as bias_table

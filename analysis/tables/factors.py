@@ -89,13 +89,13 @@ def factors(results: Results) -> pd.DataFrame:
 def _analyzed(about: Facts, long: pd.DataFrame) -> list[Facts]:
     """Return the rows of one kind, protocol and measure; none if its runs differ only in their seeds."""
     levels = _levels(long)
-    if not len(levels.columns):
+    if not levels:
         return []
-    ratio = about["measure"] == "ratio"
-    runs = long[["value", "cut"]].astype({"value": float, "cut": bool}).join(levels)
-    found = [(*_mean(part, ratio), *part[list(levels)].iloc[0]) for _, part in runs.groupby(list(levels), sort=False)]
-    cells = _known(pd.DataFrame(found, columns=["y", "seeds", "squares", *levels]), list(levels))
-    fit = _Fit(cells, [name for name in levels if cells[name].nunique() > 1])
+    ratio, names = about["measure"] == "ratio", list(levels)
+    runs = long[["value", "cut"]].astype({"value": float, "cut": bool}).assign(**levels)
+    found = [(*_mean(part, ratio), *part[names].iloc[0]) for _, part in runs.groupby(names, sort=False)]
+    cells = _known(pd.DataFrame(found, columns=["y", "seeds", "squares", *names]), names)
+    fit = _Fit(cells, [name for name in names if cells[name].nunique() > 1])
     return [{**about, **row, **_ends(row, ratio)} for row in fit.rows()]
 
 
@@ -140,22 +140,22 @@ def _mean(runs: pd.DataFrame, ratio: bool) -> tuple[float, int, float]:
     return math.nan if found.bound else math.log(found.centre), found.freedom + 1, squares
 
 
-def _levels(long: pd.DataFrame) -> pd.DataFrame:
-    """Return the factors of runs, with their levels as text; factors that always change together are joined."""
-    alike: dict[bytes, list[pd.Series[str]]] = {}
+def _levels(long: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the level of each run by factor, as text; settings that always change together are one factor."""
+    alike: dict[bytes, dict[str, list[str]]] = {}
     for name, values in _settings(long):
-        column = pd.Series([text_of(value) for value in values], long.index, name=name)
-        codes, levels = pd.factorize(column)
-        if len(levels) > 1:
-            alike.setdefault(codes.tobytes(), []).append(column)
-    joined = pd.DataFrame(index=long.index)
+        texts = [text_of(value) for value in values]
+        codes, known = pd.factorize(np.array(texts, object))
+        if len(known) > 1:
+            alike.setdefault(codes.tobytes(), {})[name] = texts
+    found = {}
     for columns in alike.values():
-        shown, more = columns[:MOST_JOINED], ", ..." * (len(columns) > MOST_JOINED)
-        joined[", ".join(str(one.name) for one in shown) + more] = shown[0].str.cat(shown[1:], ", ")
-    return joined
+        shown, more = list(columns)[:MOST_JOINED], ", ..." * (len(columns) > MOST_JOINED)
+        found[", ".join(shown) + more] = [", ".join(row) for row in zip(*(columns[n] for n in shown), strict=True)]
+    return found
 
 
-def _settings(long: pd.DataFrame) -> Iterator[tuple[str, list[object]]]:
+def _settings(long: pd.DataFrame) -> Iterator[tuple[str, Sequence[object]]]:
     """Yield each setting with its value in every run."""
     names = long["model"].astype(str)
     if names.str.fullmatch(r"[^:+]+:[^:+]+").all():
@@ -257,7 +257,7 @@ class _Fit:
     def _contrast(self, name: str) -> Facts:
         """Return the two levels with the largest difference, the difference, and half the width of its interval."""
         _, effects, root = self._whole
-        columns = list(self._dummies())
+        columns = [str(name) for name in self._dummies()]
         own = [place for place, column in enumerate(columns) if column.startswith(f"{name}\0")]
         own.sort(key=lambda place: -effects[place])  # so that the first of a pair is the larger
         projector = np.linalg.pinv(root) @ root

@@ -450,7 +450,7 @@ def test_games_are_counted_in_trials(tmp_path: Path) -> None:
     table = long({"A": {"rot": [0.5, 0.5]}}).assign(kind="study")
     records: Any = [{"key": key, "curve": [[0, 0.5], [20, 0.5], [40, 0.5]]} for key in table["key"]]
     section = Section("study", "games", bias_table(table), table, records)
-    (tmp_path / "games.html").write_text(report_page([section], "Games"))
+    (tmp_path / "games.html").write_text(report_page([section], "Games", ""))
     with opened(tmp_path / "games.html") as page:
         assert page.locator("#curves-0 .role-axis-title").get_by_text("trials").count() == 1
         page.locator("#curves-0").scroll_into_view_if_needed()
