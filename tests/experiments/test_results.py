@@ -184,7 +184,7 @@ def test_anything_loads(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path
         assert found.folder == (path if path != tmp_path / "saved.json" else tmp_path)
     assert_frame_equal(icy.load(tiny_folder / "results.csv"), read_long(tiny_folder / "results.csv"))
     assert len(icy.load("atlas")) == len(icy.atlas().table)
-    pairs = ProbeResult([{**tiny.records[0], "kind": "e2e", "side": "pair"}]).save(tmp_path / "pairs.json")
+    pairs = ProbeResult([{**tiny.records[0], "kind": "e2e", "side": "pair", "curve": []}]).save(tmp_path / "pairs.json")
     assert type(icy.load(pairs)) is icy.EndToEndResult
     with pytest.raises(StoreError, match="does not exist"):
         icy.load("nowhere")

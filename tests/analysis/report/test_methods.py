@@ -27,10 +27,10 @@ def test_probes_have_one_paragraph_and_their_versions() -> None:
     first, second = methods(runs).split("\n\n")
     assert first == (
         "We trained the sender FC2L on the grammars concat, rot and hol under the protocol acquire, with 3 seeds "
-        "(123 to 125). Settings: meanings 5x10, V 4, w 4, E 128, representation soft. Training settings are those of icy's "
-        "preset default, except check_every 50. The value of a run is the number of updates to an accuracy of 0.8, "
-        "divided by that of concat with the same model and seed; training was cut at 20 times the updates of concat. "
-        "1 of 9 runs failed and is left out (ValueError: no). 2 of 9 runs were cut before the target: the true "
+        "(123 to 125). Settings: meanings 5x10, V 4, w 4, E 128, representation soft. Training settings are those of "
+        "icy's preset default, except check_every 50. The value of a run is the number of updates to an accuracy of "
+        "0.8, divided by that of concat with the same model and seed; training was cut at 20 times the updates of "
+        "concat. 1 of 9 runs failed and is left out (ValueError: no). 2 of 9 runs were cut before the target: the true "
         "ratio is larger."
     )
     assert second.startswith(

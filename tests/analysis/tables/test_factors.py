@@ -67,7 +67,7 @@ def test_missing_combinations_do_not_shift_effects_that_add_up() -> None:
     found = table(rows)
     assert found.loc[["cell", "grammar"], "effect"].tolist() == pytest.approx([2.0, 4.0])
     assert found["share"].sum() != pytest.approx(1)
-    more = table(pd.concat([BALANCED, rows.assign(hidden_size=64)]))
+    more = table(pd.concat([BALANCED, rows.assign(hidden_size=64, parameters=50)]))
     assert more.loc[["cell", "grammar", "hidden_size"], "effect"].tolist() == pytest.approx([2.0, 4.0, 1.0])
 
 
