@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -67,7 +68,7 @@ def methods(results: Results) -> str:
         >>> print(methods(rows.assign(measure="accuracy")).partition(" The value")[0])
         We trained the sender FC2L on the grammars perm and rot, with 1 seed (1).
     """
-    found = read_any(results) if not hasattr(results, "columns") and records_in(results) is None else results
+    found = read_any(results) if isinstance(results, str | Path) else results
     long = long_of(found)
     parts = [" ".join(_sentences(part)) for _, part in long.groupby(["kind", "protocol"], dropna=False, sort=False)]
     records = records_in(found) or ()
@@ -80,7 +81,7 @@ def _sentences(long: pd.DataFrame) -> Iterator[str]:
     """Yield the sentences on one kind of job and protocol."""
     first, kind = long.iloc[0], kind_of_rows(long)
     protocol = "" if pd.isna(first["protocol"]) else f" under the protocol {first['protocol']}"
-    groups = [_models(side, part["model"]) for side, part in long.groupby("side", sort=False)]
+    groups = [_models(str(side), part["model"]) for side, part in long.groupby("side", sort=False)]
     trained = f"We trained {listed(groups)} on {_named('grammar', in_order(long['grammar']))}"
     yield f"{trained}{protocol}, with {_seeds(long)}."
     space = [_setting(name, long[name]) for name in SPACE]
