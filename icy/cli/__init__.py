@@ -48,7 +48,19 @@ TRAINING = ("probe", "sweep", "search", "e2e", "iterate", "reproduce", "train", 
 
 # Options of any command that take a path.
 PATHS = (
-    *("-o", "--out", "--save", "--plot", "--html", "--backup", "--from", "--plugin", "--rows", "--pretrained"),
+    *(
+        "-o",
+        "--out",
+        "--save",
+        "--page",
+        "--plot",
+        "--html",
+        "--backup",
+        "--from",
+        "--plugin",
+        "--rows",
+        "--pretrained",
+    ),
     *("--cache", "--acquisition", "--pack", "--pay", "--people"),
 )
 
