@@ -212,7 +212,9 @@ def test_results_of_ones_own_are_placed_as_icy_places_them(
     sized = re.compile(r" \(E=\d+\)$")  # which icy says where sizes differ, and the page within the atlas alone
     assert names == [sized.sub("", one) for one in placed.neighbours["neighbour"]]
     assert far == pytest.approx(placed.neighbours["distance"].tolist(), abs=0.006)
-    assert ranks == {row.grammar: f"{row.rank} of {row.of}" for row in placed.ranks.itertuples()}
+    assert ranks == {
+        row.grammar: "-" if pd.isna(row.rank) else f"{row.rank} of {row.of}" for row in placed.ranks.itertuples()
+    }
 
 
 def test_models_with_one_value_share_their_ranks(atlas: Path, tmp_path: Path) -> None:
@@ -224,7 +226,10 @@ def test_models_with_one_value_share_their_ranks(atlas: Path, tmp_path: Path) ->
         page.get_by_text("Placed: receiver/").wait_for()
         rows = page.locator("#ranks tbody tr").all()
         shown = {row.locator("td").nth(0).inner_text(): row.locator("td").nth(4).inner_text() for row in rows}
-    assert shown == {row.grammar: f"{row.rank}–{row.rank + 1} of {row.of}" for row in ranks.itertuples()}
+    assert shown == {
+        row.grammar: "-" if pd.isna(row.rank) else f"{row.rank}–{row.rank + 1} of {row.of}"
+        for row in ranks.itertuples()
+    }
 
 
 def rows_of(model: str, **settings: str) -> pd.DataFrame:
