@@ -297,10 +297,11 @@ def _wide(long: pd.DataFrame, over_seeds: Literal["mean", "std"] = "mean") -> pd
 def _labeled(*tables: pd.DataFrame) -> list[pd.DataFrame]:
     """Add the column `label`: the model with its options, and with the hidden size if it varies."""
     sizes = len({hidden for table in tables for hidden in table["hidden_size"]}) > 1
-    return [
-        table.assign(label=[model_label(*row, sizes) for row in zip(*(table[name] for name in MODEL), strict=True)])
-        for table in tables
-    ]
+    found = []
+    for table in tables:
+        models = zip(*(table[name] for name in MODEL), strict=True)
+        found.append(table.assign(label=[model_label(*model, sizes=sizes) for model in models]))
+    return found
 
 
 def model_label(model: str, hidden: object, options: str, sizes: bool) -> str:

@@ -253,7 +253,7 @@ def _notes(placement: Placement) -> list[str]:
 
 
 def plot_placements(placements: Sequence[Placement]) -> Figure:
-    """Draw placements in several settings, such as those of senders and of receivers, one below the other.
+    """Draw placements in several settings, as of senders and of receivers, one below the other.
 
     Args:
         placements: return value of `Atlas.places`.

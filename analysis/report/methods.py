@@ -166,7 +166,7 @@ def _limit(long: pd.DataFrame) -> str:
 
 
 def _dropped(long: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences on the runs that failed, and on those that were cut."""
+    """Yield a sentence on failed runs, and one on cut runs."""
     failed, cut = long["failed"].astype(bool), long["cut"].astype(bool) & long["measure"].eq("ratio")
     of = f"of {counted(len(long), 'run')}"
     verbs = [("is", "was") if number == 1 else ("are", "were") for number in (failed.sum(), (cut & ~failed).sum())]

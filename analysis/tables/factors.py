@@ -39,7 +39,7 @@ def factors(results: Results) -> pd.DataFrame:
     A factor is a column or an option in which the runs differ: the architecture and the cell of models that all have a
     cell (else the model), sizes, representation, settings of training, and the grammar. The logarithms of ratios, or
     the accuracies, are explained by effects that add up: a weighted least-squares fit to the mean of each combination
-    of levels. The sum of squares of a factor is what it explains after all other factors (type II), so a factor is not
+    of levels. A factor explains a sum of squares after all other factors (type II), so a factor is not
     credited with another one if some combinations were not run. Seeds are replicates: they give the error of the tests.
     With one seed per combination, the interactions of the factors take its place.
 

@@ -57,7 +57,7 @@ def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int
     """Mark the best and the worst cell of a grammar; return False if cells are too few or do not differ.
 
     An end is marked only if its cell differs significantly from the next one. The true ratio of a cut cell is larger:
-    such a cell is never marked, and if there is one, the largest ratio is unknown.
+    it is never marked, and the largest ratio of its column is unknown.
     """
     shown = [cells for cells in column if cells.get(grammar, EMPTY).seeds]
     shown.sort(key=lambda cells: cells[grammar].centre)
