@@ -299,8 +299,8 @@ def _labeled(*tables: pd.DataFrame) -> list[pd.DataFrame]:
     sizes = len({hidden for table in tables for hidden in table["hidden_size"]}) > 1
     found = []
     for table in tables:
-        models = zip(*(table[name] for name in MODEL), strict=True)
-        found.append(table.assign(label=[model_label(*model, sizes=sizes) for model in models]))
+        models = table[MODEL].itertuples(index=False)
+        found.append(table.assign(label=[model_label(model, hidden, more, sizes) for model, hidden, more in models]))
     return found
 
 

@@ -163,9 +163,9 @@ class ProgressWatcher(Watcher):
         early = [row for row in self.rows.values() if row.row.missing and row.row.job.limit_text() == AT_MOST]
         if early:  # their limit, often twenty times concat's updates, would be a poor estimate
             updates = ExpectedUpdates(plan, [record for row in plan.rows for record in row.filed])
-            for row in early:
-                found = updates.of_row(row.row)
-                row.expected = {r: most.high for r, most in found.items() if not most.capped}
+            for progress in early:
+                found = updates.of_row(progress.row)
+                progress.expected = {r: most.high for r, most in found.items() if not most.capped}
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
         """Called after every evaluation of every stack."""
