@@ -171,25 +171,29 @@ class Placement:
         return "root mean square of log2 of the ratios" if self.measure == "ratio" else "root mean square of accuracies"
 
     def notes(self) -> list[str]:
-        """Return notes on the runs of the atlas, on missing grammars, on cut ratios, and on the interval of ranks."""
+        """Return notes on the runs of the atlas, on missing grammars, and on cut ratios."""
         about = self.about
         lacking = self.others[self.grammars].isna().sum()
         thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
         made = f"{self.atlas}: {counted(about['runs'], 'run')}, {' to '.join(dict.fromkeys(about['made']))}"
         notes = [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
-        if self.ranks["low"].notna().any():
-            notes.append("95 %: ranks that the seeds allow (t-tests against each model, Holm)")
-        cut = "some ratios were cut: the true ratios are larger, and models that were cut have no rank"
-        return [*notes, *([cut] if self.cut else [])]
+        return [*notes, *(["some ratios were cut: the true ratios are larger"] if self.cut else [])]
+
+    def _notes_on_ranks(self) -> list[str]:
+        known, lacking = self.ranks["low"].notna().any(), self.ranks["rank"].isna().any()
+        return [
+            *(["95 %: ranks that the seeds allow (t-tests against each model, Holm)"] if known else []),
+            *(["-: no rank, because a run of the model was cut"] if lacking else []),
+        ]
 
     def __repr__(self) -> str:
         parts = [f"{sentence}\n\n{_formatted(table).to_string(index=False)}" for sentence, table in self._tables()]
-        return "\n\n".join([*parts, "\n".join(self.notes())])
+        return "\n\n".join([*parts, "\n".join([*self.notes(), *self._notes_on_ranks()])])
 
     def _repr_html_(self) -> str:
         found = [(html.escape(sentence), _formatted(table)) for sentence, table in self._tables()]
         parts = [f"<p>{sentence}</p>{table.to_html(index=False)}" for sentence, table in found]
-        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self.notes())])
+        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in (*self.notes(), *self._notes_on_ranks()))])
 
 
 def _formatted(table: pd.DataFrame) -> pd.DataFrame:

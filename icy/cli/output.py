@@ -74,12 +74,18 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
         click.echo(_plain([headings, *rows]))
 
 
-def print_data(data: pd.DataFrame, format_: str) -> bool:
-    """Print a table as json or csv, and return True; return False for the other formats, which `print_rows` prints."""
+def print_data(data: pd.DataFrame, format_: str, **look: Any) -> bool:
+    """Print a table as json or csv, and return True; return False for the other formats, which `print_rows` prints.
+
+    Args:
+        data: the table.
+        format_: one of FORMATS.
+        **look: arguments of `DataFrame.to_csv`.
+    """
     if format_ == "json":
         click.echo(data.to_json(orient="records", indent=1))
     elif format_ == "csv":
-        click.echo(csv_table(data).to_csv(index=False), nl=False)
+        click.echo(csv_table(data).to_csv(index=False, **look), nl=False)
     return format_ in ("json", "csv")
 
 

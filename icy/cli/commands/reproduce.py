@@ -11,7 +11,7 @@ from icy.analysis.literature.catalogue import find_published, why_not_measured
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
 from icy.cli.options import FORMATS, Renamed, given_by_user, spec_options
-from icy.cli.output import checked_file, note, paper_options, print_rows, print_table
+from icy.cli.output import checked_file, note, paper_options, print_data, print_rows, print_table
 from icy.cli.session import OutputOptions, run_command
 from icy.config.specs import RETRIES, ReproduceSpec
 from icy.core.files import write_atomically
@@ -104,11 +104,9 @@ def _save(done: Reproduction, path: Path) -> None:
 
 def _print(done: Reproduction, format_: str) -> None:
     """Print the table and its verdict; in json and csv, the cells with their verdicts."""
-    if format_ == "json":
-        click.echo(done.cells.to_json(orient="records", indent=1))
-    elif format_ == "csv":
-        click.echo(done.cells.to_csv(index=False, float_format="%.5g"), nl=False)
-    elif not done.result.records and not done.of_languages:
+    if print_data(done.cells, format_, float_format="%.5g"):
+        return
+    if not done.result.records and not done.of_languages:
         click.echo(str(done.verdict))
     else:
         if done.cell_by_cell:

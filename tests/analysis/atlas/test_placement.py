@@ -64,7 +64,7 @@ def test_a_model_that_was_cut_has_no_rank_and_no_best_rank() -> None:
     assert pd.isna(row["rank"])
     assert (row["low"], row["high"]) == (4, 5)  # D may be better or worse: its true ratio is larger than the mean
     assert " - 4-5 " in " ".join(repr(placed).split())
-    assert "models that were cut have no rank" in repr(placed)
+    assert "-: no rank, because a run of the model was cut" in repr(placed)
     zoo = spread({**ZOO_OF_TWO, "E": (0.5, 0.55)})
     other = Atlas(zoo.assign(cut=zoo["model"].eq("sender/E")), ABOUT).place(spread({"New": (2.05, 2.25)}))
     (row,) = other.ranks.to_dict("records")
