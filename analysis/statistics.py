@@ -427,12 +427,10 @@ def equivalence(
     welch = total**4 / parts if parts > 0 else float(freedom + their_freedom)
     gap, edge = mean - their_mean, math.log1p(margin) if log else margin
     p = float(tost(gap, total, welch, edge))
-    apart = float(2 * _upper_tail(abs(gap), total, welch)) if math.isfinite(total) else math.nan
+    apart = float(t_test(gap, total, welch)) if math.isfinite(total) else math.nan
     ends = [gap - student(welch) * total, gap, gap + student(welch) * total]
     low, effect, high = np.exp(np.clip(ends, -700, 700)) if log else ends
-    return Equivalence(
-        float(effect), float(low), float(high), p, min(apart, 1.0), margin, welch, (len(one), len(other))
-    )
+    return Equivalence(float(effect), float(low), float(high), p, apart, margin, welch, (len(one), len(other)))
 
 
 @overload
@@ -460,6 +458,21 @@ def tost(
     """
     found = np.asarray(_upper_tail(np.asarray(margin, float) - np.abs(difference), error, freedom))
     return found if found.ndim else float(found)
+
+
+def t_test(difference: float | Values, error: float | Values, freedom: float | Values) -> Values:
+    """Return the two-sided p-value of a difference by Student's t, an array of its shape; NaN if unknown.
+
+    Args:
+        difference: observed difference, a number or an array of any shape; so are the other arguments.
+        error: standard error of the difference.
+        freedom: degrees of freedom of the error.
+
+    Example:
+        >>> t_test([0.0, 0.1], [0.0, 0.04], 8).round(3).tolist()
+        [1.0, 0.037]
+    """
+    return np.minimum(2 * _upper_tail(np.abs(difference), error, freedom), 1.0)
 
 
 def _upper_tail(distance: float | Values, error: float | Values, freedom: float | Values) -> Values:

@@ -36,6 +36,7 @@ from .experiments.reproduce import reproduce as reproduce
 from .experiments.reproduction import Reproduction as Reproduction
 from .experiments.results import EndToEndResult as EndToEndResult
 from .experiments.results import ProbeResult as ProbeResult
+from .experiments.results import load as load
 from .experiments.search.result import SearchResult as SearchResult
 from .experiments.search.search import search as search
 from .experiments.sweep import sweep as sweep

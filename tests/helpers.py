@@ -125,8 +125,16 @@ def long(values: dict[str, dict[str, Any]], **changes: Any) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=list(LONG))
 
 
-THREE = {
+THREE: dict[str, dict[str, Any]] = {
     "A": {"concat": 1.0, "rot": [0.5, 0.7], "shufdet": 0.9, "perm": 1.0},
     "B": {"concat": 1.0, "rot": [0.8, 0.8], "shufdet": 0.95, "perm": 0.9},
     "C": {"concat": 1.0, "rot": [0.4, 0.4], "shufdet": 0.8, "perm": 0.8},
+}
+APART = {  # THREE with two seeds each, so that all models differ significantly
+    model: {
+        grammar: [mean - 0.005, mean + 0.005]
+        for grammar, value in grammars.items()
+        for mean in [sum(value) / 2 if isinstance(value, list) else value]
+    }
+    for model, grammars in THREE.items()
 }

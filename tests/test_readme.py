@@ -46,6 +46,8 @@ PRINTED = {
     "docs/comparing-results.md": [
         "compare results/reproduced/replicates.parquet:model=sender/HierZero:RNN "
         "results/reproduced/replicates.parquet:model=sender/HierZero:dgsend --where protocol=acquire",
+        "factors results/reproduced/replicates.parquet -m 'HierZero*' -m 'sender/RNN*' -g perm -g shufdet "
+        "--where protocol=acquire --where hidden_size=128",
     ],
 }
 TRAINED = {

@@ -227,14 +227,14 @@ class Atlas:
                 "one setting at a time."
             )
         alike, measure = self.alike(long), str(long["measure"].iloc[0])
-        means = _wide(long)
-        spreads = _wide(long, "std").reindex(index=means.index, columns=means.columns)
-        mine, others = _index_by_model(means, _wide(alike))
+        long, alike = _labeled(long, alike)
+        mine, others = _wide(long), _wide(alike)
+        spreads = _wide(long, "std").reindex(index=mine.index, columns=mine.columns)
         ratio, shared = measure == "ratio", [name for name in mine if name in others]
         cut = ratio and any(table.loc[table["grammar"].isin(shared), "cut"].any() for table in (long, alike))
         cap = float(long["cap"].iloc[0]) if ratio and long["cap"].notna().all() else math.inf
         about = _setting(long.iloc[0]), self.name, self.about
-        return Placement(mine, others, measure, *about, cut, spreads.set_axis(mine.index), cap)
+        return Placement(mine, others, measure, *about, cut, spreads, cap, long, alike)
 
     def places(self, result: Results) -> list[Placement]:
         """Return a placement for each setting of a result; see `place`.
@@ -289,18 +289,18 @@ def _setting(row: Series) -> str:
 
 
 def _wide(long: pd.DataFrame, over_seeds: Literal["mean", "std"] = "mean") -> pd.DataFrame:
-    """Return means (or "std") over seeds: a row per model, hidden size and options, a column per grammar."""
-    table = long.pivot_table(index=MODEL, columns="grammar", values="value", aggfunc=over_seeds, sort=False)
-    return table[in_order(table.columns)]
+    """Return means (or "std") over seeds: a row per label of a model (`_labeled`), a column per grammar."""
+    table = long.pivot_table(index="label", columns="grammar", values="value", aggfunc=over_seeds, sort=False)
+    return table[in_order(table.columns)].rename_axis("model")
 
 
-def _index_by_model(*tables: pd.DataFrame) -> list[pd.DataFrame]:
-    """Index tables by model and options, and by the hidden size if it varies."""
-    sizes = len({hidden for table in tables for _, hidden, _ in table.index}) > 1
+def _labeled(*tables: pd.DataFrame) -> list[pd.DataFrame]:
+    """Add the column `label`: the model with its options, and with the hidden size if it varies."""
+    sizes = len({hidden for table in tables for hidden in table["hidden_size"]}) > 1
     found = []
     for table in tables:
-        names = [model_label(model, hidden, options, sizes) for model, hidden, options in table.index]
-        found.append(table.set_axis(pd.Index(names, name="model")))
+        models = table[MODEL].itertuples(index=False)
+        found.append(table.assign(label=[model_label(model, hidden, more, sizes) for model, hidden, more in models]))
     return found
 
 

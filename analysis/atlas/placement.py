@@ -15,6 +15,7 @@ import pandas as pd
 from icy.analysis import style
 from icy.analysis.plots.panels import error_lengths
 from icy.analysis.row_types import Facts
+from icy.analysis.statistics import CONFIDENCE, holm, t_test
 from icy.analysis.table_cells import LEAST_RATIO
 from icy.core.text import counted
 
@@ -47,6 +48,8 @@ class Placement:
         cut: whether some ratios were cut at the cap; they are not corrected.
         spreads: standard deviations over seeds of the new models, like `mine`; NaN for a single seed.
         cap: the cap of ratios; error bars end there.
+        runs: runs of the new models: label, grammar, value and whether it was cut; None if unknown.
+        other_runs: runs of the models of the atlas, like `runs`.
     """
 
     mine: pd.DataFrame
@@ -58,6 +61,8 @@ class Placement:
     cut: bool = False
     spreads: pd.DataFrame | None = None
     cap: float = math.inf
+    runs: pd.DataFrame | None = None
+    other_runs: pd.DataFrame | None = None
 
     @property
     def grammars(self) -> list[str]:
@@ -72,8 +77,11 @@ class Placement:
     def ranks(self) -> pd.DataFrame:
         """Ranks of the new models: a row per model and grammar.
 
-        Columns: `value`; `rank` (1: learns the grammar most easily; equal values share the better rank); `of`, the
-        number of ranked models including this model; and `median` of the atlas.
+        Columns: `value`; `rank` (1: learns the grammar most easily; equal values share the better rank; missing if a
+        run of the model was cut, because its true ratio is larger); `low` and `high`, the ranks that the seeds allow
+        (95 %; t-tests of the model against each other one, with the variance of all models over seeds, and Holm's
+        correction; missing with one seed each); `of`, the number of models including this model; and `median` of the
+        atlas.
         """
         rows = []
         for name, values in self.mine.iterrows():
@@ -83,8 +91,33 @@ class Placement:
                 if pd.isna(value) or not len(others):
                     continue
                 better = int((others < value).sum() if self.measure == "ratio" else (others > value).sum())
-                rows.append([name, grammar, float(value), better + 1, len(others) + 1, float(others.median())])
-        return pd.DataFrame(rows, columns=["model", "grammar", "value", "rank", "of", "median"])
+                is_cut, low, high = self._rank_ends(str(name), grammar)
+                rank = None if is_cut else better + 1
+                rows.append([name, grammar, float(value), rank, low, high, len(others) + 1, float(others.median())])
+        table = pd.DataFrame(rows, columns=["model", "grammar", "value", "rank", "low", "high", "of", "median"])
+        return table.astype(dict.fromkeys(("rank", "low", "high"), "Int64"))
+
+    def _rank_ends(self, name: str, grammar: str) -> tuple[bool, int | None, int | None]:
+        """Return whether a model was cut on a grammar, and its lowest and highest rank; None if these are unknown."""
+        if self.runs is None or self.other_runs is None:
+            return False, None, None
+        parts = self.runs[self.runs["label"].eq(name)], self.other_runs[self.other_runs["label"].ne(name)]
+        runs = pd.concat(parts)[lambda all_: all_["grammar"].eq(grammar) & all_["value"].notna()]
+        ratio = self.measure == "ratio"
+        y = np.log(runs["value"].clip(lower=LEAST_RATIO).astype(float)) if ratio else -runs["value"].astype(float)
+        groups = y.groupby(runs["label"].to_numpy(), sort=False)
+        cut = (runs["cut"].astype(bool) & ratio).groupby(runs["label"].to_numpy(), sort=False).any()
+        means, seeds, squares = groups.mean(), groups.size(), groups.var(ddof=0).mul(groups.size())
+        freedom = int((seeds - 1)[~cut].sum())
+        if not freedom:
+            return bool(cut[name]), None, None
+        gaps = (means - means[name]).drop(name)
+        errors = np.sqrt(squares[~cut].sum() / freedom * (1 / seeds.drop(name) + 1 / seeds[name]))
+        significant = np.array(holm(t_test(gaps.to_numpy(), errors.to_numpy(), freedom).tolist())) < 1 - CONFIDENCE
+        # The true ratio of a cut model is larger, so a cut model may always be worse.
+        better = significant & (gaps < 0) & ~cut.drop(name)
+        worse = significant & (gaps > 0) & (not cut[name])
+        return bool(cut[name]), int(better.sum()) + 1, len(gaps) + 1 - int(worse.sum())
 
     @cached_property
     def neighbours(self) -> pd.DataFrame:
@@ -146,18 +179,33 @@ class Placement:
         notes = [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
         return [*notes, *(["some ratios were cut: the true ratios are larger"] if self.cut else [])]
 
+    def _notes_on_ranks(self) -> list[str]:
+        known, lacking = self.ranks["low"].notna().any(), self.ranks["rank"].isna().any()
+        return [
+            *(["95 %: ranks that the seeds allow (t-tests against each model, Holm)"] if known else []),
+            *(["-: no rank, because a run of the model was cut"] if lacking else []),
+        ]
+
     def __repr__(self) -> str:
         parts = [f"{sentence}\n\n{_formatted(table).to_string(index=False)}" for sentence, table in self._tables()]
-        return "\n\n".join([*parts, "\n".join(self.notes())])
+        return "\n\n".join([*parts, "\n".join([*self.notes(), *self._notes_on_ranks()])])
 
     def _repr_html_(self) -> str:
         found = [(html.escape(sentence), _formatted(table)) for sentence, table in self._tables()]
         parts = [f"<p>{sentence}</p>{table.to_html(index=False)}" for sentence, table in found]
-        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self.notes())])
+        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in (*self.notes(), *self._notes_on_ranks()))])
 
 
 def _formatted(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(**{n: table[n].map("{:.2f}".format) for n in ("value", "median", "distance") if n in table})
+    shown = table.assign(**{n: table[n].map("{:.2f}".format) for n in ("value", "median", "distance") if n in table})
+    if "rank" not in table:
+        return shown
+    ends = [
+        "-" if pd.isna(low) else str(low) if low == high else f"{low}-{high}"
+        for low, high in zip(table["low"], table["high"], strict=True)
+    ]
+    ranks = table["rank"].astype(object).where(table["rank"].notna(), "-")
+    return shown.assign(rank=ranks, low=ends).drop(columns="high").rename(columns={"low": "95 %"})
 
 
 @style.with_own_settings
@@ -193,12 +241,44 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
         low, high = ax.get_ylim()
         style.ratio_axis(ax.yaxis, low, high)
     style.legend(figure, [ax], axes is None, handles)
-    good = "low is easily learned" if log else "high is easily learned"
+    title = f"Among {len(placement.others)} of the {placement.atlas}: {placement.setting}; {_direction(placement)}"
+    style.entitle(figure, [ax], axes is None, None, title, _notes(placement))
+    return figure
+
+
+def _direction(placement: Placement) -> str:
+    return f"{'low' if placement.measure == 'ratio' else 'high'} is easily learned"
+
+
+def _notes(placement: Placement) -> list[str]:
     spreads = placement.spreads
     several = spreads is not None and bool(spreads.notna().to_numpy().any())
-    notes = [*(["error bars: standard deviation over seeds"] if several else []), *placement.notes()]
-    title = f"Among {len(placement.others)} of the {placement.atlas}: {placement.setting}; {good}"
-    style.entitle(figure, [ax], axes is None, None, title, notes)
+    return [*(["error bars: standard deviation over seeds"] if several else []), *placement.notes()]
+
+
+def plot_placements(placements: Sequence[Placement]) -> Figure:
+    """Draw placements in several settings, as of senders and of receivers, one below the other.
+
+    Args:
+        placements: return value of `Atlas.places`.
+
+    Returns:
+        The figure; for one placement as `plot_placement`.
+    """
+    if len(placements) == 1:
+        return plot_placement(placements[0])
+    widest = max(len(one.grammars) for one in placements)
+    with style.own_settings():
+        size = (1.4 + 0.75 * max(3, widest) + 1.9, 3.4 * len(placements))
+        figure, panels = style.panels([one.setting for one in placements], None, size)
+        for one, ax in zip(placements, panels, strict=True):
+            plot_placement(one, ax)
+            handles = ax.get_legend_handles_labels()[0]
+            ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1, 0.5), fontsize=style.SMALL, frameon=False)
+            sides = f"{one.mine.index[0].partition('/')[0]}s"
+            title = f"Among {len(one.others)} {sides} of the {one.atlas}: {one.setting}; {_direction(one)}"
+            ax.set_title(title, fontsize=style.MEDIUM, loc="left")
+        style.entitle(figure, panels, True, None, "", _notes(placements[0]))
     return figure
 
 

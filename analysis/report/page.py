@@ -15,6 +15,7 @@ from icy.records.record import Record
 from icy.version import __version__
 
 from . import charts
+from .methods import ICY, PAPERS
 from .pitfalls import PITFALLS
 from .sections import Section
 
@@ -23,31 +24,24 @@ MISSING = 'Reports need Vega; install it with `pip install "icy-toolkit[report]"
 # No network access, whatever names in the results contain. Vega needs 'unsafe-eval', as it compiles expressions.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data:"
 SAVED = ("svg", "png")
-CITED = {
-    "The grammars, models and protocols": (
-        "Perkins21, A Framework for Measuring Compositional Inductive Bias; Icy22, Neural networks can understand "
-        "compositional functions that humans do not, in the context of emergent communication"
-    ),
-    "Meta-referential games": (
-        "MetaRG22 and MetaRG24, Meta-Referential Games to Learn Compositional Learning Behaviours"
-    ),
-    "Multi-target games and CBM": (
-        "CBM24, Concept-Best-Matching: Evaluating Compositionality in Emergent Communication"
-    ),
-}
 
 
-def report_page(sections: Sequence[Section], title: str) -> str:
+def report_page(sections: Sequence[Section], title: str, methods: str) -> str:
     """Return a report as one HTML file.
 
     Args:
         sections: sections of the report.
         title: heading of the page.
+        methods: paragraphs of `icy.analysis.methods`.
 
     Raises:
         IncompatibleError: the plotting library is not installed.
     """
-    body = [_summary(sections, title), *(_section(place, one) for place, one in enumerate(sections)), _about(sections)]
+    body = [
+        _summary(sections, title),
+        *(_section(place, one) for place, one in enumerate(sections)),
+        _about(sections, methods),
+    ]
     data = {
         "sections": [section.data() for section in sections],
         "charts": {
@@ -248,11 +242,11 @@ def _settings(section: Section) -> str:
     return f"<details><summary>Settings</summary><dl>{pairs}</dl></details>"
 
 
-def _about(sections: Sequence[Section]) -> str:
+def _about(sections: Sequence[Section], methods: str) -> str:
     records = [record for section in sections for record in section.records]
     made = [f"<li>{escaped(one)}</li>" for one in _made(records)]
-    cited = "".join(f"<li>{escaped(topic)}: {escaped(papers)}.</li>" for topic, papers in CITED.items())
-    cited += f"<li>The icy developers: icy {__version__}, Python package icy-toolkit.</li>"
+    cited = "".join(f"<li>{escaped(topic)}: {escaped(papers)}.</li>" for topic, (papers, _) in PAPERS.items())
+    cited += f"<li>{ICY}.</li>"
     read = "".join(f"<dt>{escaped(topic)}</dt><dd>{escaped(text)}</dd>" for topic, text in PITFALLS.items())
     spreads = dict.fromkeys(SPREADS[section.table.spread][0] for section in sections)
     ratios = "Ratios are updates divided by concat's; " if any(section.log for section in sections) else ""
@@ -260,8 +254,10 @@ def _about(sections: Sequence[Section]) -> str:
         f"Written by icy {__version__} with <code>icy report</code>. {ratios}± is the "
         f"{escaped(' or the '.join(spreads))}."
     )
+    written = "".join(f"<p>{escaped(part)}</p>" for part in methods.split("\n\n"))
     return (
         f'<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{about}</p>'
+        f"<h3>Methods, to paste into a paper</h3>{written}"
         f'<h3 id="pitfalls">How to read the numbers</h3><dl>{read}</dl>'
         f"<h3>Versions and machines</h3><ul>{''.join(made)}</ul><h3>Please cite</h3><ul>{cited}</ul></section>"
     )

@@ -201,10 +201,10 @@ def identifying_columns(cells: pd.DataFrame) -> list[str]:
 
 def _line(cell: Series, runs: pd.DataFrame) -> list[str]:
     ratio = cell["measure"] == "ratio"
-    ends = " to ".join(_effect(cell[name], ratio) for name in ("low", "high"))
+    ends = " to ".join(effect_text(cell[name], ratio) for name in ("low", "high"))
     interval = "" if pd.isna(cell["low"]) or cell["test"] != "t" else ends
     p: str = "" if pd.isna(cell["p_holm"]) else f"{cell['p_holm']:.2g}"
-    effect: str = "" if pd.isna(cell["effect"]) else f"{cell['bound']} {_effect(cell['effect'], ratio)}".strip()
+    effect: str = "" if pd.isna(cell["effect"]) else f"{cell['bound']} {effect_text(cell['effect'], ratio)}".strip()
     cuts = [runs[name].any() for name in ("first_cut", "second_cut")]
     means = [f"{cell[name]:.3f}{'†' if cut else ''}" for name, cut in zip(NAMES, cuts, strict=True)]
     return [*means, effect, interval, _by_seed(runs, ratio), p]
@@ -214,12 +214,13 @@ def _by_seed(runs: pd.DataFrame, ratio: bool) -> str:
     """Return the difference of each seed; with many seeds, the number of positive and negative differences."""
     gaps = runs["second"] / runs["first"] if ratio else runs["difference"]
     if len(gaps) <= MOST_SEEDS:
-        return " ".join(_effect(one, ratio) for one in gaps)
+        return " ".join(effect_text(one, ratio) for one in gaps)
     middle = 1.0 if ratio else 0.0
     return f"{(gaps > middle).sum()} up, {(gaps < middle).sum()} down, {(gaps == middle).sum()} equal"
 
 
-def _effect(value: float, ratio: bool) -> str:
+def effect_text(value: float, ratio: bool) -> str:
+    """Return a quotient of ratios or a difference as text, as in "×1.20" and "+0.050"."""
     if ratio:
         return f"×{value:.2f}" if value < 1000 else f"×{value:.0e}"
     return f"{value + 0.0:+.3f}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import scipy
 
-from icy.analysis.statistics import student
+from icy.analysis.statistics import LEAST_RATIO, Values, student
 from icy.analysis.table_cells import EMPTY, Mark, TableCell
 
 # Whether an architecture with a compositional bias learns a grammar well (+1) or not (-1), as in Perkins21's tables 9
@@ -43,52 +43,79 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
             sets.setdefault(str([*(row[0][name] for name in alike), *drawn]), []).append(row)
     arrows: dict[str, set[str]] = {}
     for members in sets.values():
-        low_is_good = members[0][0]["measure"] == "ratio"
+        ratio = members[0][0]["measure"] == "ratio"
         for grammar in grammars:
-            sign = GOOD_SIGNS.get(grammar, 0) * (-1 if low_is_good else 1)
+            sign = GOOD_SIGNS.get(grammar, 0) * (-1 if ratio else 1)
             # Ratios of an interrupted run are too low, and would be marked as the best.
-            column = [c for _, _, c in members if not (low_is_good and c.get(grammar, EMPTY).unfinished)]
-            budget = not pd.isna(members[0][0]["max_updates"])
-            if sign and _mark_column(column, grammar, sign, spread, budget):
+            column = [c for _, _, c in members if not (ratio and c.get(grammar, EMPTY).unfinished)]
+            if sign and _mark_column(column, grammar, sign, spread, ratio):
                 arrows.setdefault(grammar, set()).add("↑" if sign > 0 else "↓")
     return {grammar: found.pop() for grammar, found in arrows.items() if len(found) == 1}
 
 
-def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int, spread: str, budget: bool) -> bool:
+def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, sign: int, spread: str, ratio: bool) -> bool:
     """Mark the best and the worst cell of a grammar; return False if cells are too few or do not differ.
 
-    Under a common budget, cut ratios differ: a cell is marked only if no cut cell may be more extreme.
+    An end is marked only if its cell differs significantly from the next one. The true ratio of a cut cell is larger:
+    it is never marked, and the largest ratio of its column is unknown.
     """
-    shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, EMPTY).seeds}
-    means = {i: round(cell.centre, 3) for i, cell in shown.items()}
-    if len(shown) < MIN_ROWS or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
+    shown = [cells for cells in column if cells.get(grammar, EMPTY).seeds]
+    shown.sort(key=lambda cells: cells[grammar].centre)
+    found = [cells[grammar] for cells in shown]
+    test = _Test.of(found, spread, ratio) if len(shown) >= MIN_ROWS else None
+    if test is None or not test.differ():
         return False
-    ends: dict[float, Mark] = {max(means.values()): "best" if sign > 0 else "worst"}
-    ends[min(means.values())] = "worst" if sign > 0 else "best"
-    least, most = min(means.values()), max(means.values())
-    cut = {value for i, value in means.items() if budget and shown[i].cut}
-    unknown = (cut & {least}) | ({most} if min(cut, default=most) < most else set())
-    for i, value in means.items():
-        if value in ends and value not in unknown:
-            column[i][grammar] = replace(column[i][grammar], mark=ends[value])
+    cut = [ratio and cell.cut > 0 for cell in found]
+    last = len(found) - 1
+    ends: dict[tuple[int, int], Mark] = {(0, 1): "worst" if sign > 0 else "best"}
+    ends[last, last - 1] = "best" if sign > 0 else "worst"
+    for (end, following), mark in ends.items():
+        if not (any(cut) if end else cut[0]) and test.differ_two(end, following):
+            shown[end][grammar] = replace(found[end], mark=mark)
     return True
 
 
-def _differ(cells: Sequence[TableCell], spread: str) -> bool:
-    """Return whether cells differ significantly, by a one-way analysis of variance over seeds.
+@dataclass(frozen=True)
+class _Test:
+    """Tests of cells with a common variance over seeds: means (of ratios: of logarithms), seeds, and the variance."""
 
-    Without this test, a column such as hol, where all accuracies are at chance, would have a best model by luck.
-    """
-    counts, means = (np.array([getattr(cell, name) for cell in cells], dtype=float) for name in ("seeds", "mean"))
-    freedom = len(cells) - 1, counts.sum() - len(cells)
-    if freedom[1] == 0:
-        return True  # one seed each: their variance is unknown
-    spreads = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
-    scale = np.ones_like(counts) if spread == "sd" else np.sqrt(counts)
-    if spread == "ci95":
-        scale = scale / student(np.maximum(counts - 1, 1))
-    within = ((counts - 1) * (scale * spreads) ** 2).sum()
-    between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
-    if within == 0:
-        return bool(between > 0)
-    return bool(scipy.special.fdtrc(*freedom, between / freedom[0] / (within / freedom[1])) < SIGNIFICANCE)
+    means: Values
+    seeds: Values
+    variance: float
+    freedom: int
+
+    @classmethod
+    def of(cls, cells: Sequence[TableCell], spread: str, ratio: bool) -> _Test | None:
+        """Return the tests of some cells; None if all have one seed, so that their variance is unknown."""
+        seeds, means = (np.array([getattr(cell, name) for cell in cells], dtype=float) for name in ("seeds", "mean"))
+        freedom = int(seeds.sum()) - len(cells)
+        if not freedom:
+            return None
+        deviations = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
+        deviations *= 1 if spread == "sd" else np.sqrt(seeds)
+        if spread == "ci95":
+            deviations /= student(np.maximum(seeds - 1, 1))
+        if ratio:  # of logarithms: by the moments of a log-normal distribution
+            means = np.maximum(means, LEAST_RATIO)
+            deviations = np.sqrt(np.log1p((deviations / means) ** 2))
+            means = np.log(means) - deviations**2 / 2
+        return cls(means, seeds, float(((seeds - 1) * deviations**2).sum()) / freedom, freedom)
+
+    def differ(self) -> bool:
+        """Return whether any cells differ significantly, by a one-way analysis of variance.
+
+        Without this test, a column such as hol, where all accuracies are at chance, would have a best model by luck.
+        """
+        gaps = self.means - np.average(self.means, weights=self.seeds)
+        return self._is_large(float((self.seeds * gaps**2).sum()) / (len(gaps) - 1), len(gaps) - 1)
+
+    def differ_two(self, one: int, other: int) -> bool:
+        """Return whether two cells differ significantly, by a t-test, and in the third decimal place."""
+        gap = float(self.means[one] - self.means[other])
+        return round(abs(gap), 3) > 0 and self._is_large(gap**2 / (1 / self.seeds[[one, other]]).sum(), 1)
+
+    def _is_large(self, square: float, freedom: int) -> bool:
+        """Return whether a mean square is significantly larger than the variance."""
+        if self.variance == 0:
+            return square > 0
+        return bool(scipy.special.fdtrc(freedom, self.freedom, square / self.variance) < SIGNIFICANCE)

@@ -32,6 +32,7 @@ COMMANDS = {
     "report": ("report", "Write results as one HTML file."),
     "table": ("table", "Print results as a table, next to published or other results."),
     "compare": ("compare", "Show the differences between two results, seed by seed."),
+    "factors": ("factors", "Show which settings matter: shares of the variance of results."),
     "power": ("power", "Compute the number of seeds that distinguishes two models."),
     "reproduce": ("reproduce", "Measure a published table again."),
     "pack": ("pack", "Pack complete results into one file that icy can read and resume."),
@@ -47,7 +48,19 @@ TRAINING = ("probe", "sweep", "search", "e2e", "iterate", "reproduce", "train", 
 
 # Options of any command that take a path.
 PATHS = (
-    *("-o", "--out", "--save", "--plot", "--html", "--backup", "--from", "--plugin", "--rows", "--pretrained"),
+    *(
+        "-o",
+        "--out",
+        "--save",
+        "--page",
+        "--plot",
+        "--html",
+        "--backup",
+        "--from",
+        "--plugin",
+        "--rows",
+        "--pretrained",
+    ),
     *("--cache", "--acquisition", "--pack", "--pay", "--people"),
 )
 

@@ -61,7 +61,7 @@ class ProbeComparison:
                     f"--compare atlas cannot print {format_}; in Python, icy.atlas().place(result) has "
                     "ranks and neighbours as tables."
                 )
-            return cls(_atlas_for(compare, plan, path), plot=path)
+            return cls(_atlas_for(compare, plan), plot=path)
         from icy.analysis.tables.references import compared_with
 
         return cls(None, *compared_with(compare))
@@ -78,19 +78,21 @@ class ProbeComparison:
         for placement in placements:
             click.echo(printable(f"\n{placement!r}"))
         if self.plot is not None:
-            save_figure(placements[0].plot(), self.plot, quiet)
+            from icy.analysis.atlas.placement import plot_placements
+
+            save_figure(plot_placements(placements), self.plot, quiet)
 
 
 def _is_atlas(compare: str) -> bool:
     return compare == ATLAS or compare.endswith(".parquet")
 
 
-def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
+def _atlas_for(compare: str, plan: Plan) -> Atlas:
     """Return the atlas, after a check that the atlas has results with the plan's settings.
 
     Raises:
         StoreError: the atlas does not exist.
-        InvalidSettingError: the atlas has no results with these settings, or the rows of a plot differ in settings.
+        InvalidSettingError: the atlas has no results with these settings.
     """
     from icy.analysis.atlas.atlas import FILE, SETTING, Atlas
     from icy.records.long_table import to_long
@@ -99,8 +101,6 @@ def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
     # Nothing is trained yet, so use failed records. They have the settings of each row.
     rows = to_long([row.job.failure(row.job.replicates[0], IcyError()) for row in plan.rows])
     settings = rows.drop_duplicates(SETTING)
-    if plot is not None and len(settings) > 1:
-        raise InvalidSettingError("--plot can only draw rows of one side and one setting; use a separate run for each.")
     for place in range(len(settings)):
         atlas.alike(settings.iloc[[place]])
     return atlas

@@ -74,6 +74,21 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
         click.echo(_plain([headings, *rows]))
 
 
+def print_data(data: pd.DataFrame, format_: str, **look: Any) -> bool:
+    """Print a table as json or csv, and return True; return False for the other formats, which `print_rows` prints.
+
+    Args:
+        data: the table.
+        format_: one of FORMATS.
+        **look: arguments of `DataFrame.to_csv`.
+    """
+    if format_ == "json":
+        click.echo(data.to_json(orient="records", indent=1))
+    elif format_ == "csv":
+        click.echo(csv_table(data).to_csv(index=False, **look), nl=False)
+    return format_ in ("json", "csv")
+
+
 def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ()) -> Table:
     """Make a table for a terminal; `numbers` holds the indices of right-aligned columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")

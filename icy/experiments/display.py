@@ -236,7 +236,7 @@ def _left(row: RowProgress) -> str:
     seconds = row.remaining()
     if seconds is None:
         return ""
-    return f"{row.row.job.limit_text()} {duration(seconds)} left"
+    return f"{'about' if row.expected else row.row.job.limit_text()} {duration(seconds)} left"
 
 
 def _announcement(plan: Plan) -> str:

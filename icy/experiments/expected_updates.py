@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.languages.meanings import MeaningSpace
 from icy.records.load import ATLAS_FILE
+from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.chains.chain_job import ChainJob
 from icy.training.job import Job, Replicate
@@ -41,13 +42,19 @@ class Updates(NamedTuple):
 
 
 class ExpectedUpdates:
-    """Expected updates of the replicates of a plan, from the results folder, the packs of the plan, and the atlas."""
+    """Expected updates of the replicates of a plan, from the results folder, the packs of the plan, and the atlas.
 
-    def __init__(self, plan: Plan) -> None:
+    Args:
+        plan: the plan.
+        records: records to use in place of the results folder; by default it is read.
+    """
+
+    def __init__(self, plan: Plan, records: Iterable[Record] | None = None) -> None:
         import pandas as pd
 
         packed = (record for pack in plan.start for record in pack.records)
-        here = pd.DataFrame([*Store(plan.store.folder, warn=False).all_records(), *packed])
+        saved = Store(plan.store.folder, warn=False).all_records() if records is None else records
+        here = pd.DataFrame([*saved, *packed])
         here = here.reindex(columns=[*COLUMNS, "max_updates"])
         known = pd.concat([pd.read_parquet(ATLAS_FILE, columns=COLUMNS), here], ignore_index=True)
         self._known = known[known["steps"] > 0]

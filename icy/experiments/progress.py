@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,11 @@ from icy.records.kinds import RowKey
 from icy.records.record import Record, checked_accuracy
 from icy.training.job import Job, Reading, Replicate
 
+from .expected_updates import ExpectedUpdates
 from .plan import Plan, Row
 from .watcher import Watcher
 
+AT_MOST = "at most"  # the words before the remaining time of a job that may end before its limit
 Clock = Callable[[], float]
 PREFIXES = {"hidden size": "E=", "V": "V=", "w": "w=", "target": "target ", "cap": "cap ", "max updates": "updates "}
 
@@ -34,6 +37,7 @@ class RowProgress:
         before: steps of each replicate at its first reading; above 0 if its training resumed from a checkpoint.
         updated: time of the last reading.
         phase: phase of the last reading.
+        expected: updates that few similar records exceed (`ExpectedUpdates`), for replicates that may end early.
     """
 
     label: str
@@ -45,6 +49,7 @@ class RowProgress:
     before: dict[Replicate, int] = field(default_factory=dict)
     updated: float = 0.0
     phase: str = ""
+    expected: dict[Replicate, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.baseline_steps = {s: n for s, n in self.row.baselines().items() if not isinstance(n, str)}
@@ -107,15 +112,16 @@ class RowProgress:
                 yield grammar, sum(seen) / len(seen), all(m in ended for m in mine)
 
     def remaining(self) -> float | None:
-        """Return the seconds until every replicate reaches its limit, at the mean pace so far; None while not known.
+        """Return the seconds until every replicate has its expected updates, at the mean pace so far; None if unknown.
 
-        The limit of a grammar is known when concat has finished at the same seed. On a CPU the time of a stack is
+        Without similar records, and after the expected updates, it is the time until the limit, which is known when
+        concat has finished at the same seed. On a CPU the time of a stack is
         the sum over its replicates; on a GPU, about the maximum.
         """
         waiting = [r for r in self.row.missing if r not in self.finished]
         if self.started is None or self.updated <= self.started or not waiting:
             return 0.0 if not waiting else None
-        limits = [self.row.job.length(self.baseline_steps.get(r.seed)) for r in waiting]
+        limits = [self._end(r) for r in waiting]
         if self.row.job.phase_text(self.phase) is not None or None in limits:
             return None
         left = [max(0, (limit or 0) - self._steps(r)) for limit, r in zip(limits, waiting, strict=True)]
@@ -124,6 +130,14 @@ class RowProgress:
         together = self.row.job.device == "cpu"
         work, pace = (sum(left), sum(made)) if together else (max(left), max(made))
         return work * elapsed / pace if pace else None
+
+    def _end(self, replicate: Replicate) -> float | None:
+        """Return the expected updates of a replicate, or its maximum; None if unknown."""
+        expected = self.expected.get(replicate, math.inf)
+        limit = self.row.job.length(self.baseline_steps.get(replicate.seed))
+        if not self._steps(replicate) < expected < math.inf:
+            return limit
+        return expected if limit is None else min(expected, limit)
 
     def _steps(self, replicate: Replicate) -> int:
         return self.latest[replicate].steps if replicate in self.latest else 0
@@ -146,6 +160,12 @@ class ProgressWatcher(Watcher):
         for row, label in zip(plan.rows, _labels(plan), strict=True):
             self.rows[row.job.row] = RowProgress(label, row)
             self._of_key.update(dict.fromkeys(map(row.job.key, row.job.replicates), self.rows[row.job.row]))
+        early = [row for row in self.rows.values() if row.row.missing and row.row.job.limit_text() == AT_MOST]
+        if early:  # their limit, often twenty times concat's updates, would be a poor estimate
+            updates = ExpectedUpdates(plan, [record for row in plan.rows for record in row.filed])
+            for progress in early:
+                found = updates.of_row(progress.row)
+                progress.expected = {r: most.high for r, most in found.items() if not most.capped}
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
         """Called after every evaluation of every stack."""

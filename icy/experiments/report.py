@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from icy.analysis.report.methods import methods
 from icy.analysis.report.page import report_page
 from icy.analysis.report.sections import Section
 from icy.core.errors import InvalidSettingError
@@ -48,7 +49,7 @@ def report(results: Results, path: str | Path, title: str = "", spread: str = "s
     if isinstance(results, str | Path):
         results = read_results([results])
     sections = report_sections(results, spread, compare)
-    write_atomically(path, report_page(sections, title or _title(sections)).encode())
+    write_atomically(path, report_page(sections, title or _title(sections), methods(results)).encode())
     return path
 
 

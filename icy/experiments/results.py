@@ -490,6 +490,33 @@ def _folder_of(path: Path) -> Path:
     return path if path.is_dir() or is_pack(path) else path.parent
 
 
+def load(path: str | Path) -> ProbeResult | pd.DataFrame:
+    """Load any results of icy, whatever command made them.
+
+    Args:
+        path: a results folder, a pack, a file of `ProbeResult.save`, a long table (.csv, .tsv or .parquet), or "atlas".
+
+    Returns:
+        The result object that the run returned: an EndToEndResult if all results are of end-to-end runs, else a
+        ProbeResult. For a long table or the atlas, a DataFrame with a row per replicate and all columns, since a table
+        has no curves and no trained models.
+
+    Raises:
+        StoreError: the file or folder does not exist, or holds no results.
+        InvalidSettingError: the table is not a table of results.
+
+    Example:
+        >>> import icy
+        >>> icy.load("atlas")["side"].unique().tolist()
+        ['sender', 'receiver']
+    """
+    found = read_any(path)
+    if not isinstance(found, list):
+        return long_of(found)
+    path, kinds = Path(path), list(dict.fromkeys(kind_of(record).name for record in found))
+    return result_class(kinds)(found, [] if path.is_dir() else [path], _folder_of(path))
+
+
 def read_results(paths: Sequence[str | Path], measure: str | None = None) -> Results:
     """Read and join the results of several paths. Of duplicate rows, the last is kept.
 

@@ -80,12 +80,12 @@ COLUMNS = {*LONG, "steps", "settings", "options"}
 
 def _changes(settings: Options, preset: str, kind: str) -> str:
     """Return the training settings that differ from the preset, as text that distinguishes the rows of a table."""
-    usual = _usual(preset, kind)
+    usual = usual_settings(preset, kind)
     return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
 
 
 @cache
-def _usual(preset: str, kind: str) -> dict[str, object]:
+def usual_settings(preset: str, kind: str) -> dict[str, object]:
     """Return the settings of a preset; empty if this version does not know the preset."""
     return asdict(settings_for(preset, kind)) if preset in PRESETS else {}
 

@@ -127,7 +127,8 @@ class ProbeJob(ModelJob):
             return f"ratio {more}{value_of(record):.2f}, target {at}; accuracy {record['accuracy']:.3f} {took}"
         cut = " (cut at the cap)" if record["reason"] == "cap" else ""
         if record["measure"] == "ratio":
-            return f"ratio {value_of(record):.2f}{cut} {took} ({record['accuracy']:.3f})"
+            again = " in a new evaluation" if self.settings.fresh_reading else ""  # it may be below the target
+            return f"ratio {value_of(record):.2f}{cut} {took}, accuracy {record['accuracy']:.3f}{again}"
         if record["measure"] == "held_out":
             trained_on = checked_accuracy(record)
             return f"held out {record['accuracy']:.3f}, trained on {trained_on:.3f}{cut} {took}"

@@ -31,7 +31,6 @@ def test_a_new_model_is_placed_from_the_command_line(tmp_path: Path) -> None:
         (["--compare", "atlas", "--meanings", "7x3"], "it has acquire to 0.8"),
         (["--plot", "x.png"], "use it with --compare atlas"),
         (["--compare", "atlas", "--quick", "--format", "json"], "json"),
-        (["--compare", "atlas", "--quick", "-m", "receiver/FC2L", "--plot", "x.png"], "use a separate run for each"),
         (["--compare", "nowhere.parquet"], "The atlas nowhere.parquet does not exist"),
         (["--compare", "icy22/table333"], "No table or figure of Icy22"),
     ],

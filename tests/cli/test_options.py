@@ -92,38 +92,41 @@ def test_a_name_may_repeat_its_value() -> None:
     assert run(*FC2L, "--set", "check_every=5", "--set", "check_every=5", "--dry-run").exit_code == 0
 
 
-FILES = {  # commands that write a file with -o, with their other words
-    ("plot", "--list"): "out",
-    ("compare", "--help"): "out",
-    ("table", "--help"): "out",
-    ("atlas", "--help"): "out",
-    ("report", "--help"): "out",
-    ("pack", "--help"): "out",
-    ("metrics", "--help"): "out",
-    ("generate", "--help"): "out",
-    ("games", "eval", "--help"): "out",
-    ("games", "language", "--help"): "out",
-    ("games", "show", "--help"): "plot",
-    ("study", "report", "--help"): "out",
-    ("s2b", "eval", "--help"): "out",
-    ("s2b", "record", "--help"): "out",
+WRITTEN = {  # options of every command that name its result, its picture and its page
+    **dict.fromkeys(
+        ["sweep", "search", "games train", "s2b recall", "s2b train", "study simulate", "study export"], "out"
+    ),
+    **dict.fromkeys(["report", "table", "pack", "generate", "plot", "doctor"], "out"),
+    **dict.fromkeys(["games eval", "s2b eoa", "s2b eval", "s2b language", "s2b record", "s2b text"], "out"),
+    **dict.fromkeys(["probe", "e2e", "iterate", "metrics", "compare", "games language", "study report"], "out plot"),
+    **dict.fromkeys(["games show", "s2b stimuli"], "plot"),
+    "reproduce": "out page",
+    "atlas": "out html",
 }
 
 
-@pytest.mark.parametrize("words", FILES, ids=lambda words: "-".join(words[:-1]))
-def test_files_to_write_have_one_option_and_its_old_name(words: tuple[str, ...]) -> None:
-    command: click.Command = main
-    for word in words[:-1]:
-        assert isinstance(command, click.Group)
-        found = command.get_command(click.Context(command), word)
-        assert found is not None
-        command = found
-    (option,) = (one for one in command.params if "--save" in one.opts)
-    assert {"-o", "--out", "--save"} <= {*option.opts}
-    assert option.name == FILES[words]
-    text = run(*words[:-1], "--help").output.partition("Examples:")[0]
-    assert "--save" not in text
-    assert f"--{option.name} FILE" in text
+def leaves(command: click.Command, *path: str) -> dict[str, click.Command]:
+    """Return the commands below a command, by their words."""
+    if not isinstance(command, click.Group):
+        return {" ".join(path): command}
+    below = {
+        name: command.get_command(click.Context(command), name)
+        for name in command.list_commands(click.Context(command))
+    }
+    return {words: leaf for name, one in below.items() if one for words, leaf in leaves(one, *path, name).items()}
+
+
+def test_every_command_names_its_result_out_and_its_picture_plot() -> None:
+    """The result is -o/--out, and a picture next to it --plot; --save is only the old name of one of them."""
+    for words, command in leaves(main).items():
+        options = {one.name: set(one.opts) for one in command.params if isinstance(one, click.Option)}
+        names = {name for name in ("out", "plot", "page", "html") if name in options}
+        assert names == set(WRITTEN.get(words, "").split()), words
+        assert "out" not in names or {"-o", "--out"} <= options["out"], words
+        assert "save" not in options, words
+        if any("--save" in names for names in options.values()):
+            text = run(*words.split(), "--help").output.partition("Examples:")[0]
+            assert "--save" not in text, words
 
 
 @pytest.mark.slow

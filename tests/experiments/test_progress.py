@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import Console
 
+from icy.experiments.display import _left
 from icy.experiments.plan import Plan
-from icy.experiments.progress import RowProgress
+from icy.experiments.progress import AT_MOST, ProgressWatcher, RowProgress
 from icy.training.job import Reading
 
 
@@ -44,3 +46,27 @@ def test_stacks_of_a_row_resume_from_their_own_steps(plan: Plan) -> None:
     row.read([Reading(r, 1100, 0.5) for r in mine], now=4.0)
     row.read([Reading(r, 1600, 0.5) for r in other], now=4.0)
     assert row.remaining() == pytest.approx((900 + 400) * 4 / 400)
+
+
+def test_expected_updates_give_the_remaining_time_until_they_have_passed(plan: Plan) -> None:
+    everyone = plan.rows[0].job.replicates
+    row = RowProgress("FC2L", plan.rows[0], expected={r: 300 if r.condition == "perm" else 150 for r in everyone})
+    row.read([Reading(r, 0, 0.1) for r in everyone], now=0.0)
+    row.read([Reading(r, 100, 0.5) for r in everyone], now=4.0)
+    assert row.remaining() == pytest.approx(2 * (200 + 50) * 4 / 400)  # also before concat is known
+    assert _left(row).startswith("about ")
+    for seed in (123, 124):
+        row.filed({"grammar": "concat", "seed": seed, "failed": False, "baseline_steps": 100})
+    assert row.remaining() == pytest.approx(2 * 200 * 4 / 400)
+    perm = [r for r in everyone if r.condition == "perm"]
+    row.read([Reading(r, 400, 0.6) for r in perm], now=8.0)  # slower than nearly all similar records
+    assert row.remaining() == pytest.approx(2 * 1600 * 8 / (2 * 100 + 2 * 400))
+
+
+def test_a_row_that_may_end_early_has_its_expected_updates(plan: Plan) -> None:
+    watcher = ProgressWatcher(Console())
+    watcher.started(plan)
+    (row,) = watcher.rows.values()
+    assert row.row.job.limit_text() == AT_MOST
+    assert {r.condition for r in row.expected} <= {"concat", "perm"}
+    assert all(0 < steps < 100_000 for steps in row.expected.values())

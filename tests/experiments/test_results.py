@@ -19,6 +19,7 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.results import ProbeResult, read_results
 from icy.records.load import read_long
 from icy.records.long_table import to_long
+from icy.records.pack import Pack
 from tests.helpers import long, readable, record
 
 CUT = {"reason": "cap"}
@@ -171,6 +172,22 @@ def test_save_and_load(three: ProbeResult, tmp_path: Path) -> None:
     assert ProbeResult.load(path).records == whole.records
     with pytest.raises(StoreError, match=r"\.json"):
         three.save(tmp_path / "result.csv")
+
+
+def test_anything_loads(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
+    pack = tmp_path / "pack.parquet"
+    Pack.read(tiny_folder).write(pack)
+    for path in (tiny_folder, pack, tiny.save(tmp_path / "saved.json")):
+        found = icy.load(path)
+        assert type(found) is ProbeResult
+        assert sorted(r["key"] for r in found.records) == sorted(r["key"] for r in tiny.records)
+        assert found.folder == (path if path != tmp_path / "saved.json" else tmp_path)
+    assert_frame_equal(icy.load(tiny_folder / "results.csv"), read_long(tiny_folder / "results.csv"))
+    assert len(icy.load("atlas")) == len(icy.atlas().table)
+    pairs = ProbeResult([{**tiny.records[0], "kind": "e2e", "side": "pair", "curve": []}]).save(tmp_path / "pairs.json")
+    assert type(icy.load(pairs)) is icy.EndToEndResult
+    with pytest.raises(StoreError, match="does not exist"):
+        icy.load("nowhere")
 
 
 def test_load_refuses_files_without_results(tmp_path: Path) -> None:

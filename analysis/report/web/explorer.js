@@ -93,13 +93,14 @@ function neighbours(model) {
   return found.slice(0, data.listed);
 }
 
-// The rank among the others, the easiest first; "2–5" for four equal values, such as models cut at the cap.
+// The rank among the others, the easiest first; "2–5" for four equal values, "-" for a model that was cut.
 function rank(model, grammar) {
   const mine = model.means[grammar], others = current().models.filter((other) => other.key !== model.key).map((other) => other.means[grammar]).filter((value) => value !== undefined);
   const alike = others.filter((value) => Math.abs(value - mine) < 1e-9); // means of the same runs, added in any order
   const better = others.filter((value) => !alike.includes(value) && value < mine === current().ratio);
   const sorted = [...others].sort((a, b) => a - b), middle = sorted.length >> 1;
   const median = !sorted.length ? null : sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  if (model.cut?.includes(grammar)) return { rank: "-", median };
   return { rank: `${better.length + 1}${alike.length ? `–${better.length + 1 + alike.length}` : ""} of ${others.length + 1}`, median };
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ import click
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
 from icy.cli.options import Assignment, Selection, file_option, plot_option, selection
-from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
+from icy.cli.output import checked_file, checked_plot, format_option, note, print_data, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
 from icy.records.revisions import at_revision, revision_of
@@ -152,11 +151,7 @@ def _chosen(place: Place, differing: Collection[str]) -> str:
 
 def _print(found: ResultsComparison, seeds: bool, format_: str) -> None:
     data = found.runs.drop(columns="cell") if seeds else found.cells
-    if format_ == "json":
-        click.echo(json.dumps(json.loads(data.to_json(orient="records")), indent=1))
-        return
-    if format_ == "csv":
-        click.echo(data.to_csv(index=False), nl=False)
+    if print_data(data, format_):
         return
     if format_ == "markdown" and not seeds:
         click.echo(found.markdown())

@@ -10,8 +10,8 @@ import click
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
 from icy.cli.options import Selection, selection
-from icy.cli.output import format_option, print_rows
-from icy.core.escapes import csv_table, in_a_line
+from icy.cli.output import format_option, print_data, print_rows
+from icy.core.escapes import in_a_line
 from icy.core.text import counted
 
 if TYPE_CHECKING:
@@ -77,11 +77,7 @@ def power_command(
 
     long = long_of(selected.read(results))
     table = seeds_needed(long, power=power, alpha=alpha, effect=effect, per_language=per_language)
-    if format_ == "json":
-        click.echo(table.to_json(orient="records", indent=1))
-    elif format_ == "csv":
-        click.echo(csv_table(table).to_csv(index=False), nl=False)
-    else:
+    if not print_data(table, format_):
         one, other = two_models(long)
         goal = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
         crossed = bool(table["language_share"].notna().any())

@@ -14,6 +14,7 @@ Examples:
   icy report icy-results elsewhere -o report.html --title 'Two senders'
   icy report atlas --where meanings=3x4 --where representation=soft -o atlas.html
   icy report icy-results --compare published --spread ci95
+  icy report icy-results --methods
 
 \b
 RESULTS are results folders, packs, files written by ProbeResult.save, long tables (results.csv, results.parquet, which
@@ -30,6 +31,7 @@ it can be sent, archived and printed. It needs the extra icy-toolkit[report].
 @click.option(
     "--compare", metavar="WITH", help="Reference values of probes: published, one published table, or results."
 )
+@click.option("--methods", is_flag=True, help="Print the methods in sentences, for a paper, and write no file.")
 @selection
 def report_command(
     results: tuple[str, ...],
@@ -37,9 +39,15 @@ def report_command(
     title: str,
     spread: str,
     compare: str | None,
+    methods: bool,
     selected: Selection,
 ) -> None:
     """Write RESULTS as one HTML file: tables, pictures, curves, settings, failures and versions."""
+    if methods:
+        from icy.analysis.report.methods import methods as written
+
+        click.echo(written(selected.read(results)))
+        return
     path = checked_file(out, [".html", ".htm"], "A report is")
     from icy.analysis.tables.references import compared_with
     from icy.experiments.report import report

@@ -10,8 +10,8 @@ import click
 from icy.analysis.literature.catalogue import find_published, why_not_measured
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, given_by_user, spec_options
-from icy.cli.output import checked_file, note, paper_options, print_rows, print_table
+from icy.cli.options import FORMATS, Renamed, given_by_user, spec_options
+from icy.cli.output import checked_file, note, paper_options, print_data, print_rows, print_table
 from icy.cli.session import OutputOptions, run_command
 from icy.config.specs import RETRIES, ReproduceSpec
 from icy.core.files import write_atomically
@@ -48,7 +48,8 @@ does not measure, the error describes it and names the command or page that show
 @click.option("--dry-run", is_flag=True, help="Show the planned training and its estimated time; train nothing.")
 @paper_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--save", type=click.Path(), metavar="FILE", help="Also write the page (.md) or cells (.csv) to FILE.")
+@click.option("--page", cls=Renamed, old=("--save",), type=click.Path(), metavar="FILE",
+              help="Also write the page (.md) or cells (.csv) to FILE.")  # fmt: skip
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no remarks.")
 @click.option("--verbose", "-v", count=True, help="Print how each model is stacked and why; -vv for the whole log.")
 @click.pass_context
@@ -57,7 +58,7 @@ def reproduce_command(
     /,
     table: str | None,
     list_: bool,
-    save: str | None,
+    page: str | None,
     **given: Any,
 ) -> int:
     """Measure a published table again, and report how far it is reproduced."""
@@ -69,7 +70,7 @@ def reproduce_command(
         raise click.UsageError("Which table? `icy reproduce --list` shows all.")
     given["spread"] = "sem"  # as the papers print
     output = OutputOptions.take(given)
-    path = None if save is None else checked_file(save, (".md", ".csv"), "A reproduction is")
+    path = None if page is None else checked_file(page, (".md", ".csv"), "A reproduction is")
     if output.dry_run and (said := why_not_measured(table)):
         click.echo(f"Nothing to train. {said}")
         return DONE
@@ -98,16 +99,14 @@ def reproduce_command(
 
 def _save(done: Reproduction, path: Path) -> None:
     text = done.page() if path.suffix.lower() == ".md" else done.cells.to_csv(index=False, float_format="%.5g")
-    write_atomically(path, text.encode(), "--save")
+    write_atomically(path, text.encode(), "--page")
 
 
 def _print(done: Reproduction, format_: str) -> None:
     """Print the table and its verdict; in json and csv, the cells with their verdicts."""
-    if format_ == "json":
-        click.echo(done.cells.to_json(orient="records", indent=1))
-    elif format_ == "csv":
-        click.echo(done.cells.to_csv(index=False, float_format="%.5g"), nl=False)
-    elif not done.result.records and not done.of_languages:
+    if print_data(done.cells, format_, float_format="%.5g"):
+        return
+    if not done.result.records and not done.of_languages:
         click.echo(str(done.verdict))
     else:
         if done.cell_by_cell:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from icy.analysis.atlas.atlas import Atlas
+from icy.analysis.atlas.placement import plot_placements
 from icy.core.errors import InvalidSettingError
 from tests.analysis.atlas.helpers import ABOUT, ATLAS, ZOO, long
 from tests.analysis.plots.helpers import all_text
@@ -17,11 +19,69 @@ from tests.analysis.plots.helpers import all_text
 def test_ranks_are_among_the_others() -> None:
     placed = ATLAS.place(long({"New": {"concat": 1.0, "rot": 3.0, "shufdet": 2.0}}))
     assert placed.ranks.to_numpy().tolist() == [
-        ["sender/New", "rot", 3.0, 3, 5, 3.0],  # after A and D; the median of 2, 4, 16, 2
-        ["sender/New", "shufdet", 2.0, 1, 4, 2.0],  # equals share the better rank; D has none
+        ["sender/New", "rot", 3.0, 3, 3, 3, 5, 3.0],  # after A and D; the median of 2, 4, 16, 2
+        ["sender/New", "shufdet", 2.0, 1, 1, 3, 4, 2.0],  # equals share the better rank; D has none
     ]
     same = ATLAS.place(long({"A": {"concat": 1.0, "rot": 3.0}})).ranks
     assert same[["rank", "of"]].to_numpy().tolist() == [[2, 4]]  # D is better; it is not ranked against itself
+
+
+def spread(values: dict[str, tuple[float, float]], **changes: Any) -> pd.DataFrame:
+    """Two runs of each model on rot."""
+    rows = long({name: {"rot": 1.0} for name in values}, **changes)
+    return rows.assign(value=[one for pair in values.values() for one in pair])
+
+
+ZOO_OF_TWO = {"A": (1.0, 1.1), "B": (2.0, 2.2), "C": (2.1, 2.3), "D": (9.0, 9.9)}
+
+
+def test_ranks_have_the_interval_that_the_seeds_allow() -> None:
+    (row,) = Atlas(spread(ZOO_OF_TWO), ABOUT).place(spread({"New": (2.05, 2.25)})).ranks.to_dict("records")
+    assert [row[name] for name in ("rank", "low", "high", "of")] == [3, 2, 4, 5]  # B and C may be better or worse
+    accuracies = {name: (1 - one / 10, 1 - other / 10) for name, (one, other) in ZOO_OF_TWO.items()}
+    atlas = Atlas(spread(accuracies, protocol="budget", measure="accuracy"), ABOUT)
+    new = spread({"New": (1 - 0.205, 1 - 0.225)}, protocol="budget", measure="accuracy")
+    (row,) = atlas.place(new).ranks.to_dict("records")
+    assert [row[name] for name in ("rank", "low", "high")] == [3, 2, 4]
+    text = repr(atlas.place(new))
+    assert " 2-4 " in text
+    assert "95 %: ranks that the seeds allow" in text
+    (row,) = Atlas(spread(ZOO_OF_TWO).query("seed == 123"), ABOUT).place(new_of_one()).ranks.to_dict("records")
+    assert row["rank"] == 3
+    assert pd.isna(row["low"])
+    assert pd.isna(row["high"])
+
+
+def new_of_one() -> pd.DataFrame:
+    return spread({"New": (2.05, 2.25)}).query("seed == 123")
+
+
+def test_a_model_that_was_cut_has_no_rank_and_no_best_rank() -> None:
+    mine = spread({"New": (2.05, 20.0)})
+    mine["cut"] = mine["value"].eq(20)
+    placed = Atlas(spread(ZOO_OF_TWO), ABOUT).place(mine)
+    (row,) = placed.ranks.to_dict("records")
+    assert pd.isna(row["rank"])
+    assert (row["low"], row["high"]) == (4, 5)  # D may be better or worse: its true ratio is larger than the mean
+    assert " - 4-5 " in " ".join(repr(placed).split())
+    assert "-: no rank, because a run of the model was cut" in repr(placed)
+    zoo = spread({**ZOO_OF_TWO, "E": (0.5, 0.55)})
+    other = Atlas(zoo.assign(cut=zoo["model"].eq("sender/E")), ABOUT).place(spread({"New": (2.05, 2.25)}))
+    (row,) = other.ranks.to_dict("records")
+    assert (row["low"], row["high"]) == (2, 5)  # E may be worse, although its cut ratio is smaller
+
+
+def test_senders_and_receivers_are_drawn_one_below_the_other() -> None:
+    rows = pd.concat([spread(ZOO_OF_TWO), spread(ZOO_OF_TWO, side="receiver", model="receiver/A")], ignore_index=True)
+    mine = pd.concat([spread({"New": (2.0, 2.2)}), spread({"New": (2.0, 2.2)}, side="receiver", model="receiver/N")])
+    placements = Atlas(rows, ABOUT).places(mine)
+    figure = plot_placements(placements)
+    assert [ax.get_title(loc="left").partition(" of ")[0] for ax in figure.axes] == [
+        "Among 4 senders",
+        "Among 1 receivers",
+    ]
+    assert "error bars: standard deviation over seeds" in all_text(figure)
+    assert len(plot_placements(placements[:1]).axes) == 1
 
 
 def test_accuracies_rank_the_other_way() -> None:

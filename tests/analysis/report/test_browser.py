@@ -212,7 +212,9 @@ def test_results_of_ones_own_are_placed_as_icy_places_them(
     sized = re.compile(r" \(E=\d+\)$")  # which icy says where sizes differ, and the page within the atlas alone
     assert names == [sized.sub("", one) for one in placed.neighbours["neighbour"]]
     assert far == pytest.approx(placed.neighbours["distance"].tolist(), abs=0.006)
-    assert ranks == {row.grammar: f"{row.rank} of {row.of}" for row in placed.ranks.itertuples()}
+    assert ranks == {
+        row.grammar: "-" if pd.isna(row.rank) else f"{row.rank} of {row.of}" for row in placed.ranks.itertuples()
+    }
 
 
 def test_models_with_one_value_share_their_ranks(atlas: Path, tmp_path: Path) -> None:
@@ -224,7 +226,10 @@ def test_models_with_one_value_share_their_ranks(atlas: Path, tmp_path: Path) ->
         page.get_by_text("Placed: receiver/").wait_for()
         rows = page.locator("#ranks tbody tr").all()
         shown = {row.locator("td").nth(0).inner_text(): row.locator("td").nth(4).inner_text() for row in rows}
-    assert shown == {row.grammar: f"{row.rank}–{row.rank + 1} of {row.of}" for row in ranks.itertuples()}
+    assert shown == {
+        row.grammar: "-" if pd.isna(row.rank) else f"{row.rank}–{row.rank + 1} of {row.of}"
+        for row in ranks.itertuples()
+    }
 
 
 def rows_of(model: str, **settings: str) -> pd.DataFrame:
@@ -450,7 +455,7 @@ def test_games_are_counted_in_trials(tmp_path: Path) -> None:
     table = long({"A": {"rot": [0.5, 0.5]}}).assign(kind="study")
     records: Any = [{"key": key, "curve": [[0, 0.5], [20, 0.5], [40, 0.5]]} for key in table["key"]]
     section = Section("study", "games", bias_table(table), table, records)
-    (tmp_path / "games.html").write_text(report_page([section], "Games"))
+    (tmp_path / "games.html").write_text(report_page([section], "Games", ""))
     with opened(tmp_path / "games.html") as page:
         assert page.locator("#curves-0 .role-axis-title").get_by_text("trials").count() == 1
         page.locator("#curves-0").scroll_into_view_if_needed()

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import icy
+from icy.analysis.report.methods import methods
 from icy.analysis.report.page import in_script, report_page
 from icy.analysis.report.pitfalls import PITFALLS
 from icy.core.errors import IncompatibleError, InvalidSettingError
@@ -54,7 +55,7 @@ class Outline(HTMLParser):
 
 
 def page(table: pd.DataFrame, title: str = "Results") -> str:
-    return report_page(report_sections(table), title)
+    return report_page(report_sections(table), title, methods(table))
 
 
 def data_of(text: str) -> Any:
@@ -76,9 +77,10 @@ def test_names_and_reasons_have_no_meaning_in_the_page() -> None:
 @pytest.mark.slow
 def test_every_table_links_to_the_pitfalls() -> None:
     (section,) = report_sections(long(THREE))
-    text = report_page([section, section], "")
+    text = report_page([section, section], "", "We trained <models>.")
     assert [tag["href"] for _, tag in Outline(text).elements if tag.get("href")].count("#pitfalls") == 2
     assert 'id="pitfalls"' in text
+    assert "<p>We trained &lt;models&gt;.</p>" in text
 
 
 def test_the_page_of_pitfalls_has_the_same_topics() -> None:

@@ -17,7 +17,7 @@ from icy.analysis.table_cells import Reference, TableCell
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.tables.printed_table import BiasTable
 from icy.core.errors import InvalidSettingError
-from tests.helpers import THREE, long
+from tests.helpers import APART, THREE, long
 
 
 def test_a_table_shows_and_saves_itself(tmp_path: Path) -> None:
@@ -33,18 +33,18 @@ def test_a_table_shows_and_saves_itself(tmp_path: Path) -> None:
 
 
 def test_formats_mark_and_escape() -> None:
-    table = bias_table(pd.concat([long(THREE), long(THREE, representation="gumb")]))
+    table = bias_table(pd.concat([long(APART), long(APART, representation="gumb")]))
     markdown = table.render("markdown").splitlines()
     assert "| **gumb** |" in "\n".join(markdown)
-    assert "| *0.80±0.00* |" in "\n".join(markdown)
+    assert "| *0.80±0.01* |" in "\n".join(markdown)
     latex = table.render("latex")
     assert r"\toprule" in latex
     assert r"rot $\downarrow$" in latex
-    assert r"\textbf{0.40$\pm$0.00}" in latex
+    assert r"\textbf{0.40$\pm$0.01}" in latex
     assert r"\multicolumn{8}{l}{\emph{gumb}} \\" in latex
     html = table.render("html")
     assert '<th colspan="8" style="text-align:left">soft</th>' in html
-    assert "<b>0.95 (1 of 2)</b>" in html
+    assert "<b>0.95±0.01</b>" in html
     assert len(table.render("csv").splitlines()) == 7
 
 
@@ -144,7 +144,7 @@ def test_html_has_numbers_to_the_right() -> None:
 @pytest.mark.parametrize("format", ["text", "markdown", "latex", "html"])
 def test_a_note_names_rows_that_are_never_marked(format: str) -> None:
     told = "rows without parameters, which memorize, are not marked"
-    assert told not in bias_table(long(THREE)).render(format)
-    rows = long(THREE)
+    assert told not in bias_table(long(APART)).render(format)
+    rows = long(APART)
     heart = rows[rows["model"].eq(rows["model"].iloc[0])].assign(model="sender/Hashtable", parameters=0)
     assert told in bias_table(pd.concat([rows, heart])).render(format)

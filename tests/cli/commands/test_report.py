@@ -41,6 +41,13 @@ def test_published_values_are_next_to_results(folder: Path) -> None:
     assert "20.00±0.00†<small>" in Path("report.html").read_text()
 
 
+def test_methods_are_printed_and_no_file_is_written(folder: Path) -> None:
+    done = run("report", "results.parquet", "-m", "A", "--methods")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("We trained the sender A on the grammars concat, perm, rot and shufdet under the ")
+    assert not list(folder.glob("*.html"))
+
+
 @pytest.mark.slow
 def test_the_atlas_is_written_as_a_page(folder: Path) -> None:
     done = run("atlas", "--html", "atlas.html")

@@ -1,0 +1,189 @@
+"""The methods of results as paragraphs, ready to paste into a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from icy.analysis.metric_conventions import conventions_of
+from icy.analysis.order import in_order
+from icy.analysis.wording import LETTERS, heading, text_of
+from icy.config.protocols import PROTOCOLS
+from icy.core.provenance import circumstances
+from icy.core.registry import SIDES
+from icy.core.text import counted, listed, natural
+from icy.records.kinds import kind_of_rows
+from icy.records.load import Results, long_of, read_any, records_in
+from icy.records.long_table import ROW, options_of
+from icy.records.record import Record
+from icy.version import __version__
+
+PAPERS = {  # topic: papers, and the kinds of jobs that use them
+    "The grammars, models and protocols": (
+        "Perkins21, A Framework for Measuring Compositional Inductive Bias; Icy22, Neural networks can understand "
+        "compositional functions that humans do not, in the context of emergent communication",
+        ("probe", "e2e", "chain", "study"),
+    ),
+    "Meta-referential games": (
+        "MetaRG22 and MetaRG24, Meta-Referential Games to Learn Compositional Learning Behaviours",
+        ("s2b", "recall"),
+    ),
+    "Multi-target games and CBM": (
+        "CBM24, Concept-Best-Matching: Evaluating Compositionality in Emergent Communication",
+        ("games",),
+    ),
+}
+ICY = f"The icy developers: icy {__version__}, Python package icy-toolkit"
+MEASURED = {  # sentence by measure
+    "ratio": "The value of a run is the number of updates to an accuracy of {target}, divided by that of concat with "
+    "the same model and seed{limit}.",
+    "accuracy": "The value of a run is its accuracy at the end of training, from 0 to 1{limit}.",
+    "held_out": "The value of a run is its accuracy on held-out meanings ({held_out} of them, chosen by {split}) when "
+    "the other meanings are learned to an accuracy of {target}{limit}.",
+}
+SPACE = ("meanings", "vocab_size", "word_length", "hidden_size", "representation")
+MOST_COMMITS = 5
+NAMED_ELSEWHERE = {"model", "protocol", "target", "cap", "max_updates", "held_out", "split", "preset", "settings"}
+
+
+def methods(results: Results) -> str:
+    """Return the methods of results in sentences, with a paragraph per kind of job and protocol, to paste into a paper.
+
+    It has the models, grammars and meaning space; the preset and the settings that differ from it; seeds, measure,
+    conventions of metrics, runs that failed or were cut; and a paragraph of versions, machines and references.
+
+    Args:
+        results: a ProbeResult, a long table (which does not know its versions), or the path of results.
+
+    Raises:
+        StoreError: the path has no results.
+        InvalidSettingError: there are no results.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"model": "sender/FC2L", "grammar": ["perm", "rot"], "seed": 1, "value": [0.9, 0.4]})
+        >>> print(methods(rows.assign(measure="accuracy")).partition(" The value")[0])
+        We trained the sender FC2L on the grammars perm and rot, with 1 seed (1).
+    """
+    found = read_any(results) if isinstance(results, str | Path) else results
+    long = long_of(found)
+    parts = [" ".join(_sentences(part)) for _, part in long.groupby(["kind", "protocol"], dropna=False, sort=False)]
+    records = records_in(found) or ()
+    kinds = set(long["kind"])
+    cited = [papers for papers, used in PAPERS.values() if kinds & set(used)]
+    return "\n\n".join([*parts, " ".join([*_made(records), f"References: {'; '.join([*cited, ICY])}."])])
+
+
+def _sentences(long: pd.DataFrame) -> Iterator[str]:
+    """Yield the sentences on one kind of job and protocol."""
+    first, kind = long.iloc[0], kind_of_rows(long)
+    protocol = "" if pd.isna(first["protocol"]) else f" under the protocol {first['protocol']}"
+    groups = [_models(str(side), part["model"]) for side, part in long.groupby("side", sort=False)]
+    trained = f"We trained {listed(groups)} on {_named('grammar', in_order(long['grammar']))}"
+    yield f"{trained}{protocol}, with {_seeds(long)}."
+    space = [_setting(name, long[name]) for name in SPACE]
+    rest = [_setting(name, long[name]) for name in ROW if name not in {*SPACE, *NAMED_ELSEWHERE, "options"}]
+    if any(space):
+        yield f"Settings: {', '.join(filter(None, [*space, *rest]))}."
+    yield from _changes(long)
+    if first["measure"] in MEASURED:
+        facts = {name: text_of(first[name]) for name in ("target", "held_out", "split")}
+        yield MEASURED[first["measure"]].format(limit=_limit(long), **facts)
+    else:
+        yield f"The value of a run is its {heading(str(first['measure']))}."
+    used = conventions_of(long, kind.name) if kind.conventions is not None else {}
+    if notes := [note for one in used.values() if (note := one.note())]:
+        yield f"Conventions of metrics: {'; '.join(notes)}."
+    yield from _dropped(long)
+
+
+def _models(side: str, models: pd.Series[Any]) -> str:
+    names = sorted({str(name).removeprefix(f"{side}/") for name in models}, key=natural)
+    noun = side if side in SIDES or side == "pair" else "model"
+    return _named(noun, names)
+
+
+def _named(noun: str, names: Sequence[str]) -> str:
+    return f"the {noun} {names[0]}" if len(names) == 1 else f"the {noun}s {listed(names)}"
+
+
+def _seeds(long: pd.DataFrame) -> str:
+    """Return the number of seeds per model, setting and grammar, and the seeds."""
+    known = sorted({int(seed) for seed in long["seed"]})
+    counts = long.groupby([*ROW, "grammar"], dropna=False)["seed"].nunique()
+    low, high = int(counts.min()), int(counts.max())
+    whole = len(known) > 2 and known[-1] - known[0] + 1 == len(known)
+    shown = f"{known[0]} to {known[-1]}" if whole else listed([*map(str, known)], most=10)
+    return f"{counted(high, 'seed') if low == high else f'{low} to {high} seeds'} ({shown})"
+
+
+def _setting(name: str, values: pd.Series[Any]) -> str:
+    """Return the values of a setting as text; "" if no run has one."""
+    texts = sorted({text_of(value) for value in values.dropna()} - {"-"}, key=natural)
+    return f"{LETTERS.get(name, heading(name))} {listed(texts)}" if texts else ""
+
+
+def _changes(long: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the preset and the settings that differ from it, and one on options."""
+    presets = sorted({str(one) for one in long["preset"].dropna()})
+    changed = _choices(long, "settings")
+    if presets:
+        kept = f"Training settings are those of icy's {_named('preset', presets).removeprefix('the ')}"
+        yield f"{kept}, except {changed}." if changed else f"{kept}."
+    if options := _choices(long, "options"):
+        yield f"Options: {options}."
+
+
+def _choices(long: pd.DataFrame, column: str) -> str:
+    """Return the assignments in a column of the long table, with all values of each name."""
+    found: dict[str, dict[str, None]] = {}
+    parsed = [options_of(text) for text in dict.fromkeys(long[column].fillna("").astype(str))]
+    for one in parsed:
+        for name, text in one.items():
+            found.setdefault(name, {})[text] = None
+    partial = {name for name in found if any(name not in one for one in parsed)}
+    shown = [
+        f"{name} {listed(sorted(found[name], key=natural), 'or')}{' in some runs' * (name in partial)}"
+        for name in sorted(found)
+    ]
+    return ", ".join(shown)
+
+
+def _limit(long: pd.DataFrame) -> str:
+    """Return the limit of the training of a run, as the end of a sentence; "" if there is none or it varies."""
+    first = long.iloc[0]
+    protocol = PROTOCOLS.get(str(first["protocol"]))
+    if protocol is None or long[["target", "cap", "max_updates"]].drop_duplicates().shape[0] > 1:
+        return ""
+    if not pd.isna(first["max_updates"]):
+        return f"; every run had {first['max_updates']} updates"
+    if protocol.stops_at_target:
+        return f"; training was cut at {text_of(float(first['cap']))} times the updates of concat"
+    return f", after as many updates as concat took to an accuracy of {text_of(first['target'])}"
+
+
+def _dropped(long: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on failed runs, and one on cut runs."""
+    failed, cut = long["failed"].astype(bool), long["cut"].astype(bool) & long["measure"].eq("ratio")
+    of = f"of {counted(len(long), 'run')}"
+    verbs = [("is", "was") if number == 1 else ("are", "were") for number in (failed.sum(), (cut & ~failed).sum())]
+    if failed.any():
+        reasons = sorted({str(one) for one in long["error"][failed].dropna()})
+        why = f" ({'; '.join(reasons)})" if reasons else ""
+        yield f"{failed.sum()} {of} failed and {verbs[0][0]} left out{why}."
+    if (cut & ~failed).any():
+        yield f"{(cut & ~failed).sum()} {of} {verbs[1][1]} cut before the target: the true ratio is larger."
+
+
+def _made(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a sentence on the versions, machines and days of records."""
+    if records:
+        about = circumstances(records)
+        commits = sorted({str(record["git"])[:10] for record in records if record.get("git")})
+        first, last = about["made"]
+        days = first if first == last else f"{first} to {last}"
+        sources = f" (commit {listed(commits, 'or', most=MOST_COMMITS)})" if commits else ""
+        yield f"The runs were made with {'; '.join(about['versions'])}{sources} on {listed(about['devices'])}, {days}."
