@@ -27,6 +27,8 @@ extensions = [
 exclude_patterns = ["_build", "_ext"]
 smartquotes = False  # `--model` and "5x10" must not change
 
+moved_pages: dict[str, str] = {}  # old address -> new address, without ".html"
+
 # -- Markdown ----------------------------------------------------------------------------------------------------------
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist", "tasklist"]
 myst_heading_anchors = 4

@@ -202,6 +202,11 @@ def link_measured_pages(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = link_pages(source[0], Path(app.srcdir), page)
 
 
+def link_included_pages(app: Sphinx, file: Path, page: str, source: list[str]) -> None:
+    """Do the same for an included file, such as the README."""
+    source[0] = link_pages(source[0], Path(app.srcdir), str(file))
+
+
 def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
     """Put a dash between an argument and its description, where Sphinx writes two hyphens."""
     for text in list(doctree.findall(nodes.Text)):
@@ -244,6 +249,7 @@ def write_explorer(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
     app.setup_extension("mathml")
+    app.setup_extension("addresses")
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
     app.connect("builder-inited", draw_pictures)
@@ -254,6 +260,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", keep_plain, priority=900)  # and after it
     app.connect("warn-missing-reference", within_signature)
     app.connect("source-read", link_measured_pages)
+    app.connect("include-read", link_included_pages)
     app.connect("doctree-read", use_dashes)
     for field in PyObject.doc_field_types:
         if field.name == "variable":
