@@ -49,7 +49,7 @@ import generated
 pytestmark = pytest.mark.usefixtures("without_long_checks")
 SLOW_PARTS = ("grammar-measures",)
 COMMANDS_OF_PLUG_INS = ("guess",)
-PLUG_INS = tuple(f"docs/plug-ins{page}.md" for page in ("", "-pytorch", "-grammars", "-checks"))
+PLUG_INS = ("docs/plug-ins.md", "docs/plug-ins-pytorch.md")
 
 
 def arguments_of(page: str, part: str) -> list[list[str]]:
@@ -85,18 +85,20 @@ def name_exists(name: str) -> bool:
 
 @pytest.mark.parametrize("side", SIDES)
 def test_every_model_has_a_section(side: str) -> None:
-    patterns = [pattern for _, *found in arguments_of(f"docs/{side}s.md", "models") for pattern in found]
-    shown = [entry.qualified for entry in registry.match(patterns, *SIDES)]
+    page = "docs/model-equations.md"
+    patterns = [pattern for _, *found in arguments_of(page, "models") for pattern in found]
+    shown = [entry.qualified for entry in registry.match(patterns, *SIDES) if entry.kind == side]
     assert sorted(shown) == sorted(icy.list_models(f"{side}/*"))
     families = {name.partition("/")[2].partition(":")[0] for name in shown}
-    headings = " ".join(sections(f"docs/{side}s.md"))
+    first, end = {"sender": ("Senders", "Receivers"), "receiver": ("Receivers", "Cells")}[side]
+    headings = " ".join(sections(page)[sections(page).index(first) : sections(page).index(end)])
     assert {name for name in families if name.removesuffix("2L") not in headings} == set()
 
 
 def test_every_cell_has_a_section() -> None:
     cells = {entry.name for entry in registry.entries("cell")}
-    assert {name for _, name in arguments_of("docs/cells.md", "cell-card")} == cells
-    assert cells <= set(sections("docs/cells.md"))
+    assert {name for _, name in arguments_of("docs/model-equations.md", "cell-card")} == cells
+    assert cells <= set(sections("docs/model-equations.md"))
 
 
 def test_every_grammar_has_a_section_and_a_picture() -> None:
@@ -196,7 +198,7 @@ def test_the_page_of_the_papers_has_every_name_with_a_command_that_exists(subtes
             assert re.fullmatch(r"`icy .+`", line[3])
             assert problem_of_command(line[3].strip("`")) == ""
             page = re.search(r"\]\((.+)\)", line[5])
-            assert page is None or not problem_of_link("docs/papers.md", page[1])
+            assert page is None or not problem_of_link("docs/reproducing.md", page[1])
     counted = next(line for line in lines if line[2] == "`perkins21/table13`")
     assert counted[4] == "205 of 525 numbers"
 
@@ -307,7 +309,7 @@ def test_the_core_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
 @pytest.mark.docs
 def test_the_code_of_the_pages_of_agents_runs() -> None:
     names: dict[str, Any] = {}
-    for page in ("agents", "memories", "acquisition", "cores", "r2d2"):
+    for page in ("agents", "cores", "published-agents"):
         for block in code(f"docs/s2b-{page}.md"):
             if not block.startswith("# my_core.py"):
                 exec(compile(block.replace("updates=200", "updates=20"), page, "exec"), names)
@@ -356,9 +358,8 @@ def test_the_code_of_the_page_of_worlds_runs() -> None:
 
 @pytest.mark.usefixtures("plugged_in")
 def test_the_checks_of_the_plug_in_page_run() -> None:
-    (block,) = code("docs/plug-ins-checks.md")
     names: dict[str, object] = {}
-    exec(compile(block, "plug-ins-checks.md", "exec"), names)
+    exec(block_of("docs/plug-ins.md", "from icy.testing import check"), names)
     assert callable(names["test_contract"])
 
 
@@ -431,7 +432,7 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     assert not [page for page in (tmp_path / "html").rglob("*.html") if str(ROOT) in page.read_text()]
     grammars = (tmp_path / "html" / "grammars.html").read_text()
     assert all(f'src="_images/grammar-{name}.png"' in grammars for name in icy.list_grammars())
-    assert "<math" in (tmp_path / "html" / "senders.html").read_text()
+    assert "<math" in (tmp_path / "html" / "model-equations.html").read_text()
     assert 'id="icy.probe"' in (tmp_path / "html" / "api" / "icy.html").read_text()
 
 
