@@ -18,6 +18,7 @@ import pytest
 import icy
 from icy import testing
 from icy.analysis.literature.catalogue import published_names
+from icy.analysis.plots import KINDS
 from icy.cli import COMMANDS, main
 from icy.cli.options import Renamed, described
 from icy.config.settings import PUBLISHED
@@ -44,6 +45,7 @@ from tests.pages import (
 
 sys.path.append(str(DOCS / "_ext"))
 
+import gallery
 import generated
 
 pytestmark = pytest.mark.usefixtures("without_long_checks")
@@ -153,6 +155,29 @@ def test_every_public_name_has_a_page() -> None:
         assert f".. public:: icy.{name}" in text(f"docs/api/{name}.md")
         assert name in pages
     assert ".. public:: icy\n" in text("docs/api/icy.md")
+
+
+def test_pages_of_groups_document_public_names_once() -> None:
+    pattern = re.compile(r"^\.\. public:: (\S+)\n   :names: (.+)$", re.MULTILINE)
+    found = [
+        (package, name) for page in PAGES for package, names in pattern.findall(text(page)) for name in names.split()
+    ]
+    assert len(found) == len(set(found)) > 80
+    assert not [(package, name) for package, name in found if name not in importlib.import_module(package).__all__]
+
+
+def test_the_menu_is_short() -> None:
+    top = [line for block in code("docs/index.md", "{toctree}") for line in block.splitlines() if line[:1].isalpha()]
+    assert len(top) <= 40
+
+
+def test_the_gallery_has_a_card_per_kind_of_plot_with_a_command_and_a_page_that_exist() -> None:
+    assert set(gallery.PLOTS) == set(KINDS)
+    for card in (*gallery.PLOTS.values(), *gallery.TASKS):
+        if card.command.startswith("icy"):
+            assert problem_of_command(card.command) == "", card
+        assert problem_of_link("docs/gallery.md", card.page) == "", card
+        assert card.picture.startswith("_generated/") or (DOCS / card.picture).is_file(), card
 
 
 def test_public_signatures_hold_no_path_of_this_machine() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.browsers import driven, why_not
 from tests.pages import DOCS
 
 pytest.importorskip("sphinx", reason='needs pip install ".[docs]"')
@@ -65,3 +66,25 @@ def test_a_site_with_a_fault_is_refused(pages: dict[str, str], conf: str, proble
     status, warnings = built(tmp_path, pages, conf)
     assert status == 1
     assert problem in warnings
+
+
+# Elements with a hidden part to the right, except wide tables and formulas, which scroll in their own frame.
+CUT_OFF = """() => [document.documentElement, ...document.querySelectorAll("article pre, article img, article p")]
+    .filter(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0)
+    .map(one => one.tagName + ": " + one.textContent.slice(0, 60))"""
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(bool(why_not()), reason=why_not())
+def test_no_page_is_cut_off_or_scrolls_sideways(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, DOCS / "build.py", tmp_path], check=True)
+    pages = [page for page in (tmp_path / "html").rglob("*.html") if "moved</title>" not in page.read_text()]
+    assert len(pages) > 60
+    wrong = []
+    for width in (390, 1280):
+        with driven(viewport={"width": width, "height": 900}, offline=True) as context:
+            opened = context.new_page()
+            for page in pages:
+                opened.goto(page.as_uri())
+                wrong += [f"{page.name} at {width} pixels: {found}" for found in opened.evaluate(CUT_OFF)]
+    assert not wrong, "\n".join(wrong)

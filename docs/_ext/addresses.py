@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -46,21 +46,21 @@ def refuse_second_page(written: set[str], app: Sphinx, page: str, *rest: Any) ->
     written.add(name)
 
 
-def write_redirects(out: Path, moved: dict[str, str]) -> None:
+def write_redirects(out: Path, moved: dict[str, str], pages: Collection[str]) -> None:
     """Write a page at each old address, which opens the new one; it keeps the anchor of the request, if it has one.
 
     Args:
         out: folder of the built site.
         moved: new addresses by old ones, without ".html", such as {"cells": "model-equations#cells"}.
+        pages: names of the pages of the site.
     """
     for old, new in moved.items():
-        file = out / f"{old}.html"
-        if file.exists() and "<title>This page moved" not in file.read_text(encoding="utf-8"):
+        if old in pages:
             log.warning("two pages have the address %s.html: a page, and a redirect to %s", old, new)
             continue
         page, mark, anchor = new.partition("#")
         text = REDIRECT.format(page=f"{page}.html", anchor=mark + anchor, address=f"{page}.html{mark}{anchor}")
-        file.write_text(text, encoding="utf-8")
+        (out / f"{old}.html").write_text(text, encoding="utf-8")
 
 
 def broken_links(out: Path) -> Iterator[tuple[str, str]]:
@@ -80,7 +80,7 @@ def finish(app: Sphinx, error: Exception | None) -> None:
     """Write the redirects, then check the links of all pages."""
     if error is None and app.builder.format == "html":
         out = Path(app.outdir).resolve()
-        write_redirects(out, app.config.moved_pages)
+        write_redirects(out, app.config.moved_pages, app.env.found_docs)
         for page, link in broken_links(out):
             log.warning("%s: this link opens nothing: %s", page, link)
 
