@@ -148,8 +148,12 @@ def test_claims_of_other_pages_have_their_numbers() -> None:
         assert number in " ".join(listening)
         assert number in readme
     iterated = Path("results/iterated/iterated.md").read_text()
-    assert "| 2 | a value of one attribute | 3.3 % |  |  |  | 20 |" in iterated
-    assert "0 of 20" in nearest[3]
+    for found, share in ((4589 + 4592, "99.4 %"), (4146 + 4110, "89.4 %")):
+        assert f"{100 * found / 9240:.1f} %" == share
+        assert share in nearest[3]
+    for number in ("4,589 of 4,620", "4,592 of 4,620", "0.994 (0.991 to 0.996)", "0.894 (0.882 to 0.905)"):
+        assert number in iterated
+    assert nearest[4] == "99.1 to 99.6 % (3x4: 88.2 to 90.5 %)"
 
 
 def test_nothing_is_called_preregistered_that_was_measured_before() -> None:
