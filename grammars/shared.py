@@ -25,6 +25,9 @@ def shared_language(
     """Return the language of a grammar, from the cache of this process if possible.
 
     A language is read-only, so callers may share it. Arguments and errors are those of `make_language`.
+
+    Returns:
+        The language, with messages [N, L] in the order of the space's meanings.
     """
     entries = resolve(name)
     key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, frequencies, seed

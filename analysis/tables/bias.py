@@ -100,6 +100,10 @@ def bias_table(
         log: whether to add lines below ratios: the log scale, and updates.
         decimals: number of decimals to print.
 
+    Returns:
+        The table, which prints itself. `render` gives other formats, `save` writes a file, and `to_dataframe` has the
+        numbers.
+
     Raises:
         InvalidSettingError: an unknown spread, or several rows of the other results match one row.
         UnknownNameError: an unknown column, order or published table.
@@ -184,6 +188,10 @@ def difference_table(
         name: name of the other results, for notes.
         spread: spread of the differences over seeds.
         **options: by, sort and decimals, as for `bias_table`.
+
+    Returns:
+        The table. Cells are differences in the unit of the measure: updates relative to concat for ratios, shares from
+        0 to 1 for accuracies.
 
     Raises:
         InvalidSettingError: an unknown spread.

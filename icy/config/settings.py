@@ -249,6 +249,9 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
         kind: "probe", or "e2e" for pairs.
         **overrides: settings to change.
 
+    Returns:
+        The settings. A setting that is neither in the preset nor in `overrides` has its default.
+
     Raises:
         UnknownNameError: unknown preset or setting.
         InvalidSettingError: a value that is not possible.

@@ -138,6 +138,9 @@ def players(who: Names, game: GameChanges | None = None, **where: object) -> lis
         game: changes to the games; without trained agents, the game of the oracles.
         **where: load only trained agents with these values of their records' fields, as in seed=124.
 
+    Returns:
+        The pairs, in the order of `who`, each with the game that it plays. An oracle has an entry per game.
+
     Raises:
         IcyError: no agents match, or a game is impossible.
     """

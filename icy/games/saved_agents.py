@@ -61,6 +61,9 @@ def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:
         **where: select agents with these values of their records' fields, as in seed=124, representation="qt",
             rule_length=4.
 
+    Returns:
+        An entry per trained pair. Weights are read only when they are used, so a list of many pairs is cheap.
+
     Raises:
         StoreError: no agents match.
         UnknownNameError: the records have no field of this name.

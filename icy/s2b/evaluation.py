@@ -55,6 +55,9 @@ def play(
         watcher: callback, called before each step with the game, its turn, and the actions of the speaker and the
             listener.
 
+    Returns:
+        The scores of the episodes, arrays [B] in the order of `seeds`. Accuracies are shares from 0 to 1.
+
     Raises:
         IcyError: players that cannot play this game.
     """
@@ -145,6 +148,10 @@ def evaluate(
             + i.
         told: progress callback, called after each batch with the number of episodes played and their total.
         **given: settings by name, see GameSettings.
+
+    Returns:
+        The scores of every episode. `table()` has a row per seed and `summary()` the mean and the standard deviation
+        over seeds; accuracies are shares from 0 to 1.
 
     Raises:
         IcyError: unknown names, settings that are not accepted, or players that cannot play this game.

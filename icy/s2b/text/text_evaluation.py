@@ -121,6 +121,9 @@ def evaluate_text(
         told: progress callback, called with the number of new replies.
         **given: settings by name, see GameSettings.
 
+    Returns:
+        The scores of every episode, as for `icy.s2b.evaluate`, with counts of requests and of answers by finish reason.
+
     Raises:
         IcyError: unknown names, settings that are not accepted, or a server failure.
 
