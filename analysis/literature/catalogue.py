@@ -110,7 +110,7 @@ class PublishedTable:
         return len(self.path.read_text(encoding="utf-8").splitlines()) - 1
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return the numbers; see `published`."""
+        """Return the numbers of the table, a row each, with the columns of `published`."""
         return _read(self).copy()
 
 

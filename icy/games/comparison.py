@@ -184,7 +184,7 @@ def _require_registered(saved: SavedAgents) -> None:
 
 
 def one_player(who: str | Path, game: GameChanges | None = None, **where: object) -> GameAgents:
-    """Return the only match; see `players`.
+    """Load one pair of trained agents, or create one oracle; arguments as for `players`.
 
     Raises:
         IcyError: as for `players`, or several agents match.

@@ -33,7 +33,7 @@ class SavedAgents(SavedModel):
 
     @property
     def setup(self) -> GameTask:
-        """Task of the training."""
+        """The game that the agents were trained to play."""
         return GameTask.of_config(self.card["setup"])
 
     @property

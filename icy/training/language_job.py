@@ -131,7 +131,10 @@ class LanguageJob(Job):
         return replace(super().joined(other), languages=languages)
 
     def behavior(self) -> dict[str, Fields]:
-        """Return the behavior of models of users, with the initial weights of the first seed."""
+        """Return digests of what the models of users compute, so that a changed model does not reuse old results.
+
+        They are computed with the initial weights of the first seed.
+        """
         from .behavior import model_behavior  # imports torch
 
         task = self.task
