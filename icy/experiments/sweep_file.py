@@ -24,7 +24,8 @@ from icy.core.types import Choices, Fields
 from icy.records.kinds import job_kind
 
 log = logging.getLogger(__name__)
-OPTIONS = {"set": "settings", "from": "start", "option": "options"}  # options of the command, and names of the fields
+# Names in files, and the fields that they set; "from" is an option of the command, "start" the name before 0.3.
+OPTIONS = {"set": "settings", "from": "initial_results", "start": "initial_results", "option": "options"}
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 SUFFIXES = (".toml", ".yaml", ".yml")
 SCALARS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
