@@ -14,7 +14,7 @@ Key = tuple[str, MeaningSpace, int, int | str, Frequencies | None, int]
 _cache: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of the last use
 
 
-def shared_language(
+def cached_language(
     name: str,
     space: MeaningSpace,
     vocab_size: int,
