@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.conventions import conventions_json
+from icy.core.conventions import conventions_json, usual_spelling
 from icy.core.errors import IcyError, InvalidSettingError, PluginError, require_known, unknown
 from icy.core.progress import Report, progress_to, track
 from icy.core.registry import Entry, registry
@@ -286,7 +286,7 @@ def _measure(entry: Entry, table: Table, conventions: Options) -> Score:
     import inspect
 
     metric = entry.load() if entry.weighted else of_repeated_rows(entry.load())
-    taken = inspect.signature(metric).parameters
+    taken, conventions = inspect.signature(metric).parameters, usual_spelling(metric, conventions)
     for name in conventions:
         if name not in taken and not any(p.kind == p.VAR_KEYWORD for p in taken.values()):
             raise unknown(f"convention of {entry.name}", name, [n for n in taken if n not in ("meanings", "messages")])
@@ -334,9 +334,9 @@ def _test(
         return PermutationTest(entry.name, math.nan, alternative=alternative, why=score.why)
     if score.rows != len(table):  # the repeated rows have another value in tre, which draws rows
         score = _measure(entry, table, conventions)
-    fast = entry.load() is topsim
+    fast, own = entry.load() is topsim, {**entry.defaults, **usual_spelling(topsim, conventions)}
     with progress_to(progress, f"permutations of {entry.name}") as report:
-        values = permuted_topsim(table, orders, {**entry.defaults, **conventions}, report) if fast else None
+        values = permuted_topsim(table, orders, own, report) if fast else None
         if values is None:
             values = _score_orders(entry, table, conventions, orders, report)
     return compare_with_chance(entry.name, score.value, values, alternative, exact)
