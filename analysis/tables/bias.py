@@ -52,7 +52,7 @@ from .printed_table import BiasTable
 from .references import cell_references, compared_with, numbered
 
 MEASURE_TITLES = {
-    "ratio": "steps to the target as a ratio to concat's",
+    "ratio": "updates to the target as a ratio to concat's",
     "accuracy": "accuracy",
     "held_out": "accuracy on meanings held out of training",
     "end_to_end": "accuracy of sender and receiver together",
@@ -370,7 +370,7 @@ def _has_baselines(long: pd.DataFrame) -> bool:
 
 def _label_columns(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
     """Return the headings of labels, and the rows; if `compares` is false, without the steps of concat."""
-    labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
+    labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat updates"]
     if compares:
         return labels, rows
     return labels[:-1], [(first, texts[:-1], cells) for first, texts, cells in rows]

@@ -161,7 +161,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--measure",
             type=click.Choice(MEASURES),
-            help="Measure for tables without a measure column: ratio to concat's steps, accuracy, or accuracy on "
+            help="Measure for tables without a measure column: ratio to concat's updates, accuracy, or accuracy on "
             "held-out meanings.",
         ),
         click.option(

@@ -181,7 +181,7 @@ class ProbeSpec(RunSpec):
             languages: a file (`emerged.csv`), a Language, or the name of a language in the results
             (`emerged@1a2b3c4d5e6f7081`). A language sets meanings, vocab_size and word_length, and is the same for all
             seeds.
-        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps;
+        protocol: "acquire", updates to the target as a ratio to concat's; "budget", accuracy after concat's updates;
             "generalise", accuracy on meanings held out of training; or several: a list, "acquire,budget", or "all".
             All combinations of several protocols, meanings, sizes, representations and presets are rows.
         meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10". Also the number of values
@@ -197,7 +197,7 @@ class ProbeSpec(RunSpec):
         word_seeds: seeds of only the words, each a separate row with all `seeds`, which then vary only initial weights
             and the sequence of meanings; by default each seed has its own words.
         target: accuracy at which concat counts as learned; by default 0.8 for acquire and 0.99 for other protocols.
-        cap: for acquire and generalise, largest number of steps of a grammar, as a multiple of concat's steps.
+        cap: for acquire and generalise, largest number of updates of a grammar, as a multiple of concat's updates.
         max_updates: for acquire, instead of the cap: the number of updates of every grammar, including concat, even
             beyond the target, so that fast models are not cut early and accuracies at the end are comparable.
         held_out: for generalise, the share of the meanings that is left out of training.
