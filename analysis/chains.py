@@ -83,6 +83,9 @@ def chain_languages(results: KeptResults, record: Record) -> list[Language]:
         results: the results with the record and its files: a ProbeResult of a run, a results folder or a pack.
         record: record of a chain.
 
+    Returns:
+        The languages, one per generation, the first language at index 0.
+
     Raises:
         StoreError: a file was removed.
     """

@@ -142,6 +142,10 @@ def mixed_effects(
             `icy.core.checks.boolean_column`. If it is None or a missing column, no run was cut.
         log: whether values are ratios, which are modeled by their logarithms (ratios below 0.01 are raised to 0.01).
 
+    Returns:
+        The means with their 95 % intervals in the unit of the values (geometric means of ratios), and the standard
+        deviation of each random effect.
+
     Raises:
         IncompatibleError: a random column has one level, or as many levels as runs; or fewer than three runs were not
             cut; or values do not vary.

@@ -14,7 +14,7 @@ Key = tuple[str, MeaningSpace, int, int | str, Frequencies | None, int]
 _cache: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of the last use
 
 
-def shared_language(
+def cached_language(
     name: str,
     space: MeaningSpace,
     vocab_size: int,
@@ -25,6 +25,9 @@ def shared_language(
     """Return the language of a grammar, from the cache of this process if possible.
 
     A language is read-only, so callers may share it. Arguments and errors are those of `make_language`.
+
+    Returns:
+        The language, with messages [N, L] in the order of the space's meanings.
     """
     entries = resolve(name)
     key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, frequencies, seed
