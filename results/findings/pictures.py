@@ -126,9 +126,9 @@ def both_ways(sides: Mapping[str, tuple[Table, Table, Table]], ordered: Mapping[
             top.annotate(label, (x, y), (4, 2), textcoords="offset points", fontsize=style.SMALL, color=style.DIM)
         for ax, speeds in ((by_ratio, ratios), (by_updates, updates)):
             for model, cell in zip(speeds.models, speeds.clusters(), strict=True):
-                x = math.exp(speeds.values.loc[model, list(ordered[name])].mean())
-                y = accuracies.values.loc[model, list(ordered[name])].mean()
-                _dots(ax, [x], [y], [False], looks[cell][0], looks[cell][1])
+                means = (of.values.loc[[model], list(ordered[name])].to_numpy().mean() for of in (speeds, accuracies))
+                x, y = map(float, means)
+                _dots(ax, [math.exp(x)], [y], [False], looks[cell][0], looks[cell][1])
         for ax, label in ((top, f"{RATIO}, of a grammar"), (by_ratio, "ratio, of a model")):
             _logarithmic(ax, "x", label)
         by_updates.set(xscale="log", xlabel="updates, of a model")
