@@ -143,9 +143,9 @@ def _summary(panel: Panel, results: Mapping[str, Mapping[str, Effect]]) -> str:
     by = [f"{changed.count(name)} under {name}" for name in panel.cubes if name in changed]
     return " ".join(
         [
-            f"For {len(shown)} of {len(results)} conclusions the default's interval excludes 1; {sure} of them are shown "
-            f"after Holm's correction for {len(results)} tests. {len(holds)} of the {len(shown)} have intervals on the "
-            f"same side of 1 under all of {len(panel.cubes)} settings.",
+            f"For {len(shown)} of {len(results)} conclusions the default's interval excludes 1; {sure} of them are "
+            f"shown after Holm's correction for {len(results)} tests. {len(holds)} of the {len(shown)} have intervals on "
+            f"the same side of 1 under all of {len(panel.cubes)} settings.",
             f"Reversed: {'; '.join(reversals)}." if reversals else "None of them is reversed under any setting.",
             f"Above 1 under some setting and below 1 under another: {'; '.join(both) or 'none'}.",
             f"{len(changed)} of {len(results) * (len(panel.cubes) - 1)} factors differ significantly from the default's"
