@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -26,10 +27,9 @@ from results.pages import RecordFolder, describe_packs, fill_template, run_sweep
 
 PAGE, RECORDS = HERE / "experiments.md", RecordFolder(HERE, "experiments.parquet", "runs/experiments", files=False)
 SWEEPS = tuple(f"{name}{end}" for name in ("interaction", "dissociation", "intervention") for end in ("-ratios", ""))
-LANGUAGES = 10  # first languages of a chain's model and grammar
 SIGNIFICANT = 0.05
-RECURRENT = "receiver/RNN1L"
 NOT_TRAINED = "*Not complete yet.*"
+CELLS = 5  # of the senders and receivers of the second experiment
 CAP = 20.0  # of ratios
 
 Values = NDArray[np.float64]
@@ -109,7 +109,7 @@ def interaction_text(chains: ProbeResult, probes: ProbeResult) -> str:
         [cell, *(f"{one:+.3f} / {other:+.2f}" for one, other in zip(*pair, strict=True)), f"{without[cell]:+.2f}"]
         for cell, *pair in zip(cells.index, *parts, strict=True)
     ]
-    table = markdown_table(["cell", *MIDDLE, "*r* without this cell"], rows)
+    table = markdown_table(["cell", *MIDDLE, "r without this cell"], rows)
     spread = own.to_numpy() - own.to_numpy().mean()
     share = float((without_margins(own) ** 2).sum() / (spread**2).sum())
     pairs = {
@@ -117,9 +117,13 @@ def interaction_text(chains: ProbeResult, probes: ProbeResult) -> str:
     }
     mine = np.median([value for (one, other), value in pairs.items() if one == other])
     foreign = np.median([value for (one, other), value in pairs.items() if one != other])
-    counts = f"{len(shared)} senders in {len(cells)} cells, {len(survival)} languages and {len(ratios)} seeds of probes"
+    planned = len(tomllib.loads((HERE / "interaction.toml").read_text(encoding="utf-8"))["model"])
+    counts = (
+        f"{len(shared)} of {planned} senders (those with all runs) in {len(cells)} cells, {len(survival)} languages"
+    )
     ends = f"{min(without.values()):+.2f} to {max(without.values()):+.2f}"
-    return f"""Interactions of survival / of the logarithm of the ratio, for {counts}:
+    return f"""Interactions of survival / of the logarithm of the ratio, for {counts},
+and {len(ratios)} seeds of probes:
 
 {table}
 
@@ -167,6 +171,9 @@ def dissociation_text(chains: ProbeResult, probes: ProbeResult) -> str:
     ]
     recurrent = table[[":" in name for name in table.index]]
     cells = recurrent.groupby([recurrent.index.map(side_of), recurrent.index.map(cell_of)]).mean()
+    counts = [len(cells.loc[side]) if side in cells.index else 0 for side in ("senders", "receivers")]
+    if min(counts) < CELLS:
+        return f"*Not complete yet: all chains of {counts[0]} cells of senders and {counts[1]} of receivers.*"
     ends: dict[tuple[str, str], tuple[float, float, float]] = {}
     rows = []
     for side in ("senders", "receivers"):
@@ -251,9 +258,9 @@ def intervention_text(chains: ProbeResult, probes: ProbeResult) -> str:
     heads = ["trained before on", "survival of concat", "survival of rot", "D", "ratio of rot"]
     return f"""{markdown_table(heads, rows)}
 
-After `rot`, D is larger by {gain[0]} than without training and by {gain[1]} than after `concat`
-({len(survival)} languages). The ratio of `rot` is {check[0]} times that without training and {check[1]} times
-that after `concat` ({len(logs)} seeds). **{verdict}.** {flips}."""
+D after `rot` minus D without training is {gain[0]}, and minus D after `concat` {gain[1]} ({len(survival)}
+languages). The ratio of `rot` is {check[0]} times that without training and {check[1]} times that after `concat`
+({len(logs)} seeds). **{verdict}.** {flips}."""
 
 
 # -- page --------------------------------------------------------------------------------------------------------------

@@ -144,8 +144,8 @@ def _summary(panel: Panel, results: Mapping[str, Mapping[str, Effect]]) -> str:
     return " ".join(
         [
             f"For {len(shown)} of {len(results)} conclusions the default's interval excludes 1; {sure} of them are "
-            f"shown after Holm's correction for {len(results)} tests. {len(holds)} of the {len(shown)} have intervals on "
-            f"the same side of 1 under all of {len(panel.cubes)} settings.",
+            f"shown after Holm's correction for {len(results)} tests. {len(holds)} of the {len(shown)} have "
+            f"intervals on the same side of 1 under all of {len(panel.cubes)} settings.",
             f"Reversed: {'; '.join(reversals)}." if reversals else "None of them is reversed under any setting.",
             f"Above 1 under some setting and below 1 under another: {'; '.join(both) or 'none'}.",
             f"{len(changed)} of {len(results) * (len(panel.cubes) - 1)} factors differ significantly from the default's"
